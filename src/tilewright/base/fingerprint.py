@@ -1,0 +1,49 @@
+"""Content fingerprints: blake2b of a canonical form, stable across processes, platforms and versions of Python."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+
+DATA_MODEL_VERSION = 1
+"""Raised whenever the meaning of a fingerprinted value changes, so that old caches miss."""
+
+
+def canonical(value: object) -> object:
+    """Turn a value of frozen dataclasses, tuples and plain numbers into a JSON-able canonical form.
+
+    Floats are written exactly (hexadecimal); dataclasses carry their class name.
+
+    Raises:
+        TypeError: If the value holds anything else.
+
+    >>> canonical((1, 0.5, "a"))
+    [1, {'f': '0x1.0000000000000p-1'}, 'a']
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return {"f": value.hex()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {item.name: canonical(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        return {"c": type(value).__name__, "v": fields}
+    if isinstance(value, Mapping):
+        return {"m": [[canonical(key), canonical(value[key])] for key in sorted(value)]}
+    if isinstance(value, Sequence):
+        return [canonical(item) for item in value]
+    raise TypeError(f"cannot fingerprint a {type(value).__name__}")
+
+
+def fingerprint(*values: object) -> str:
+    """Return 32 hexadecimal digits that identify the values' content.
+
+    >>> fingerprint(1, "a") == fingerprint(1, "a") != fingerprint("1", "a")
+    True
+    """
+    text = json.dumps([DATA_MODEL_VERSION, canonical(values)], separators=(",", ":"), sort_keys=True)
+    return digest(text.encode())
+
+
+def digest(data: bytes) -> str:
+    """Return 32 hexadecimal digits of the bytes' blake2b digest."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,101 @@
+"""Prefixes at the edges: shapes, sizes and durations as users write them. Inside, everything is SI."""
+
+import re
+
+from tilewright.base.errors import UsageError
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kKMGT]?)(i?)B?\s*")
+_TIME = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|min|h)?\s*")
+_POWER = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0, "min": 60.0, "h": 3600.0}
+_MAX_EXTENT = 2**48
+
+
+def parse_shape(text: str) -> tuple[int, ...]:
+    """Parse a shape such as ``4096x4096``.
+
+    Args:
+        text: Extents joined by ``x``, outermost first.
+
+    Returns:
+        The extents.
+
+    Raises:
+        UsageError: If an extent is not a whole number of at least one.
+
+    >>> parse_shape("64x32")
+    (64, 32)
+    """
+    parts = text.lower().split("x")
+    if not all(part.isascii() and part.isdigit() and len(part) < 16 for part in parts):
+        raise UsageError(
+            f"a shape is extents joined by 'x', got {text!r}", "write it like 4096x4096, outermost extent first"
+        )
+    shape = tuple(int(part) for part in parts)
+    if any(not 1 <= extent <= _MAX_EXTENT for extent in shape):
+        raise UsageError(f"every extent of a shape must be at least 1 and at most 2^48, got {text!r}")
+    return shape
+
+
+def format_shape(shape: tuple[int, ...]) -> str:
+    """Write a shape as :func:`parse_shape` reads it.
+
+    >>> format_shape((64, 32))
+    '64x32'
+    """
+    return "x".join(str(extent) for extent in shape)
+
+
+def parse_size(text: str) -> int:
+    """Parse a size in bytes such as ``64KiB`` (1024-based) or ``64kB`` (1000-based).
+
+    Raises:
+        UsageError: If the text is no size.
+
+    >>> parse_size("64KiB"), parse_size("2MB"), parse_size("100")
+    (65536, 2000000, 100)
+    """
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"a size is a number with a unit, got {text!r}", "write it like 64KiB or 1.5GB")
+    number, prefix, binary = match.groups()
+    return round(float(number) * (1024 if binary else 1000) ** _POWER[prefix])
+
+
+def parse_seconds(text: str) -> float:
+    """Parse a duration such as ``10ms`` into seconds; a bare number is seconds.
+
+    Raises:
+        UsageError: If the text is no duration.
+
+    >>> parse_seconds("10ms"), parse_seconds("2")
+    (0.01, 2.0)
+    """
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise UsageError(f"a duration is a number with a unit, got {text!r}", "write it like 10ms or 2min")
+    return float(match.group(1)) * _SECONDS[match.group(2)]
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration with the prefix that keeps its number between 1 and 1000.
+
+    >>> format_seconds(0.0123), format_seconds(4.5e-7), format_seconds(16.35)
+    ('12.3 ms', '450 ns', '16.4 s')
+    """
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def format_bytes(size: float) -> str:
+    """Write a size in bytes with a binary prefix.
+
+    >>> format_bytes(65536), format_bytes(100)
+    ('64 KiB', '100 B')
+    """
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if size >= 1024**power:
+            return f"{size / 1024**power:.4g} {unit}"
+    return f"{size:.4g} B"

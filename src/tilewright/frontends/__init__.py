@@ -1,0 +1,1 @@
+"""What a user writes -> programs: traced Python functions."""

@@ -1,0 +1,125 @@
+"""Tracing: a Python function of fields and scalars becomes a program by being called once with symbols."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilewright.base.errors import TilewrightError, TraceError
+from tilewright.programs.expression import Operand, Scalar, Value, as_value
+from tilewright.programs.stencil import FieldBuilder, Program, stencil
+
+RESERVED = frozenset(
+    {"steps", "boundary", "shape", "dtype", "machine", "backend", "tiling", "threads", "strict", "out", "metric", "effort"}
+)
+"""Argument names that clash with options of ``run``, ``predict`` and ``tune``."""
+
+
+class _Argument(FieldBuilder):
+    """An argument that may turn out to be a field (indexed) or a scalar (used as a number)."""
+
+    __slots__ = ()
+
+    def as_value(self) -> Value:
+        return Value(Scalar(self.name))
+
+
+def _forward(method: str) -> Callable[..., Value]:
+    def call(self: _Argument, *operands: Operand) -> Value:
+        result: Value = getattr(self.as_value(), method)(*operands)
+        return result
+
+    return call
+
+
+for _method in [m for m in vars(Value) if m.startswith("__") and m not in {"__init__", "__slots__", "__module__", "__doc__"}]:
+    if callable(getattr(Value, _method)) and _method not in {"__iter__", "__new__", "__class__"}:
+        setattr(_Argument, _method, _forward(_method))
+
+
+def trace(function: Callable[..., Any], name: str = "") -> Program:
+    """Trace a function into a program.
+
+    Arguments that the body indexes are fields, the others scalars. The returned value updates the first field, a
+    tuple updates the leading fields in order, a dict by name.
+
+    Args:
+        function: A function or lambda of fields and scalars.
+        name: The program's name; the function's own by default.
+
+    Returns:
+        The program, its fields and scalars in argument order.
+
+    Raises:
+        TraceError: If the body does something that a stencil cannot.
+    """
+    title = name or getattr(function, "__name__", "stencil").replace("<lambda>", "stencil")
+    arguments = _argument_names(function, title)
+    symbols = {argument: _Argument(argument) for argument in arguments}
+    try:
+        result = function(*symbols.values())
+    except TilewrightError:
+        raise
+    except Exception as error:
+        raise TraceError(
+            f"tracing {title!r} failed: {type(error).__name__}: {error}",
+            "a stencil's body only indexes fields with whole numbers and computes with the values",
+        ) from error
+    values = _updates(result, arguments, title)
+    indexed = _indexed(values)
+    fields = tuple(argument for argument in arguments if argument in indexed or argument in values)
+    summary = (inspect.getdoc(function) or "").partition("\n")[0]
+    program = stencil(title, _rank(indexed, title), values, fields=fields, summary=summary)
+    unused = [a for a in arguments if a not in program.fields and a not in program.scalars]
+    if unused:
+        raise TraceError(f"the argument {unused[0]!r} of {title!r} is never used", "remove it")
+    order = {argument: i for i, argument in enumerate(arguments)}
+    return Program(
+        name=program.name,
+        rank=program.rank,
+        fields=program.fields,
+        scalars=tuple(sorted(program.scalars, key=order.__getitem__)),
+        statements=program.statements,
+        summary=summary,
+    )
+
+
+def _argument_names(function: Callable[..., Any], title: str) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    for parameter in parameters:
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            raise TraceError(f"stencil {title!r} takes a fixed list of arguments, got {parameter}")
+        if parameter.name in RESERVED:
+            raise TraceError(
+                f"the argument {parameter.name!r} of {title!r} clashes with an option of run and tune", "rename it"
+            )
+    names = [parameter.name for parameter in parameters]
+    if not names:
+        raise TraceError(f"stencil {title!r} takes no argument", "its first argument is the field it updates")
+    return names
+
+
+def _updates(result: object, arguments: list[str], title: str) -> Mapping[str, Value]:
+    if result is None:
+        raise TraceError(f"stencil {title!r} returns nothing", "return the new value of its first field")
+    if isinstance(result, Mapping):
+        unknown = [key for key in result if key not in arguments]
+        if unknown:
+            raise TraceError(f"{title!r} updates {unknown[0]!r}, which is not one of its arguments {arguments}")
+        return {key: as_value(value) for key, value in result.items()}
+    values = result if isinstance(result, tuple | list) else (result,)
+    if len(values) > len(arguments):
+        raise TraceError(f"{title!r} returns {len(values)} values but has {len(arguments)} arguments")
+    return {argument: as_value(value) for argument, value in zip(arguments, values, strict=False)}
+
+
+def _indexed(values: Mapping[str, Value]) -> dict[str, int]:
+    """Every field that is read, with its number of indices."""
+    from tilewright.programs.expression import flatten, reads
+
+    return {read.field: len(read.offset) for value in values.values() for read in reads(flatten(value))}
+
+
+def _rank(indexed: Mapping[str, int], title: str) -> int:
+    if not indexed:
+        raise TraceError(f"stencil {title!r} indexes no field", "write u[0, 0] for the value of u at the cell")
+    return next(iter(indexed.values()))

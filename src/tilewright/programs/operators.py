@@ -1,0 +1,66 @@
+"""The operators an expression may apply, with their operation counts and their NumPy meaning."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """One operator.
+
+    Attributes:
+        name: Its name in expressions.
+        arity: Number of operands.
+        flops: Floating-point operations counted for one application (the papers count every arithmetic
+            operator, square root and division included, as one).
+        evaluate: Its meaning on NumPy arrays.
+        integral: Whether integer operands give an integer result.
+        linear: ``"both"`` if linear in its operands together, ``"left"`` if linear in the first operand for a
+            constant second one, ``"either"`` if linear in one operand while the other is constant, else ``""``.
+    """
+
+    name: str
+    arity: int
+    flops: int
+    evaluate: Callable[..., Any]
+    integral: bool = True
+    linear: str = ""
+
+
+_TABLE = (
+    Operator(name="add", arity=2, flops=1, evaluate=np.add, linear="both"),
+    Operator(name="sub", arity=2, flops=1, evaluate=np.subtract, linear="both"),
+    Operator(name="neg", arity=1, flops=1, evaluate=np.negative, linear="both"),
+    Operator(name="mul", arity=2, flops=1, evaluate=np.multiply, linear="either"),
+    Operator(name="div", arity=2, flops=1, evaluate=np.divide, integral=False, linear="left"),
+    Operator(name="pow", arity=2, flops=1, evaluate=np.power, integral=False),
+    Operator(name="sqrt", arity=1, flops=1, evaluate=np.sqrt, integral=False),
+    Operator(name="exp", arity=1, flops=1, evaluate=np.exp, integral=False),
+    Operator(name="log", arity=1, flops=1, evaluate=np.log, integral=False),
+    Operator(name="sin", arity=1, flops=1, evaluate=np.sin, integral=False),
+    Operator(name="cos", arity=1, flops=1, evaluate=np.cos, integral=False),
+    Operator(name="tanh", arity=1, flops=1, evaluate=np.tanh, integral=False),
+    Operator(name="floor", arity=1, flops=1, evaluate=np.floor, integral=False),
+    Operator(name="abs", arity=1, flops=1, evaluate=np.abs),
+    Operator(name="minimum", arity=2, flops=1, evaluate=np.minimum),
+    Operator(name="maximum", arity=2, flops=1, evaluate=np.maximum),
+    Operator(name="lt", arity=2, flops=1, evaluate=np.less),
+    Operator(name="le", arity=2, flops=1, evaluate=np.less_equal),
+    Operator(name="gt", arity=2, flops=1, evaluate=np.greater),
+    Operator(name="ge", arity=2, flops=1, evaluate=np.greater_equal),
+    Operator(name="eq", arity=2, flops=1, evaluate=np.equal),
+    Operator(name="ne", arity=2, flops=1, evaluate=np.not_equal),
+    Operator(name="and", arity=2, flops=0, evaluate=np.logical_and),
+    Operator(name="or", arity=2, flops=0, evaluate=np.logical_or),
+    Operator(name="not", arity=1, flops=0, evaluate=np.logical_not),
+    Operator(name="where", arity=3, flops=0, evaluate=np.where),
+)
+
+OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
+"""Every operator by name."""
+
+BOOLEAN = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
+"""Operators whose result is a truth value."""

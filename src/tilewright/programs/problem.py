@@ -1,0 +1,213 @@
+"""A problem: a program with a shape, a number of steps, a dtype and boundaries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_shape
+from tilewright.programs.stencil import Program, Statement
+
+KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
+DTYPES = ("float32", "float64", "int32", "int64", "float16", "complex64", "complex128")
+MAX_CELLS = 2**46
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boundary:
+    """What a read outside one side of the grid yields, with ``scipy.ndimage``'s names.
+
+    ``fixed`` is the exception: a cell with any read outside a fixed side is not updated and keeps its initial value.
+    A cell outside along several ``constant`` axes takes the value of the innermost of them.
+
+    Attributes:
+        kind: One of :data:`KINDS`.
+        value: The value outside, for ``constant``.
+    """
+
+    kind: str = "fixed"
+    value: float = 0.0
+
+    def __str__(self) -> str:
+        return f"constant:{self.value:g}" if self.kind == "constant" else self.kind
+
+
+FIXED = Boundary()
+Sides = tuple[tuple[Boundary, Boundary], ...]
+"""Per axis, outermost first, the boundary below index 0 and the one above the last index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A program on a grid.
+
+    Attributes:
+        program: What one step computes.
+        shape: Extents, outermost first.
+        steps: Number of time steps.
+        dtype: NumPy name of the element type of every field.
+        boundaries: One :data:`Sides` per field, in the order of ``program.fields``.
+    """
+
+    program: Program
+    shape: tuple[int, ...]
+    steps: int
+    dtype: str = "float32"
+    boundaries: tuple[Sides, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of the grid."""
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        return total
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per value."""
+        return {"float16": 2, "float32": 4, "int32": 4, "complex128": 16}.get(self.dtype, 8)
+
+    def sides(self, field: str) -> Sides:
+        """The boundaries of one field."""
+        return self.boundaries[self.program.fields.index(field)]
+
+    def has_boundary(self, kind: str) -> bool:
+        """Whether any side of any field has this kind of boundary."""
+        return any(side.kind == kind for sides in self.boundaries for pair in sides for side in pair)
+
+    def update_box(self, statement: Statement) -> tuple[tuple[int, int], ...]:
+        """The cells that a statement updates, per axis as a half-open range (empty as ``(0, 0)``).
+
+        All cells, less those with a read outside a ``fixed`` side.
+        """
+        box = []
+        for axis, extent in enumerate(self.shape):
+            low, high = 0, extent
+            for read in statement.reads:
+                below, above = self.sides(read.field)[axis]
+                if below.kind == "fixed":
+                    low = max(low, -read.offset[axis])
+                if above.kind == "fixed":
+                    high = min(high, extent - read.offset[axis])
+            box.append((low, high) if low < high else (0, 0))
+        return tuple(box)
+
+
+BoundarySpec = str | Boundary | tuple["BoundarySpec", ...] | list["BoundarySpec"] | Mapping[str, "BoundarySpec"]
+"""A kind for all sides; a tuple of one entry per axis, each a kind or a pair (below, above); or a mapping by field."""
+
+
+def make_problem(
+    program: Program,
+    shape: tuple[int, ...],
+    steps: int,
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+) -> Problem:
+    """Make a checked problem.
+
+    Args:
+        program: What one step computes.
+        shape: Extents, outermost first; one per dimension of the program, each at least 1.
+        steps: Number of time steps, at least 0.
+        dtype: One of :data:`DTYPES`.
+        boundary: See :data:`BoundarySpec`.
+
+    Returns:
+        The problem.
+
+    Raises:
+        UsageError: If anything does not fit.
+
+    >>> from tilewright.programs.catalogue import program
+    >>> make_problem(program("jacobi1d"), (10,), 5).update_box(program("jacobi1d").statements[0])
+    ((1, 9),)
+    """
+    shape = tuple(int(extent) for extent in shape)
+    if len(shape) != program.rank:
+        raise UsageError(
+            f"{program.name!r} has {program.rank} dimension{'s' * (program.rank > 1)}, "
+            f"got the shape {format_shape(shape) or '()'}"
+        )
+    if any(extent < 1 for extent in shape):
+        raise UsageError(f"every extent must be at least 1, got the shape {format_shape(shape)}")
+    if isinstance(steps, bool) or int(steps) != steps or not 0 <= steps < 2**31:
+        raise UsageError(f"steps is a whole number from 0 to 2^31 - 1, got {steps!r}")
+    if dtype not in DTYPES:
+        raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    problem = Problem(
+        program=program,
+        shape=shape,
+        steps=int(steps),
+        dtype=dtype,
+        boundaries=_resolve(program, boundary),
+    )
+    if problem.cells > MAX_CELLS:
+        raise UsageError(f"a grid may have at most 2^46 cells, got {format_shape(shape)}")
+    return problem
+
+
+def parse_boundary(text: str) -> BoundarySpec:
+    """Parse a boundary as the command line writes it.
+
+    ``wrap``; per axis ``fixed,wrap``; per side ``nearest/constant:1``; per field ``u=wrap;v=fixed``.
+
+    Raises:
+        UsageError: If a part is no boundary.
+
+    >>> parse_boundary("wrap,nearest/fixed")
+    (Boundary(kind='wrap', value=0.0), (Boundary(kind='nearest', value=0.0), Boundary(kind='fixed', value=0.0)))
+    """
+    if "=" in text:
+        pairs = [part.partition("=") for part in text.split(";") if part.strip()]
+        return {name.strip(): parse_boundary(spec) for name, _, spec in pairs}
+    if "," in text:
+        return tuple(parse_boundary(part) for part in text.split(","))
+    if "/" in text:
+        return tuple(_kind(part) for part in text.split("/"))
+    return _kind(text)
+
+
+def _kind(text: str) -> Boundary:
+    kind, _, value = text.strip().partition(":")
+    if kind not in KINDS:
+        raise UsageError(f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", "constant takes a value: constant:0.5")
+    try:
+        return Boundary(kind=kind, value=float(value) if value else 0.0)
+    except ValueError:
+        raise UsageError(f"the value of a constant boundary is a number, got {value!r}", "write constant:0.5") from None
+
+
+def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
+    if isinstance(spec, Mapping):
+        unknown = sorted(set(spec) - set(program.fields))
+        if unknown:
+            raise UsageError(f"{program.name!r} has no field {unknown[0]!r}", f"its fields are {list(program.fields)}")
+        return tuple(_sides(program.rank, spec.get(name, FIXED)) for name in program.fields)
+    return (_sides(program.rank, spec),) * len(program.fields)
+
+
+def _sides(rank: int, spec: BoundarySpec) -> Sides:
+    if isinstance(spec, str | Boundary):
+        pair = _pair(spec)
+        return (pair,) * rank
+    if isinstance(spec, Mapping):
+        raise UsageError("a boundary by field holds no further mapping", "give each field a kind or one entry per axis")
+    if len(spec) != rank:
+        raise UsageError(f"a boundary has one entry per axis, expected {rank}, got {len(spec)}")
+    return tuple(_pair(entry) for entry in spec)
+
+
+def _pair(spec: BoundarySpec) -> tuple[Boundary, Boundary]:
+    if isinstance(spec, str | Boundary):
+        side = _kind(spec) if isinstance(spec, str) else spec
+        pair = (side, side)
+    elif isinstance(spec, Mapping) or len(spec) != 2:
+        raise UsageError(f"an axis has a boundary below and one above, got {spec!r}", "write it as a pair")
+    else:
+        pair = (_pair(spec[0])[0], _pair(spec[1])[0])
+    if pair[0].kind not in KINDS or pair[1].kind not in KINDS:
+        raise UsageError(f"a boundary is one of {', '.join(KINDS)}, got {pair[0].kind!r}, {pair[1].kind!r}")
+    if (pair[0].kind == "wrap") != (pair[1].kind == "wrap"):
+        raise UsageError("an axis wraps on both sides or on none", f"got {pair[0]} below and {pair[1]} above")
+    return pair

@@ -1,0 +1,230 @@
+"""The NumPy reference: what every kernel must compute, written for clarity."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.programs.dependences import analyse
+from tilewright.programs.expression import Const, Read, Scalar, Tape
+from tilewright.programs.operators import OPERATORS
+from tilewright.programs.problem import Boundary, Problem, Sides
+from tilewright.programs.stencil import Statement
+
+Array = npt.NDArray[Any]
+State = dict[str, list[Array]]
+"""Per field its versions, newest first."""
+Evaluate = Callable[[Tape, Callable[[Read], Any], Mapping[str, Any]], Any]
+
+
+def map_index(index: npt.NDArray[np.int64], extent: int, kind: str) -> npt.NDArray[np.int64]:
+    """Map indices of any distance outside ``[0, extent)`` to the cell they stand for.
+
+    Args:
+        index: Indices.
+        extent: Number of cells.
+        kind: ``nearest``, ``reflect``, ``mirror`` or ``wrap``, as ``scipy.ndimage`` defines them.
+
+    Returns:
+        Indices in ``[0, extent)``.
+
+    >>> [int(i) for i in map_index(np.arange(-3, 6), 3, "reflect")]
+    [2, 1, 0, 0, 1, 2, 2, 1, 0]
+    >>> [int(i) for i in map_index(np.arange(-3, 6), 3, "mirror")]
+    [1, 2, 1, 0, 1, 2, 1, 0, 1]
+    """
+    if kind == "nearest":
+        return np.clip(index, 0, extent - 1)
+    if kind == "wrap":
+        return index % extent
+    if kind == "reflect":
+        folded = index % (2 * extent)
+        return np.minimum(folded, 2 * extent - 1 - folded)
+    period = max(1, 2 * extent - 2)
+    folded = index % period
+    return np.minimum(folded, period - folded)
+
+
+def pad(array: Array, reach: Sequence[tuple[int, int]], sides: Sides) -> Array:
+    """Extend an array by what its boundaries say lies outside.
+
+    Axes are extended one after the other, outermost first, so the innermost constant axis decides a corner. A
+    ``fixed`` side is not extended with meaning: nothing that is computed reads there.
+
+    Args:
+        array: The values, of any shape.
+        reach: Cells to add below and above, per axis.
+        sides: Boundaries per axis.
+
+    Returns:
+        A new array, or ``array`` itself where the reach is zero.
+    """
+    for axis, ((low, high), (below, above)) in enumerate(zip(reach, sides, strict=True)):
+        if low == high == 0:
+            continue
+        extent = array.shape[axis]
+        parts = [_outside(array, np.arange(-low, 0), axis, below), array]
+        parts.append(_outside(array, np.arange(extent, extent + high), axis, above))
+        array = np.concatenate(parts, axis=axis)
+    return array
+
+
+def _outside(array: Array, index: npt.NDArray[np.int64], axis: int, side: Boundary) -> Array:
+    if side.kind in {"constant", "fixed"}:
+        shape = list(array.shape)
+        shape[axis] = len(index)
+        return np.full(shape, side.value, dtype=array.dtype)
+    return np.take(array, map_index(index, array.shape[axis], side.kind), axis=axis)
+
+
+def evaluate(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Evaluate a tape on NumPy arrays, in the program's own order of operations."""
+    values: list[Any] = []
+    for node in tape:
+        if isinstance(node, Const):
+            values.append(node.value)
+        elif isinstance(node, Scalar):
+            values.append(scalars[node.name])
+        elif isinstance(node, Read):
+            values.append(read(node))
+        else:
+            values.append(OPERATORS[node.op].evaluate(*(values[arg] for arg in node.args)))
+    return values[-1]
+
+
+def start(problem: Problem, arrays: Mapping[str, Sequence[Array]], dtype: npt.DTypeLike | None = None) -> State:
+    """Make the first state from the caller's arrays.
+
+    Args:
+        problem: The problem.
+        arrays: Per field its versions, newest first; missing older versions repeat the oldest given.
+        dtype: Element type to compute in; the problem's by default.
+
+    Returns:
+        Copies. Cells that a ``fixed`` boundary never updates hold the newest version's values in every version.
+    """
+    chosen = np.dtype(problem.dtype if dtype is None else dtype)
+    written = {statement.field: statement for statement in problem.program.statements}
+    state: State = {}
+    for field in problem.program.fields:
+        given = list(arrays[field])
+        given += [given[-1]] * (problem.program.history(field) - len(given))
+        versions = [np.array(array, dtype=chosen) for array in given]
+        if field in written:
+            box = tuple(slice(*span) for span in problem.update_box(written[field]))
+            for i, version in enumerate(versions[1:], 1):
+                keep = versions[0].copy()
+                keep[box] = version[box]
+                versions[i] = keep
+        state[field] = versions
+    return state
+
+
+def step(problem: Problem, state: State, scalars: Mapping[str, Any], evaluator: Evaluate = evaluate) -> State:
+    """Advance a state by one time step."""
+    program = problem.program
+    new: dict[str, Array] = {}
+    for stage in analyse(program).stages:
+        for i in stage:
+            statement = program.statements[i]
+            recurrent = any(read.field == statement.field and read.level == 1 for read in statement.reads)
+            advance = _sweep if recurrent else _apply
+            new[statement.field] = advance(problem, statement, state, new, scalars, evaluator)
+    return {
+        field: [new[field], *versions[: program.history(field) - 1]] if field in new else versions
+        for field, versions in state.items()
+    }
+
+
+def run(
+    problem: Problem,
+    arrays: Mapping[str, Sequence[Array]],
+    scalars: Mapping[str, Any],
+    dtype: npt.DTypeLike | None = None,
+) -> dict[str, Array]:
+    """Run a problem.
+
+    Args:
+        problem: The problem.
+        arrays: Per field its versions, newest first, each of the problem's shape.
+        scalars: Values of the program's scalars.
+        dtype: Element type to compute in; the problem's by default.
+
+    Returns:
+        The newest version of every updated field.
+    """
+    state = start(problem, arrays, dtype)
+    kind = np.dtype(problem.dtype if dtype is None else dtype)
+    typed = {name: kind.type(value) for name, value in scalars.items()}
+    with np.errstate(all="ignore"):
+        for _ in range(problem.steps):
+            state = step(problem, state, typed)
+    return {field: state[field][0] for field in problem.program.updated}
+
+
+def _padded_reader(
+    problem: Problem, statement: Statement, state: State, new: Mapping[str, Array]
+) -> Callable[[Read, tuple[tuple[int, int], ...]], Array]:
+    reach = problem.program.reach
+    cache: dict[tuple[str, int], Array] = {}
+
+    def read(node: Read, box: tuple[tuple[int, int], ...]) -> Array:
+        key = (node.field, node.level)
+        if key not in cache:
+            source = new[node.field] if node.level == 1 else state[node.field][-node.level]
+            sides = problem.sides(node.field)
+            needs = any(side.kind != "fixed" for pair in sides for side in pair)
+            cache[key] = pad(source, reach, sides) if needs else source
+        padded = cache[key].shape != problem.shape
+        shifted = (
+            slice(span[0] + offset + low * padded, span[1] + offset + low * padded)
+            for span, offset, (low, _) in zip(box, node.offset, reach, strict=True)
+        )
+        return cache[key][tuple(shifted)]
+
+    return read
+
+
+def _apply(
+    problem: Problem,
+    statement: Statement,
+    state: State,
+    new: dict[str, Array],
+    scalars: Mapping[str, Any],
+    evaluator: Evaluate,
+) -> Array:
+    box = problem.update_box(statement)
+    read = _padded_reader(problem, statement, state, new)
+    result = state[statement.field][0].copy()
+    if all(low < high for low, high in box):
+        cells = tuple(slice(*span) for span in box)
+        result[cells] = evaluator(statement.tape, lambda node: read(node, box), scalars)
+    return result
+
+
+def _sweep(
+    problem: Problem,
+    statement: Statement,
+    state: State,
+    new: dict[str, Array],
+    scalars: Mapping[str, Any],
+    evaluator: Evaluate,
+) -> Array:
+    """A recurrence, cell by cell in lexicographic order; boundaries of the swept field must be fixed or constant."""
+    result = state[statement.field][0].copy()
+    box = problem.update_box(statement)
+    others = _padded_reader(problem, statement, state, new)
+    sides = problem.sides(statement.field)
+    for cell in np.ndindex(*(high - low for low, high in box)):
+        at = tuple(low + i for (low, _), i in zip(box, cell, strict=True))
+
+        def read(node: Read, at: tuple[int, ...] = at) -> Any:  # noqa: ANN401
+            if node.field == statement.field and node.level == 1:
+                where = tuple(i + offset for i, offset in zip(at, node.offset, strict=True))
+                outside = [axis for axis, i in enumerate(where) if not 0 <= i < problem.shape[axis]]
+                return sides[outside[-1]][0].value if outside else result[where]
+            return others(node, tuple((i, i + 1) for i in at))[(0,) * len(at)]
+
+        result[at] = evaluator(statement.tape, read, scalars)
+    return result

@@ -1,0 +1,148 @@
+"""How far a result may lie from the float64 reference: the documented rounding bounds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.programs import reference
+from tilewright.programs.expression import Const, Read, Scalar, Tape
+from tilewright.programs.operators import OPERATORS
+from tilewright.programs.problem import Problem
+from tilewright.programs.reference import Array
+from tilewright.programs.stencil import Program
+
+FACTOR = 4.0
+"""The bound is this many units of rounding per operation and step."""
+_PERTURBATIONS = 3
+_SAFETY = 16.0
+
+
+def is_linear(program: Program) -> bool:
+    """Whether every new value is an affine function of the updated fields.
+
+    Fields that are never updated and scalars count as constants.
+    """
+    return all(_degree(statement.tape, frozenset(program.updated)) <= 1 for statement in program.statements)
+
+
+def _degree(tape: Tape, updated: frozenset[str]) -> int:
+    """0: constant; 1: affine in the updated fields; 2: anything else."""
+    degrees: list[int] = []
+    for node in tape:
+        if isinstance(node, Read):
+            degrees.append(int(node.field in updated))
+        elif isinstance(node, Const | Scalar):
+            degrees.append(0)
+        else:
+            args = [degrees[arg] for arg in node.args]
+            rule = OPERATORS[node.op].linear
+            allowed = {"both": True, "either": sum(args) <= 1, "left": not any(args[1:]), "": False}[rule]
+            degrees.append(max(args) if allowed or not any(args) else 2)
+    return degrees[-1]
+
+
+def _absolute(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Evaluate a tape on absolute values: every subtraction adds, every constant counts by its size."""
+    values: list[Any] = []
+    for node in tape:
+        if isinstance(node, Const):
+            values.append(abs(node.value))
+        elif isinstance(node, Scalar):
+            values.append(np.abs(scalars[node.name]))
+        elif isinstance(node, Read):
+            values.append(np.abs(read(node)))
+        else:
+            args = [values[arg] for arg in node.args]
+            op = {"sub": "add", "neg": "abs"}.get(node.op, node.op)
+            values.append(np.abs(OPERATORS[op].evaluate(*args)))
+    return values[-1]
+
+
+def bound(
+    problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Run the float64 reference and say how far a result in the problem's dtype may lie from it.
+
+    For linear programs ``|out - ref| <= 4 eps * operations per cell * steps * A`` where ``A`` is the program evaluated
+    on absolute values. For others the largest deviation of a run in the problem's own dtype and of float64 runs
+    whose values are perturbed by a unit of rounding in every step, times a safety factor.
+
+    Args:
+        problem: The problem.
+        arrays: Per field its versions, newest first.
+        scalars: Values of the program's scalars.
+
+    Returns:
+        The reference and the bound, per updated field, of the problem's shape in float64.
+    """
+    if np.dtype(problem.dtype).kind in "iu":
+        exact = reference.run(problem, arrays, scalars)
+        return exact, {field: np.zeros(problem.shape) for field in exact}
+    wide = np.complex128 if np.dtype(problem.dtype).kind == "c" else np.float64
+    exact = reference.run(problem, arrays, scalars, wide)
+    eps = float(np.finfo(problem.dtype).eps)
+    if is_linear(problem.program):
+        size = _run_absolute(problem, arrays, scalars)
+        scale = FACTOR * eps * (problem.program.flops + problem.program.loads) * max(1, problem.steps)
+        return exact, {field: scale * value for field, value in size.items()}
+    return exact, _perturbed(problem, arrays, scalars, exact, eps)
+
+
+def _run_absolute(
+    problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]
+) -> dict[str, Array]:
+    positive = {field: [np.abs(np.asarray(a, dtype=np.complex128)).real for a in given] for field, given in arrays.items()}
+    state = reference.start(problem, positive, np.float64)
+    with np.errstate(all="ignore"):
+        for _ in range(problem.steps):
+            state = reference.step(problem, state, scalars, _absolute)
+    return {field: state[field][0] for field in problem.program.updated}
+
+
+def _perturbed(
+    problem: Problem,
+    arrays: Mapping[str, Sequence[Array]],
+    scalars: Mapping[str, Any],
+    exact: Mapping[str, Array],
+    eps: float,
+) -> dict[str, Array]:
+    runs = [reference.run(problem, arrays, scalars)]
+    for seed in range(_PERTURBATIONS):
+        generator = np.random.default_rng(seed)
+        state = reference.start(problem, arrays, np.float64)
+        with np.errstate(all="ignore"):
+            for _ in range(problem.steps):
+                for field in problem.program.updated:
+                    noise = generator.uniform(-eps, eps, problem.shape)
+                    state[field][0] = state[field][0] * (1.0 + noise)
+                state = reference.step(problem, state, scalars)
+        runs.append({field: state[field][0] for field in problem.program.updated})
+    result = {}
+    for field, value in exact.items():
+        with np.errstate(all="ignore"):
+            worst = max(float(np.nanmax(np.abs(run[field] - value), initial=0.0)) for run in runs)
+            result[field] = _SAFETY * (worst + eps * np.abs(value))
+    return result
+
+
+def worst_excess(out: Array, exact: Array, allowed: Array) -> tuple[float, bool]:
+    """Compare a result with the reference.
+
+    Args:
+        out: The result.
+        exact: The float64 reference, of the same shape.
+        allowed: The bound per cell.
+
+    Returns:
+        The largest absolute error over the cells where the reference is finite, and whether every cell is within its
+        bound (where the reference or the bound is not finite, or the reference exceeds the dtype's range, any
+        non-finite result agrees).
+    """
+    with np.errstate(all="ignore"):
+        error = np.abs(out - exact)
+        limit = float(np.finfo(out.dtype).max) if np.dtype(out.dtype).kind in "fc" else np.inf
+        wild = ~np.isfinite(exact) | ~np.isfinite(allowed) | (np.abs(exact) > 0.5 * limit)
+        good = np.where(wild, True, error <= allowed)
+    finite = error[~wild]
+    return float(finite.max(initial=0.0)), bool(good.all())

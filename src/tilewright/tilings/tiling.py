@@ -1,0 +1,89 @@
+"""The tiling value and its notation: ``family:name=value,…``."""
+
+import re
+from dataclasses import dataclass, fields
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_shape, parse_shape
+
+_WHOLE = re.compile(r"\d{1,12}")
+_SHORT = {"t": "time", "s": "space"}
+_LONG = {"time": "t", "space": "s"}
+VARIANTS = ("fixed", "param")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiling:
+    """Every decision about a kernel: what it does can be read off here.
+
+    Attributes:
+        family: Name of the tiling family.
+        time: Height of a tile in time steps (the papers' t_T); 1 where time is not tiled.
+        space: Tile sizes per axis, outermost first (the papers' t_S1, t_S2, t_S3); empty where the family has none.
+        sub: Sub-tile sizes per axis; empty where the family has none.
+        threads: Threads per axis of a GPU's thread block; empty for the family's default.
+        k: Tiles resident per SM; None for the largest number that fits.
+        rows: Rows blocked in registers; None for the family's default.
+        unroll: Unroll factor of the innermost loop; None for the compiler's choice.
+        variant: ``fixed`` for tile sizes compiled in, ``param`` for tile sizes as run-time parameters.
+
+    >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
+    'hybrid:t=16,s=8x64,threads=1x64'
+    """
+
+    family: str
+    time: int = 1
+    space: tuple[int, ...] = ()
+    sub: tuple[int, ...] = ()
+    threads: tuple[int, ...] = ()
+    k: int | None = None
+    rows: int | None = None
+    unroll: int | None = None
+    variant: str = "fixed"
+
+    def __str__(self) -> str:
+        parts = []
+        for item in fields(self)[1:]:
+            value = getattr(self, item.name)
+            if value == item.default:
+                continue
+            text = format_shape(value) if isinstance(value, tuple) else str(value)
+            parts.append(f"{_LONG.get(item.name, item.name)}={text}")
+        return f"{self.family}:{','.join(parts)}" if parts else self.family
+
+
+NONE = Tiling(family="none")
+"""No tiling: one sweep over the grid per statement and step."""
+
+
+def parse(text: str) -> Tiling:
+    """Parse a tiling; whatever ``str(tiling)`` writes is accepted.
+
+    Raises:
+        UsageError: If a key or a value is not understood. Whether the family exists is its catalogue's to say.
+    """
+    family, _, rest = text.strip().partition(":")
+    values: dict[str, int | str | tuple[int, ...]] = {}
+    for part in rest.split(",") if rest else []:
+        short, _, value = part.strip().partition("=")
+        name = _SHORT.get(short, short)
+        if name in values:
+            raise UsageError(f"the tiling {text!r} gives {short!r} twice")
+        values[name] = _value(name, value.strip(), text)
+    return Tiling(family=family, **values)  # type: ignore[arg-type]
+
+
+def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
+    if name in {"space", "sub", "threads"}:
+        return parse_shape(value)
+    if name in {"time", "k", "rows", "unroll"}:
+        if not _WHOLE.fullmatch(value) or int(value) < 1:
+            raise UsageError(f"{name} of a tiling is a whole number of at least 1, got {value!r} in {text!r}")
+        return int(value)
+    if name == "variant":
+        if value not in VARIANTS:
+            raise UsageError(f"the variant of a tiling is one of {', '.join(VARIANTS)}, got {value!r}")
+        return value
+    raise UsageError(
+        f"a tiling has no key {name!r}, in {text!r}", "the keys are t, s, sub, threads, k, rows, unroll and variant"
+    )
