@@ -1,1 +1,128 @@
-"""x"""
+"""tilewright: stencils in time tiles, with every free parameter chosen by analytic cost models.
+
+The public names are loaded on first use, so that ``import tilewright`` costs next to nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilewright.api import chain
+    from tilewright.api.operators import (
+        abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
+        cos,
+        exp,
+        floor,
+        log,
+        maximum,
+        minimum,
+        sin,
+        sqrt,
+        tanh,
+        where,
+    )
+    from tilewright.api.predict import choose_tiling, predict, select
+    from tilewright.api.run import run
+    from tilewright.api.stencil import Stencil, stencil
+    from tilewright.base.errors import (
+        ArrayError,
+        IllegalTilingError,
+        TilewrightError,
+        ToolchainError,
+        TraceError,
+        UsageError,
+        WrongResultError,
+    )
+    from tilewright.programs.catalogue import program
+    from tilewright.programs.problem import Boundary
+    from tilewright.programs.stencil import Program
+    from tilewright.tilings.tiling import Tiling
+
+    __version__: str
+
+_HOMES = {
+    "tilewright.api.operators": (
+        "abs",
+        "cos",
+        "exp",
+        "floor",
+        "log",
+        "maximum",
+        "minimum",
+        "sin",
+        "sqrt",
+        "tanh",
+        "where",
+    ),
+    "tilewright.api.predict": ("choose_tiling", "predict", "select"),
+    "tilewright.api.run": ("run",),
+    "tilewright.api.stencil": ("Stencil", "stencil"),
+    "tilewright.base.errors": (
+        "ArrayError",
+        "IllegalTilingError",
+        "TilewrightError",
+        "ToolchainError",
+        "TraceError",
+        "UsageError",
+        "WrongResultError",
+    ),
+    "tilewright.programs.catalogue": ("program",),
+    "tilewright.programs.problem": ("Boundary",),
+    "tilewright.programs.stencil": ("Program",),
+    "tilewright.tilings.tiling": ("Tiling",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [  # noqa: RUF022  (grouped by purpose)
+    "stencil",
+    "run",
+    "predict",
+    "select",
+    "choose_tiling",
+    "chain",
+    "program",
+    "abs",
+    "cos",
+    "exp",
+    "floor",
+    "log",
+    "maximum",
+    "minimum",
+    "sin",
+    "sqrt",
+    "tanh",
+    "where",
+    "Boundary",
+    "Program",
+    "Stencil",
+    "Tiling",
+    "ArrayError",
+    "IllegalTilingError",
+    "TilewrightError",
+    "ToolchainError",
+    "TraceError",
+    "UsageError",
+    "WrongResultError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use (PEP 562)."""
+    if name == "__version__":
+        from importlib import metadata
+
+        value: object = metadata.version("tilewright")
+    elif name == "chain":
+        value = importlib.import_module("tilewright.api.chain")
+    elif name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -48,3 +48,7 @@ class ToolchainError(TilewrightError):
 
 class WrongResultError(TilewrightError):
     """A computed result outside its rounding bound."""
+
+
+class TilewrightWarning(UserWarning):
+    """Something works less well than it could; the message says what to do about it."""

@@ -59,7 +59,7 @@ def parse_size(text: str) -> int:
     if match is None:
         raise UsageError(f"a size is a number with a unit, got {text!r}", "write it like 64KiB or 1.5GB")
     number, prefix, binary = match.groups()
-    return round(float(number) * (1024 if binary else 1000) ** _POWER[prefix])
+    return round(float(number) * float(1024 if binary else 1000) ** _POWER[prefix])
 
 
 def parse_seconds(text: str) -> float:

@@ -5,11 +5,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilewright.base.errors import TilewrightError, TraceError
-from tilewright.programs.expression import Operand, Scalar, Value, as_value
+from tilewright.programs.expression import Operand, Scalar, Value, as_value, flatten, reads
 from tilewright.programs.stencil import FieldBuilder, Program, stencil
 
 RESERVED = frozenset(
-    {"steps", "boundary", "shape", "dtype", "machine", "backend", "tiling", "threads", "strict", "out", "metric", "effort"}
+    {
+        "steps",
+        "boundary",
+        "shape",
+        "dtype",
+        "machine",
+        "backend",
+        "tiling",
+        "threads",
+        "strict",
+        "out",
+        "metric",
+        "model",
+        "program",
+        "effort",
+    }
 )
 """Argument names that clash with options of ``run``, ``predict`` and ``tune``."""
 
@@ -31,7 +46,9 @@ def _forward(method: str) -> Callable[..., Value]:
     return call
 
 
-for _method in [m for m in vars(Value) if m.startswith("__") and m not in {"__init__", "__slots__", "__module__", "__doc__"}]:
+for _method in [
+    m for m in vars(Value) if m.startswith("__") and m not in {"__init__", "__slots__", "__module__", "__doc__"}
+]:
     if callable(getattr(Value, _method)) and _method not in {"__iter__", "__new__", "__class__"}:
         setattr(_Argument, _method, _forward(_method))
 
@@ -114,8 +131,6 @@ def _updates(result: object, arguments: list[str], title: str) -> Mapping[str, V
 
 def _indexed(values: Mapping[str, Value]) -> dict[str, int]:
     """Every field that is read, with its number of indices."""
-    from tilewright.programs.expression import flatten, reads
-
     return {read.field: len(read.offset) for value in values.values() for read in reads(flatten(value))}
 
 

@@ -6,6 +6,7 @@ loads and 6 flops, laplacian3d 7 and 8; gradient2d 5 loads, 15 flops and a squar
 field keeps its size over thousands of steps.
 """
 
+import difflib
 import functools
 import itertools
 import re
@@ -32,8 +33,7 @@ def _star_offsets(rank: int, reach: int) -> list[tuple[int, ...]]:
     offsets = [(0,) * rank]
     for axis in range(rank):
         for distance in range(1, reach + 1):
-            for sign in (-1, 1):
-                offsets.append(tuple(sign * distance if a == axis else 0 for a in range(rank)))
+            offsets.extend(tuple(sign * distance if a == axis else 0 for a in range(rank)) for sign in (-1, 1))
     return offsets
 
 
@@ -88,7 +88,9 @@ def _gradient2d() -> Program:
         square = difference * difference
         total = 0.1 + square if total is None else total + square
     value = centre + 1.0 / apply("sqrt", total)
-    return stencil("gradient2d", 2, {"u": value}, summary="gradient-weighted growth in 2D, 5 loads, 15 flops, square root")
+    return stencil(
+        "gradient2d", 2, {"u": value}, summary="gradient-weighted growth in 2D, 5 loads, 15 flops, square root"
+    )
 
 
 def _wave(rank: int) -> Program:
@@ -102,7 +104,9 @@ def _wave(rank: int) -> Program:
 def _heat2d_var() -> Program:
     k = FieldBuilder("k")
     value = _U[0, 0] + k[0, 0] * (_sum([(-1, 0), (1, 0), (0, -1), (0, 1)]) - 4.0 * _U[0, 0])
-    return stencil("heat2d_var", 2, {"u": value}, summary="heat equation in 2D with a coefficient field k (stable for k <= 0.25)")
+    return stencil(
+        "heat2d_var", 2, {"u": value}, summary="heat equation in 2D with a coefficient field k (stable for k <= 0.25)"
+    )
 
 
 def _fdtd2d() -> Program:
@@ -112,7 +116,9 @@ def _fdtd2d() -> Program:
         "ex": ex[0, 0] - 0.5 * (hz[0, 0] - hz[0, -1]),
         "hz": hz[0, 0] - 0.5 * (ex.new[0, 1] - ex.new[0, 0] + ey.new[1, 0] - ey.new[0, 0]),
     }
-    return stencil("fdtd2d", 2, values, summary="Maxwell's equations in 2D, three fields, the third from the new first two")
+    return stencil(
+        "fdtd2d", 2, values, summary="Maxwell's equations in 2D, three fields, the third from the new first two"
+    )
 
 
 def _smith_waterman() -> Program:
@@ -120,7 +126,9 @@ def _smith_waterman() -> Program:
     gap = 1
     best = apply("maximum", h.new[-1, -1] + match[0, 0], 0)
     value = apply("maximum", best, apply("maximum", h.new[-1, 0], h.new[0, -1]) - gap)
-    return stencil("smith_waterman", 2, {"h": value}, summary="local alignment with linear gaps, a recurrence over a table")
+    return stencil(
+        "smith_waterman", 2, {"h": value}, summary="local alignment with linear gaps, a recurrence over a table"
+    )
 
 
 _NAMED: dict[str, Callable[[], Program]] = {
@@ -170,7 +178,5 @@ def program(name: str) -> Program:
 
 
 def _suggest(name: str) -> str:
-    import difflib
-
     close = difflib.get_close_matches(name, names(), n=3)
     return f"did you mean {' or '.join(close)}? " * bool(close) + "`tilewright programs` lists them all"

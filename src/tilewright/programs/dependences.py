@@ -116,7 +116,7 @@ def slopes(problem: Problem) -> tuple[Slope, ...]:
     for axis in range(problem.program.rank):
         left = right = 0
         for dependence in analyse(problem.program).dependences:
-            for distance in _distances(problem, dependence, axis):
+            for distance in distances(problem, dependence, axis):
                 if distance < 0:
                     left = max(left, ceil_div(-distance, dependence.time))
                 else:
@@ -125,7 +125,8 @@ def slopes(problem: Problem) -> tuple[Slope, ...]:
     return tuple(result)
 
 
-def _distances(problem: Problem, dependence: Dependence, axis: int) -> tuple[int, ...]:
+def distances(problem: Problem, dependence: Dependence, axis: int) -> tuple[int, ...]:
+    """Return how far a dependence reaches along an axis: as written, and as ``mirror`` and ``reflect`` bend it."""
     distance = dependence.offset[axis]
     bend = 0
     kinds = {side.kind for sides in problem.boundaries for side in sides[axis]}

@@ -235,14 +235,18 @@ def flatten(root: Value) -> Tape:
         else:
             stack.pop()
             node: Node
-            node = value.op if not isinstance(value.op, str) else Apply(value.op, tuple(done[id(a)] for a in value.args))
+            node = (
+                value.op if not isinstance(value.op, str) else Apply(value.op, tuple(done[id(a)] for a in value.args))
+            )
             # 1, 1.0 and True are equal in Python but not in an expression; so are 0.0 and -0.0.
             key = (type(node.value), repr(node.value)) if isinstance(node, Const) else node
             done[id(value)] = index.setdefault(key, len(tape))
             if done[id(value)] == len(tape):
                 tape.append(node)
             if len(tape) > MAX_NODES:
-                raise TraceError(f"an expression may have at most {MAX_NODES} operations", "split the stencil in several")
+                raise TraceError(
+                    f"an expression may have at most {MAX_NODES} operations", "split the stencil in several"
+                )
     return tuple(tape)
 
 

@@ -171,7 +171,9 @@ def parse_boundary(text: str) -> BoundarySpec:
 def _kind(text: str) -> Boundary:
     kind, _, value = text.strip().partition(":")
     if kind not in KINDS:
-        raise UsageError(f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", "constant takes a value: constant:0.5")
+        raise UsageError(
+            f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", "constant takes a value: constant:0.5"
+        )
     try:
         return Boundary(kind=kind, value=float(value) if value else 0.0)
     except ValueError:

@@ -1,6 +1,7 @@
 """The NumPy reference: what every kernel must compute, written for clarity."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ Array = npt.NDArray[Any]
 State = dict[str, list[Array]]
 """Per field its versions, newest first."""
 Evaluate = Callable[[Tape, Callable[[Read], Any], Mapping[str, Any]], Any]
+
+BLOCK_CELLS = 8192
+"""Cells that are evaluated at a time."""
 
 
 def map_index(index: npt.NDArray[np.int64], extent: int, kind: str) -> npt.NDArray[np.int64]:
@@ -164,7 +168,7 @@ def run(
 
 
 def _padded_reader(
-    problem: Problem, statement: Statement, state: State, new: Mapping[str, Array]
+    problem: Problem, state: State, new: Mapping[str, Array]
 ) -> Callable[[Read, tuple[tuple[int, int], ...]], Array]:
     reach = problem.program.reach
     cache: dict[tuple[str, int], Array] = {}
@@ -195,12 +199,27 @@ def _apply(
     evaluator: Evaluate,
 ) -> Array:
     box = problem.update_box(statement)
-    read = _padded_reader(problem, statement, state, new)
+    read = _padded_reader(problem, state, new)
     result = state[statement.field][0].copy()
     if all(low < high for low, high in box):
-        cells = tuple(slice(*span) for span in box)
-        result[cells] = evaluator(statement.tape, lambda node: read(node, box), scalars)
+        for part in _blocks(box):
+            cells = tuple(slice(*span) for span in part)
+            result[cells] = evaluator(statement.tape, _reader_of(part, read), scalars)
     return result
+
+
+def _reader_of(
+    box: tuple[tuple[int, int], ...], read: Callable[[Read, tuple[tuple[int, int], ...]], Array]
+) -> Callable[[Read], Array]:
+    return lambda node: read(node, box)
+
+
+def _blocks(box: tuple[tuple[int, int], ...]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Cut a box along its outermost axis into parts whose intermediate values stay in a core's cache."""
+    (low, high), *inner = box
+    rows = max(1, BLOCK_CELLS // math.prod(end - begin for begin, end in inner))
+    for first in range(low, high, rows):
+        yield ((first, min(high, first + rows)), *inner)
 
 
 def _sweep(
@@ -214,7 +233,7 @@ def _sweep(
     """A recurrence, cell by cell in lexicographic order; boundaries of the swept field must be fixed or constant."""
     result = state[statement.field][0].copy()
     box = problem.update_box(statement)
-    others = _padded_reader(problem, statement, state, new)
+    others = _padded_reader(problem, state, new)
     sides = problem.sides(statement.field)
     for cell in np.ndindex(*(high - low for low, high in box)):
         at = tuple(low + i for (low, _), i in zip(box, cell, strict=True))

@@ -1,12 +1,13 @@
 """How far a result may lie from the float64 reference: the documented rounding bounds."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tilewright.programs import reference
-from tilewright.programs.expression import Const, Read, Scalar, Tape
+from tilewright.programs.expression import Apply, Const, Read, Scalar, Tape
 from tilewright.programs.operators import OPERATORS
 from tilewright.programs.problem import Problem
 from tilewright.programs.reference import Array
@@ -15,6 +16,8 @@ from tilewright.programs.stencil import Program
 FACTOR = 4.0
 """The bound is this many units of rounding per operation and step."""
 _PERTURBATIONS = 3
+_POSITIVE = frozenset({"add", "mul", "div"})
+"""Operators whose result is not negative if their operands are not."""
 _SAFETY = 16.0
 
 
@@ -43,7 +46,10 @@ def _degree(tape: Tape, updated: frozenset[str]) -> int:
 
 
 def _absolute(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Evaluate a tape on absolute values: every subtraction adds, every constant counts by its size."""
+    """Evaluate a tape on absolute values: every subtraction adds, every constant counts by its size.
+
+    What is read is not negative already.
+    """
     values: list[Any] = []
     for node in tape:
         if isinstance(node, Const):
@@ -51,11 +57,12 @@ def _absolute(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any
         elif isinstance(node, Scalar):
             values.append(np.abs(scalars[node.name]))
         elif isinstance(node, Read):
-            values.append(np.abs(read(node)))
+            values.append(read(node))
         else:
             args = [values[arg] for arg in node.args]
             op = {"sub": "add", "neg": "abs"}.get(node.op, node.op)
-            values.append(np.abs(OPERATORS[op].evaluate(*args)))
+            value = OPERATORS[op].evaluate(*args)
+            values.append(value if op in _POSITIVE else np.abs(value))
     return values[-1]
 
 
@@ -83,7 +90,7 @@ def bound(
     exact = reference.run(problem, arrays, scalars, wide)
     eps = float(np.finfo(problem.dtype).eps)
     if is_linear(problem.program):
-        size = _run_absolute(problem, arrays, scalars)
+        size = exact if _is_positive(problem, arrays, scalars) else _run_absolute(problem, arrays, scalars)
         scale = FACTOR * eps * (problem.program.flops + problem.program.loads) * max(1, problem.steps)
         return exact, {field: scale * value for field, value in size.items()}
     return exact, _perturbed(problem, arrays, scalars, exact, eps)
@@ -92,12 +99,36 @@ def bound(
 def _run_absolute(
     problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]
 ) -> dict[str, Array]:
-    positive = {field: [np.abs(np.asarray(a, dtype=np.complex128)).real for a in given] for field, given in arrays.items()}
+    """Run the program evaluated on absolute values: of the data, the constants and the boundaries' values."""
+    positive = {field: [_size(array) for array in given] for field, given in arrays.items()}
+    sides = tuple(
+        tuple((replace(low, value=abs(low.value)), replace(high, value=abs(high.value))) for low, high in axes)
+        for axes in problem.boundaries
+    )
+    problem = replace(problem, boundaries=sides)
     state = reference.start(problem, positive, np.float64)
     with np.errstate(all="ignore"):
         for _ in range(problem.steps):
             state = reference.step(problem, state, scalars, _absolute)
     return {field: state[field][0] for field in problem.program.updated}
+
+
+def _size(array: Array) -> Array:
+    size: Array = np.abs(array if array.dtype.kind == "c" else np.asarray(array, dtype=np.float64))
+    return size
+
+
+def _is_positive(problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]) -> bool:
+    """Whether nothing in a run is ever negative, so that the run on absolute values is the run itself."""
+    nodes = [node for statement in problem.program.statements for node in statement.tape]
+    given = [array for versions in arrays.values() for array in versions]
+    outside = [side.value for axes in problem.boundaries for pair in axes for side in pair]
+    return (
+        all(not isinstance(node, Apply) or node.op in _POSITIVE for node in nodes)
+        and all(not isinstance(node, Const) or node.value >= 0 for node in nodes)
+        and all(not np.iscomplexobj(value) and value >= 0 for value in [*scalars.values(), *outside])
+        and all(array.dtype.kind != "c" and bool((array >= 0).all()) for array in given)
+    )
 
 
 def _perturbed(

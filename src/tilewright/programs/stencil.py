@@ -113,8 +113,7 @@ def _check(program: Program, every_read: list[Read]) -> None:
     for read in every_read:
         if len(read.offset) != program.rank:
             raise TraceError(
-                f"stencil {program.name!r} has {program.rank} dimensions but reads "
-                f"{read.field}{list(read.offset)}",
+                f"stencil {program.name!r} has {program.rank} dimensions but reads {read.field}{list(read.offset)}",
                 "give every field one index per dimension",
             )
         if max(abs(distance) for distance in read.offset) > MAX_REACH:
@@ -125,9 +124,10 @@ def _check(program: Program, every_read: list[Read]) -> None:
                 f"read {read.field}{list(read.offset)} instead",
             )
     if set(program.scalars) & set(program.fields):
-        clash = sorted(set(program.scalars) & set(program.fields))[0]
+        clash = min(set(program.scalars) & set(program.fields))
         raise TraceError(
-            f"{clash!r} is used both with and without an index", f"index it everywhere: {clash}[{', '.join('0' * program.rank)}]"
+            f"{clash!r} is used both with and without an index",
+            f"index it everywhere: {clash}[{', '.join('0' * program.rank)}]",
         )
 
 

@@ -64,6 +64,8 @@ class Hexagon:
 
     def phases(self, colour: int, steps: int) -> int:
         """Number of phases of a colour that hold any of ``steps`` logical steps (equation 3)."""
+        if steps == 0:
+            return 0
         return ceil_div(steps, self.height) if colour else ceil_div(steps + self.half, self.height)
 
     def indices(self, colour: int, extent: int) -> tuple[int, int]:

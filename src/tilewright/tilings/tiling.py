@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape, parse_shape
 
-_WHOLE = re.compile(r"\d{1,12}")
+_WHOLE = re.compile(r"[0-9]{1,12}")
 _SHORT = {"t": "time", "s": "space"}
 _LONG = {"time": "t", "space": "s"}
 VARIANTS = ("fixed", "param")

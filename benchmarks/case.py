@@ -1,0 +1,131 @@
+"""One benchmark case: a built-in program on a grid, with the same random data for every contender."""
+
+import dataclasses
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.programs import catalogue, reference
+from tilewright.programs.dependences import analyse
+from tilewright.programs.problem import Problem, make_problem
+from tilewright.programs.stencil import Program
+
+Array = npt.NDArray[Any]
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What to compute; plain data, so that it travels to a worker as JSON.
+
+    Attributes:
+        program: Name of a built-in program.
+        shape: Extents, outermost first.
+        steps: Time steps of one run.
+        dtype: ``float32`` or ``float64``.
+        seed: Seed of the initial data.
+        threads: Threads a contender may use.
+    """
+
+    program: str
+    shape: tuple[int, ...]
+    steps: int
+    dtype: str = "float32"
+    seed: int = 1
+    threads: int = 1
+
+    @property
+    def updates(self) -> int:
+        """Cell updates of one run: cells times steps."""
+        return int(np.prod(self.shape, dtype=object)) * self.steps
+
+    def problem(self) -> Problem:
+        """The problem, with ``fixed`` boundaries: only the interior is updated."""
+        return make_problem(catalogue.program(self.program), self.shape, self.steps, self.dtype)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> "Case":
+        """Undo :meth:`to_dict`."""
+        return Case(**{**values, "shape": tuple(values["shape"])})
+
+
+def initial(case: Case) -> dict[str, list[Array]]:
+    """Random initial data, per field its versions, newest first; the same in every process and for both dtypes.
+
+    Updated fields lie in [0, 1); older time levels are close to the newest, as in a wave that has just begun to move;
+    fields that are only read lie in [0.05, 0.2), where the built-in diffusion is stable.
+    """
+    program = catalogue.program(case.program)
+    generator = np.random.default_rng(case.seed)
+    arrays: dict[str, list[Array]] = {}
+    for field in program.fields:
+        first = generator.random(case.shape, dtype=np.float32)
+        if field not in program.updated:
+            first = np.float32(0.05) + np.float32(0.15) * first
+        older = [first * np.float32(0.99) for _ in range(1, program.history(field))]
+        arrays[field] = [version.astype(case.dtype) for version in (first, *older)]
+    return arrays
+
+
+def slots(program: Program) -> dict[str, int]:
+    """Buffers per field that a plain ping-pong code needs: 1 where updating in place is legal, otherwise 2 or more."""
+    return dict(zip(program.fields, analyse(program).copies, strict=True))
+
+
+class Buffers:
+    """Ping-pong buffers of a plain code, aligned and touched before timing.
+
+    Version ``t`` of a field (0 for the newest initial one, -1 for the one before) lives in buffer ``t % count``. The
+    cells that ``fixed`` boundaries never update are filled once, in every buffer.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        problem = case.problem()
+        self.start = reference.start(problem, initial(case))
+        self.count = slots(problem.program)
+        self.of: dict[str, list[Array]] = {}
+        for field, count in self.count.items():
+            self.of[field] = [aligned_copy(self.start[field][0]) for _ in range(count)]
+        self.written = [field for field in problem.program.fields if field in problem.program.updated]
+        self.pool = ThreadPoolExecutor(case.threads)
+        self.refill()
+
+    def fill(self) -> None:
+        """Copy the initial values into every buffer, after they have been changed."""
+        for field, group in self.of.items():
+            for buffer in group:
+                np.copyto(buffer, self.start[field][0])
+
+    def refill(self) -> None:
+        """Copy the initial versions in, by as many threads as the case has."""
+        jobs = []
+        for field in self.written:
+            for age, version in enumerate(self.start[field]):
+                target = self.of[field][-age % self.count[field]]
+                for block in np.array_split(np.arange(target.shape[0]), self.case.threads):
+                    rows = slice(block[0], block[-1] + 1) if len(block) else slice(0, 0)
+                    jobs.append(self.pool.submit(np.copyto, target[rows], version[rows]))
+        for job in jobs:
+            job.result()
+
+    def result(self) -> dict[str, Array]:
+        """The newest version of every updated field after a run of ``case.steps`` steps."""
+        return {field: self.of[field][self.case.steps % self.count[field]] for field in self.written}
+
+
+def aligned_copy(array: Array) -> Array:
+    """Return a contiguous copy whose first element lies on a cache line."""
+    raw = np.empty(array.nbytes + ALIGNMENT, dtype=np.uint8)
+    skip = -raw.ctypes.data % ALIGNMENT
+    result = raw[skip : skip + array.nbytes].view(array.dtype).reshape(array.shape)
+    np.copyto(result, array)
+    return result

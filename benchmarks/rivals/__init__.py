@@ -1,0 +1,53 @@
+"""The contenders: one file each. A new rival is one more file and one more line here.
+
+A contender is a class with ``__init__(case)``, which imports its library and allocates; ``prepare()``, which generates
+and compiles (its duration is the compile latency); ``run()``, one whole run from the initial arrays, returning
+the seconds spent inside the kernel if it knows them; ``result()``, the arrays that the last run computed; and
+``describe()``, versions and flags. ``__init__`` raises ``ImportError`` or :class:`UnavailableError` where it
+cannot take part.
+"""
+
+import importlib
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from case import Case
+
+
+class UnavailableError(Exception):
+    """A contender that cannot run this case here; the message says why."""
+
+
+class Contender(Protocol):
+    """What :mod:`worker` calls."""
+
+    def prepare(self) -> None:
+        """Generate and compile."""
+
+    def run(self) -> float | None:
+        """Run once; return the seconds inside the kernel, if known."""
+
+    def result(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that the last run computed."""
+
+    def describe(self) -> dict[str, str]:
+        """Versions, flags and choices, for the record."""
+
+
+CONTENDERS = {
+    "tilewright": ("rivals.own", "Tuned"),
+    "tilewright-none": ("rivals.own", "Untiled"),
+    "naive-c": ("rivals.naive_c", "NaiveC"),
+    "naive-c-512": ("rivals.naive_c", "NaiveC512"),
+    "pystencils": ("rivals.with_pystencils", "Pystencils"),
+    "numba": ("rivals.with_numba", "Numba"),
+}
+"""Every contender's module and class, by name, in the order of the interleaved run."""
+
+
+def create(name: str, case: Case) -> Contender:
+    """Make a contender for a case."""
+    module, attribute = CONTENDERS[name]
+    contender: Contender = getattr(importlib.import_module(module), attribute)(case)
+    return contender

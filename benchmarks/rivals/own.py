@@ -1,0 +1,53 @@
+"""tilewright itself: the call that a user makes, with the model's tiling and with none."""
+
+import tilewright as tw
+from case import Array, Case, initial
+from tilewright.api.compile import prepare
+from tilewright.programs import catalogue
+
+
+class Tuned:
+    """``tw.run`` with the tiling left to the model."""
+
+    tiling: str | None = None
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.program = catalogue.program(case.program)
+        data = initial(case)
+        # A field with several time levels is given as a tuple of its versions, newest first.
+        self.arrays = [versions[0] if len(versions) == 1 else tuple(versions) for versions in data.values()]
+        self.fields: dict[str, Array] = {}
+
+    def prepare(self) -> None:
+        """Choose the tiling, generate and compile, which the first call would do; later calls find the kernel."""
+        self.chosen = str(prepare(self.case.problem(), self.tiling, "c").tiling)
+
+    def run(self) -> float | None:
+        """Make the call."""
+        self.fields = {}
+        out = tw.run(
+            self.program,
+            *self.arrays,
+            steps=self.case.steps,
+            backend="c",
+            threads=self.case.threads,
+            tiling=self.tiling,
+        )
+        several = out if isinstance(out, tuple) else (out,)
+        self.fields = dict(zip(self.program.updated, several, strict=True))
+        return None
+
+    def result(self) -> dict[str, Array]:
+        """What the call returned."""
+        return self.fields
+
+    def describe(self) -> dict[str, str]:
+        """The tiling that ran."""
+        return {"tilewright": tw.__version__, "tiling": self.chosen}
+
+
+class Untiled(Tuned):
+    """``tw.run`` without tiling."""
+
+    tiling = "none"

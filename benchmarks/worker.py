@@ -1,0 +1,75 @@
+"""A contender in its own process: one JSON document per line in and out.
+
+The parent sends ``{"do": "setup", "contender": …, "case": …}``, ``{"do": "save", "path": …}``, ``{"do": "run"}`` and
+``{"do": "quit"}``; every request is answered by one line. Whatever libraries print goes to standard error.
+"""
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+
+class _Session:
+    def __init__(self) -> None:
+        self.contender: Any = None
+
+    def setup(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Import, generate, compile and run once; the parts are timed apart."""
+        begin = time.perf_counter()
+        from case import Case
+        from rivals import UnavailableError, create
+
+        try:
+            self.contender = create(request["contender"], Case.from_dict(request["case"]))
+            ready = time.perf_counter()
+            self.contender.prepare()
+            compiled = time.perf_counter()
+            self.contender.run()
+        except (ImportError, UnavailableError) as error:
+            return {"skip": str(error)}
+        return {
+            "import_seconds": ready - begin,
+            # A contender that tries several forms says itself how long its chosen one took.
+            "compile_seconds": getattr(self.contender, "compile_seconds", compiled - ready),
+            "first_run_seconds": time.perf_counter() - compiled,
+            "describe": self.contender.describe(),
+        }
+
+    def save(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Write the arrays of the last run to an ``.npz`` file."""
+        result = self.contender.result()
+        np.savez(request["path"], **result)
+        return {"fields": list(result)}
+
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run once more; ``seconds`` is the whole call, ``kernel_seconds`` what the contender reports of it."""
+        del request
+        begin = time.perf_counter()
+        kernel = self.contender.run()
+        return {"seconds": time.perf_counter() - begin, "kernel_seconds": kernel}
+
+
+def main() -> None:
+    """Answer requests until ``quit`` or the end of the input."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    session = _Session()
+    verbs = {"setup": session.setup, "save": session.save, "run": session.run}
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "quit":
+            break
+        try:
+            answer = verbs[request["do"]](request)
+        except Exception as error:  # noqa: BLE001  (the parent shows it and goes on with the others)
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""Draws the pictures of the documentation with the code that users draw with."""
+
+import tempfile
+from pathlib import Path
+
+import mkdocs_gen_files
+
+from tilewright.api import explain
+
+TILINGS = {"hexagonal": "hexagonal:t=8,s=6", "hybrid": "hybrid:t=8,s=6x16"}
+
+with tempfile.TemporaryDirectory() as folder:
+    for name, tiling in TILINGS.items():
+        path = Path(folder) / f"{name}.svg"
+        explain.draw(explain.family(tiling), path)
+        with mkdocs_gen_files.open(f"pictures/{name}.svg", "w") as picture:
+            picture.write(path.read_text(encoding="utf-8"))

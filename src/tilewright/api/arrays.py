@@ -1,0 +1,179 @@
+"""A user's arrays and scalars -> checked inputs of a problem, and results in the user's own array type."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import format_shape
+from tilewright.programs.expression import Apply, Const
+from tilewright.programs.operators import OPERATORS
+from tilewright.programs.problem import DTYPES
+from tilewright.programs.stencil import Program, with_coefficients
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a user gave, checked.
+
+    Attributes:
+        program: The program; scalars that came as arrays are its coefficient fields.
+        versions: Per field its versions, newest first.
+        scalars: Values of the remaining scalars.
+        shape: The common shape.
+        dtype: Element type to compute in.
+    """
+
+    program: Program
+    versions: Mapping[str, tuple[Array, ...]]
+    scalars: Mapping[str, Any]
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], dtype: Any = None) -> Given:  # noqa: ANN401
+    """Check arrays and scalars.
+
+    Args:
+        program: The program.
+        arrays: One per field, in field order: anything NumPy can read, or a tuple of several time levels, newest first.
+        scalars: By name; one that is an array makes a coefficient field.
+        dtype: Element type to compute in; by default what NumPy's promotion rules say.
+
+    Raises:
+        ArrayError: If an array does not fit.
+        UsageError: If a scalar is missing or unknown.
+    """
+    values = _scalars(program, scalars)
+    coefficients = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    if len(arrays) != len(program.fields):
+        raise ArrayError(
+            f"{program.name!r} takes {len(program.fields)} array{'s' * (len(program.fields) != 1)} "
+            f"({', '.join(program.fields)}), got {len(arrays)}"
+        )
+    versions = {field: _versions(program, field, given) for field, given in zip(program.fields, arrays, strict=True)}
+    versions |= {name: (value,) for name, value in coefficients.items()}
+    plain = {name: value for name, value in values.items() if name not in coefficients}
+    full = with_coefficients(program, tuple(coefficients))
+    every = [(field, array) for field in full.fields for array in versions[field]]
+    shape = _common_shape(full, every)
+    chosen = _dtype(full, every, plain, dtype)
+    return Given(program=full, versions=versions, scalars=plain, shape=shape, dtype=chosen)
+
+
+def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
+    """Read anything that holds numbers as a NumPy array, without a copy where possible.
+
+    Raises:
+        ArrayError: If it holds no numbers.
+    """
+    try:
+        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+            array = np.from_dlpack(value)
+        else:
+            array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise ArrayError(f"{name!r} is no array of numbers: {error}", "give a NumPy array") from error
+    if array.dtype.kind not in "biufc":
+        raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", "convert it with .astype('float32')")
+    return array
+
+
+def like(result: Array, original: Any) -> Any:  # noqa: ANN401
+    """Return a result as the caller's array type, where that type's library reads DLPack."""
+    if isinstance(original, tuple) and original:
+        original = original[0]
+    if isinstance(original, np.ndarray | list | tuple) or not hasattr(original, "__dlpack__"):
+        return result
+    library = sys.modules.get(type(original).__module__.partition(".")[0])
+    reader = getattr(library, "from_dlpack", None)
+    return result if reader is None else reader(result)
+
+
+def is_integral(program: Program) -> bool:
+    """Whether a program computes whole numbers from whole numbers."""
+    return all(
+        OPERATORS[node.op].integral if isinstance(node, Apply) else isinstance(node.value, bool | int)
+        for statement in program.statements
+        for node in statement.tape
+        if isinstance(node, Apply | Const)
+    )
+
+
+def _scalars(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = [name for name in scalars if name not in program.scalars]
+    if unknown:
+        known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
+        raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", known)
+    missing = [name for name in program.scalars if name not in scalars]
+    if missing:
+        raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"pass {missing[0]}=…")
+    values: dict[str, Any] = {}
+    for name in program.scalars:
+        value = scalars[name]
+        if isinstance(value, bool | int | float | complex):
+            values[name] = value
+            continue
+        array = as_array(value, name)
+        values[name] = array[()] if array.ndim == 0 else array
+    return values
+
+
+def _versions(program: Program, field: str, given: Any) -> tuple[Array, ...]:  # noqa: ANN401
+    levels = given if isinstance(given, tuple) else (given,)
+    history = program.history(field)
+    if not 1 <= len(levels) <= history:
+        raise ArrayError(
+            f"{field!r} of {program.name!r} has {history} time level{'s' * (history != 1)}, got {len(levels)} arrays",
+            "give one array, or a tuple of them, newest first",
+        )
+    return tuple(as_array(level, field) for level in levels)
+
+
+def _common_shape(program: Program, every: Sequence[tuple[str, Array]]) -> tuple[int, ...]:
+    first, shape = every[0][0], every[0][1].shape
+    for field, array in every:
+        if array.ndim != program.rank:
+            raise ArrayError(
+                f"{program.name!r} has {program.rank} dimension{'s' * (program.rank != 1)}, "
+                f"{field!r} has {array.ndim} (shape {_text(array.shape)})"
+            )
+        if 0 in array.shape:
+            raise ArrayError(f"every extent must be at least 1, {field!r} has the shape {_text(array.shape)}")
+        if array.shape != shape:
+            raise ArrayError(
+                f"all arrays have one shape, {first!r} has {_text(shape)} and {field!r} {_text(array.shape)}"
+            )
+    return shape
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return format_shape(shape) or "()"
+
+
+def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mapping[str, Any], asked: Any) -> str:  # noqa: ANN401
+    operands = [array.dtype for _, array in every] + list(scalars.values())
+    natural = np.result_type(*operands)
+    if natural.kind in "biu":
+        natural = np.result_type(natural, 1 if is_integral(program) else 1.0)
+    if asked is None:
+        chosen = natural
+    else:
+        try:
+            chosen = np.dtype(asked)
+        except TypeError:
+            raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {asked!r}") from None
+    name = chosen.newbyteorder("=").name
+    if name not in DTYPES:
+        raise ArrayError(f"the dtype must be one of {', '.join(DTYPES)}, got {name}", "pass dtype='float32'")
+    if not np.can_cast(natural, name, "same_kind"):
+        raise ArrayError(
+            f"{program.name!r} computes {natural} values here, which {name} cannot hold", "leave dtype out"
+        )
+    return name

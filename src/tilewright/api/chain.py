@@ -1,0 +1,199 @@
+"""``tw.chain``: matrix chains planned for least data movement, and multiplied.
+
+``tw.chain.plan`` needs neither data nor a compiler. ``tw.chain.multi_dot`` multiplies arrays; whether a fused kernel
+or the array library's products are faster is decided by times that ``tw.chain.calibrate`` measured, or by estimates.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.api.chain_plan import ChainPlan, Variant, node_words, variant
+from tilewright.api.chain_run import Trial, calibrate, choose, multi_dot, trial
+from tilewright.api.predict import MachineLike, as_machine
+from tilewright.base.errors import UsageError
+from tilewright.costs.chain import Floats, check_model
+from tilewright.costs.chain_time import Energy, HostTimes, Rates, energy, joules, machine_rates, seconds
+from tilewright.programs.chain import Chain, Tree, extents, make_chain, node_operations
+from tilewright.tuning.chain_pareto import pareto as pareto_trees
+from tilewright.tuning.chain_search import (
+    Batch,
+    Price,
+    Setting,
+    batch_of,
+    best_trees,
+    by_operations,
+    by_operations_only,
+    by_words,
+    fuse_trees,
+    weighted,
+    with_tiles,
+)
+from tilewright.tuning.chain_shared import can_share, computed, shared_tree
+
+OBJECTIVES = ("opcount", "two-step", "words", "weighted", "time", "energy")
+_ITEMSIZE = 4
+
+__all__ = ["OBJECTIVES", "ChainPlan", "HostTimes", "Trial", "calibrate", "choose", "multi_dot", "plan", "trial"]
+
+
+def plan(
+    shapes: Sequence[int] | Sequence[tuple[int, int]],
+    *,
+    memory: int,
+    model: str = "exact",
+    objective: str | None = None,
+    weights: tuple[float, float] = (1.0, 1.0),
+    machine: MachineLike | None = None,
+    itemsize: int = _ITEMSIZE,
+    pareto: bool = False,
+    operands: Sequence[int] | None = None,
+    transposed: Sequence[bool] | None = None,
+) -> ChainPlan:
+    """Plan the product of a chain of matrices; nothing is computed, compiled or measured.
+
+    Args:
+        shapes: P0 … Pn, or the shape of every matrix as it is used (after transposing).
+        memory: Words (matrix elements) that fit on chip.
+        model: ``exact``; ``published`` for the thesis's equations as printed; ``counts`` for the integer formulas
+        alone.
+        objective: ``opcount``: fewest multiply-adds, then fewest words, over all trees and fusions (the default).
+            ``two-step``: the textbook's tree, then the best fusions of it (the thesis, and the default for
+            ``published``). ``words``: fewest words, then fewest multiply-adds. ``weighted``: a weighted sum. ``time``,
+            ``energy``: seconds or joules on ``machine``.
+        weights: Of multiply-adds and words, for ``weighted``.
+        machine: A machine to report seconds and joules for; it must have energy figures.
+        itemsize: Bytes per element, for seconds and joules.
+        pareto: Also find every tree that no other beats in both multiply-adds and words.
+        operands: For chains in which a matrix occurs several times: per matrix the index of its first occurrence.
+        transposed: Per matrix whether it is used transposed.
+
+    Returns:
+        The plan.
+
+    Raises:
+        UsageError: If the shapes make no chain, or an option is unknown or lacks its machine.
+
+    >>> print(plan((936, 1008, 552, 368, 1016, 616, 544), memory=65536, model="published").fused_words)
+    8392058
+    """
+    check_model(model, memory)
+    chain = make_chain(_sizes(shapes), operands, transposed)
+    goal = objective or ("two-step" if model == "published" else "opcount")
+    if goal not in OBJECTIVES:
+        raise UsageError(f"the objective of a chain is one of {', '.join(OBJECTIVES)}, got {goal!r}")
+    rates = None if machine is None else machine_rates(as_machine(machine), itemsize)
+    price = _price(goal, weights, rates)
+    metered = rates if rates is not None and rates.metered else None
+    view = _View(chain=chain, model=model, memory=memory, rates=metered)
+    first = _two_step(chain, model, memory)
+    chosen = first if goal == "two-step" else _best(chain, Setting(model=model, memory=memory, price=price))
+    together = by_words if metered is None else _price("energy", weights, metered)
+    joint = chosen if goal == "words" and metered is None else _best(
+        chain, Setting(model=model, memory=memory, price=together)
+    )  # fmt: skip
+    return ChainPlan(
+        chain=chain,
+        model=model,
+        memory=memory,
+        objective=goal,
+        tree=with_tiles(chain.sizes, chosen, model, memory),
+        numpy=view.variant(_textbook(chain)),
+        two_step=view.variant(first),
+        joint=view.variant(joint),
+        machine="" if rates is None else rates.machine,
+        rates=() if rates is None else rates.notes,
+        energy=view.energy(chosen),
+        pareto=tuple(view.variant(each.tree) for each in pareto_trees(chain.sizes, model, memory)) if pareto else (),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """How trees of one chain are priced."""
+
+    chain: Chain
+    model: str
+    memory: int
+    rates: Rates | None
+
+    def variant(self, tree: Tree) -> Variant:
+        """Return a tree with its costs."""
+        found = variant(self.chain, tree, self.model, self.memory)
+        return found if self.rates is None else replace(found, energy=self.energy(tree))
+
+    def energy(self, tree: Tree) -> Energy | None:
+        """Return a tree's seconds and joules, if there is a machine that has energy figures."""
+        if self.rates is None:
+            return None
+        sizes = self.chain.sizes
+        done = [
+            (float(node_operations(sizes, node)), node_words(sizes, node, self.model, self.memory))
+            for node in computed(self.chain, tree)
+        ]
+        return energy(self.rates, done) if done else None
+
+
+def _sizes(shapes: Sequence[int] | Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Return P0 … Pn of sizes or shapes."""
+    plain = [each for each in shapes if not isinstance(each, Sequence)]
+    pairs = [each for each in shapes if isinstance(each, Sequence)]
+    if not pairs:
+        return tuple(plain)
+    for number, pair in enumerate(pairs):
+        if plain or len(pair) != 2:
+            raise UsageError("a chain is given by P0 P1 … Pn, or by one pair (rows, columns) per matrix")
+        if number and pairs[number - 1][1] != pair[0]:
+            raise UsageError(f"matrix {number + 1} must have {pairs[number - 1][1]} rows, got {pair[0]}")
+    return (pairs[0][0], *(pair[1] for pair in pairs))
+
+
+def _price(goal: str, weights: tuple[float, float], rates: Rates | None) -> Price:
+    if goal in {"opcount", "two-step"}:
+        return by_operations
+    if goal == "words":
+        return by_words
+    if goal == "weighted":
+        if not (min(weights) >= 0 and max(weights) > 0 and np.isfinite(weights).all()):
+            raise UsageError(f"the weights of multiply-adds and words are numbers of at least 0, got {weights!r}")
+        return weighted(*weights)
+    if rates is None:
+        raise UsageError(f"the objective {goal!r} needs a machine", "add machine='k20c', or --machine k20c")
+    known = rates
+
+    def by_machine(batch: Batch) -> tuple[Floats, Floats]:
+        words = batch.words()
+        if goal == "time":
+            return seconds(known, batch.operations, words), words
+        static, dynamic = joules(known, batch.operations, words)
+        return static + dynamic, words
+
+    return by_machine
+
+
+def _textbook(chain: Chain) -> Tree:
+    """Return the tree with the fewest multiply-adds, as numpy.linalg.multi_dot chooses it."""
+    setting = Setting(model="published", memory=1, price=by_operations_only, fuse=False)
+    return best_trees(np.array([chain.sizes], dtype=np.int64), setting)[0]
+
+
+def _two_step(chain: Chain, model: str, memory: int) -> Tree:
+    return fuse_trees([chain.sizes], [_textbook(chain)], Setting(model=model, memory=memory, price=by_words))[0]
+
+
+def _best(chain: Chain, setting: Setting) -> Tree:
+    """Return the best tree; with repeated matrices, the better of the optimum and one that seeks equal products."""
+    tree = best_trees(np.array([chain.sizes], dtype=np.int64), setting)[0]
+    if not can_share(chain):
+        return tree
+    return min(tree, shared_tree(chain, setting), key=lambda each: _total(chain, each, setting))
+
+
+def _total(chain: Chain, tree: Tree, setting: Setting) -> tuple[float, float]:
+    total = np.zeros(2)
+    for node in computed(chain, tree):
+        columns = tuple(np.array([size], dtype=np.float64) for size in extents(chain.sizes, node))
+        first, tie = setting.price(batch_of(setting.model, setting.memory, node.fusion, columns))
+        total += (first[0], tie[0])
+    return float(total[0]), float(total[1])

@@ -1,0 +1,105 @@
+"""From a problem to something that computes it: the tiling, the kernel, the compiler, the fallback."""
+
+from dataclasses import dataclass
+
+from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
+from tilewright.codegen.emit import C_DTYPES, emit
+from tilewright.programs.dependences import analyse
+from tilewright.programs.problem import Problem
+from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.toolchain import toolchain
+from tilewright.runtime.warn import warn_once
+from tilewright.tilings import catalogue
+from tilewright.tilings.legality import Violation
+from tilewright.tilings.tiling import Tiling, parse
+
+BACKENDS = ("auto", "c", "numpy")
+_LATER = ("opencl", "cuda")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executable:
+    """A problem, made ready.
+
+    Attributes:
+        backend: ``c`` or ``numpy``.
+        tiling: The tiling that the kernel follows; ``none`` for NumPy.
+        compiled: The kernel, or None for NumPy.
+    """
+
+    backend: str
+    tiling: Tiling
+    compiled: CompiledKernel | None = None
+
+
+def prepare(
+    problem: Problem, tiling: Tiling | str | None = None, backend: str = "auto", *, strict: bool = False
+) -> Executable:
+    """Make a problem ready to run: choose its tiling, write its kernel, compile or load it.
+
+    Args:
+        problem: The problem.
+        tiling: A tiling, or the model's choice by default.
+        backend: One of :data:`BACKENDS`; ``auto`` is C where a compiler and the element type allow, else NumPy.
+        strict: Bit-equal to the untiled order of operations.
+
+    Returns:
+        The executable.
+
+    Raises:
+        UsageError: If the backend is unknown or cannot compute in the element type.
+        IllegalTilingError: If the tiling that was asked for breaks a dependence.
+        ToolchainError: If ``c`` is asked for and there is no compiler that works.
+    """
+    if backend in _LATER:
+        raise UsageError(f"the backend {backend!r} is not available in this version", "use c or numpy")
+    if backend not in BACKENDS:
+        raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
+    _check_recurrence(problem)
+    asked = None if tiling is None else check_tiling(problem, tiling)
+    if backend == "numpy" or (backend == "auto" and problem.dtype not in C_DTYPES):
+        return Executable(backend="numpy", tiling=Tiling(family="none"))
+    chosen = default_tiling(problem) if asked is None else asked
+    source = emit(problem, chosen, strict=strict)
+    try:
+        (compiled,) = compile_source(source, toolchain())
+    except ToolchainError as error:
+        if backend == "c":
+            raise
+        warn_once(f"running with NumPy, which is many times slower: {error}")
+        return Executable(backend="numpy", tiling=Tiling(family="none"))
+    return Executable(backend="c", tiling=chosen, compiled=compiled)
+
+
+def check_tiling(problem: Problem, tiling: Tiling | str) -> Tiling:
+    """Return a tiling, completed and known to be legal.
+
+    Raises:
+        UsageError: If it cannot be read or does not apply.
+        IllegalTilingError: If it breaks a dependence, which the message names.
+    """
+    parsed = catalogue.complete(problem, parse(tiling) if isinstance(tiling, str) else tiling)
+    verdict = catalogue.check(problem, parsed)
+    if isinstance(verdict, Violation):
+        raise IllegalTilingError(verdict.reason, verdict.hint)
+    return parsed
+
+
+def default_tiling(problem: Problem) -> Tiling:
+    """Return the tiling that the cost model expects to be fastest on this machine."""
+    from tilewright.api.predict import choose_tiling
+
+    return choose_tiling(problem)
+
+
+def _check_recurrence(problem: Problem) -> None:
+    program = problem.program
+    for dependence in analyse(program).sweep:
+        for statement in program.statements:
+            swept = any(read.field == statement.field and read.level == 1 for read in statement.reads)
+            kinds = {side.kind for pair in problem.sides(statement.field) for side in pair}
+            if swept and not kinds <= {"fixed", "constant"}:
+                raise UsageError(
+                    f"{program.name!r} sweeps over {statement.field!r} ({dependence}), whose boundary must be fixed or "
+                    f"constant, got {', '.join(sorted(kinds - {'fixed', 'constant'}))}"
+                )

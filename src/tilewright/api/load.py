@@ -1,0 +1,74 @@
+"""Programs by name, as the command line gives them: a built-in one, or ``file.py:function``."""
+
+import difflib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from tilewright.api.stencil import Stencil, as_program
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.programs import catalogue
+from tilewright.programs.stencil import Program
+
+
+def load_program(name: str) -> Program:
+    """Return the program that a name stands for.
+
+    ``file.py:function`` imports the user's own file, which runs it like any Python script; its folder is importable
+    while that lasts.
+
+    Args:
+        name: The name of a built-in program, or ``file.py:function``.
+
+    Returns:
+        The program.
+
+    Raises:
+        UsageError: If there is no such program, file or function, or the file fails.
+        TraceError: If the function is no stencil.
+    """
+    path, separator, function = name.rpartition(":")
+    if not separator or not path.endswith(".py"):
+        if name.endswith(".py"):
+            raise UsageError(f"{name!r} names a file but no function", f"write {name}:FUNCTION")
+        return catalogue.program(name)
+    found = getattr(_import(Path(path)), function, None)
+    if found is None:
+        raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
+    return as_program(found)
+
+
+def _import(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}", "a program is a built-in name or FILE.py:FUNCTION")
+    name = f"tilewright_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{str(path)!r} cannot be imported", "give a Python file")
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    sys.modules[name] = module
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except TilewrightError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"running {str(path)!r} failed: {type(error).__name__}: {error}", f"try: python {path}"
+        ) from error
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def _suggest(path: str, function: str) -> str:
+    module = sys.modules[f"tilewright_user_{Path(path).stem}"]
+    stencils = [name for name, value in vars(module).items() if isinstance(value, Stencil)]
+    own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+    names = list(dict.fromkeys([*stencils, *own]))
+    close = difflib.get_close_matches(function, names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"it defines {', '.join(names[:8])}" if names else "it defines no function"

@@ -1,0 +1,202 @@
+"""Measuring in worker processes, with a log: what the search is given, and what makes it resumable."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tilewright.api import trial
+from tilewright.api.trial import TrialJob
+from tilewright.base.errors import TilewrightError
+from tilewright.base.records import Measurement, Outcome
+from tilewright.runtime import store
+from tilewright.runtime.workers import Pool, Reply
+from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.tuning.search import merge
+
+_FATAL = 3
+"""So many sessions that died while they measured one candidate make it a crash."""
+_MARGIN = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Seconds after which a worker is ended.
+
+    Attributes:
+        compile: For compiling one candidate.
+        check: For its check on a small problem.
+        run: For one sample on the user's problem while nothing is known; afterwards 20 times the best, but no less
+            than ``least``.
+        least: See ``run``.
+    """
+
+    compile: float = 60.0
+    check: float = 15.0
+    run: float = 60.0
+    least: float = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What a log holds.
+
+    Attributes:
+        measurements: Samples and failures per candidate.
+        confirmed: Verdicts of the comparison with a second schedule, per candidate.
+    """
+
+    measurements: Mapping[Tiling, Measurement]
+    confirmed: Mapping[Tiling, Measurement]
+
+
+def read_history(path: Path | None) -> History:
+    """Read a tuning log, up to wherever it was cut.
+
+    A candidate in whose sample several sessions died counts as a crash.
+    """
+    samples: list[tuple[Tiling, Measurement]] = []
+    confirmed: dict[Tiling, Measurement] = {}
+    open_ones: dict[Tiling, int] = {}
+    for record in [] if path is None else store.read(path):
+        kind = record.get("kind")
+        if kind == "restart":
+            samples, confirmed, open_ones = [], {}, {}
+        if kind == "stopped":
+            open_ones = {tiling: count - 1 for tiling, count in open_ones.items()}
+        entry = _parse(record)
+        if entry is None:
+            continue
+        tiling, measurement = entry
+        if kind == "begin":
+            open_ones[tiling] = open_ones.get(tiling, 0) + 1
+        elif kind == "sample":
+            samples.append(entry)
+            open_ones.pop(tiling, None)
+        elif kind == "confirm":
+            confirmed[tiling] = measurement
+    died = Measurement(outcome=Outcome.CRASH, detail="several sessions ended while it was measured")
+    samples += [(tiling, died) for tiling, count in open_ones.items() if count >= _FATAL]
+    return History(measurements=merge(samples), confirmed=confirmed)
+
+
+def _parse(record: Mapping[str, Any]) -> tuple[Tiling, Measurement] | None:
+    if "tiling" not in record:
+        return None
+    try:
+        tiling = parse(str(record["tiling"]))
+        outcome = Outcome(record.get("outcome", "ok"))
+    except (TilewrightError, ValueError):
+        return None
+    seconds = record.get("seconds")
+    samples = (float(seconds),) if isinstance(seconds, int | float) and seconds > 0 else ()
+    return tiling, Measurement(seconds=samples, outcome=outcome, detail=str(record.get("detail", "")))
+
+
+class WorkerMeter:
+    """A :class:`tilewright.tuning.search.Meter` that measures in worker processes and writes a log.
+
+    A record of a sample follows it at once, so that a session that is killed loses the sample in progress alone.
+    """
+
+    def __init__(
+        self, pool: Pool, job: TrialJob, limits: Limits, log: Path | None = None, history: History | None = None
+    ) -> None:
+        """Make a meter.
+
+        Args:
+            pool: The worker processes; samples are all taken in the first one.
+            job: The problem; its tiling is replaced by every candidate.
+            limits: Time limits.
+            log: The log's file, or None for no log.
+            history: What the log holds already.
+        """
+        self._pool, self._job, self._limits, self._log = pool, job, limits, log
+        self._confirmed = {} if history is None else dict(history.confirmed)
+        self._best = min(
+            (sum(m.seconds) / len(m.seconds) for m in (history.measurements if history else {}).values() if m.seconds),
+            default=0.0,
+        )
+
+    def build(self, tilings: Sequence[Tiling]) -> dict[Tiling, Measurement]:
+        """Compile, then check on a small problem; return what failed."""
+        failures: dict[Tiling, Measurement] = {}
+        for step, limit in ((trial.build, self._limits.compile), (trial.check, self._limits.check)):
+            left = [tiling for tiling in tilings if tiling not in failures]
+            replies = self._pool.map(step, [(self._with(tiling),) for tiling in left], limit)
+            for tiling, reply in zip(left, replies, strict=True):
+                if reply.outcome is not Outcome.OK:
+                    failures[tiling] = self._note("sample", tiling, _failure(reply))
+        return failures
+
+    def sample(self, tiling: Tiling) -> Measurement:
+        """Take one sample on the user's problem."""
+        self._append({"kind": "begin", "tiling": str(tiling)})
+        limit = max(self._limits.least, _MARGIN * self._best) if self._best else self._limits.run
+        reply = self._pool.call(trial.sample, self._with(tiling), limit=limit)
+        if reply.outcome is not Outcome.OK:
+            return self._note("sample", tiling, _failure(reply))
+        seconds = float(reply.value)
+        self._best = min(self._best or seconds, seconds)
+        return self._note("sample", tiling, Measurement(seconds=(seconds,)))
+
+    def confirm(self, tiling: Tiling) -> Measurement:
+        """Compare the whole result on the user's problem with that of a second schedule."""
+        if tiling in self._confirmed:
+            return self._confirmed[tiling]
+        # Untiled order is the second schedule; one step at a time has none but itself, which was checked already.
+        if tiling.family == "none":
+            return Measurement()
+        share = self._job.problem.steps / self._job.steps
+        limit = self._limits.run + 10 * _MARGIN * share * self._best
+        reply = self._pool.call(trial.confirm, self._with(tiling), NONE, limit=limit)
+        return self._note("confirm", tiling, _failure(reply))
+
+    def stopped(self) -> None:
+        """Note that the session was stopped on purpose: the sample in progress is not to blame."""
+        self._append({"kind": "stopped"})
+
+    def _with(self, tiling: Tiling) -> TrialJob:
+        return replace(self._job, tiling=tiling)
+
+    def _note(self, kind: str, tiling: Tiling, measurement: Measurement) -> Measurement:
+        seconds = measurement.seconds[0] if measurement.seconds else None
+        self._append(
+            {
+                "kind": kind,
+                "tiling": str(tiling),
+                "seconds": seconds,
+                "outcome": str(measurement.outcome),
+                "detail": measurement.detail,
+            }
+        )
+        return measurement
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        if self._log is not None:
+            store.append(self._log, record)
+
+
+def _failure(reply: Reply) -> Measurement:
+    return Measurement(outcome=reply.outcome, detail=reply.detail[:300])
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM end the block like Ctrl-C does, with a ``KeyboardInterrupt``, where this thread may say so."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,124 @@
+"""``run``: a program on the caller's arrays."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tilewright.api.arrays import Array, Given, as_array, gather, like
+from tilewright.api.compile import Executable, prepare
+from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.programs.problem import BoundarySpec, Problem, make_problem
+from tilewright.runtime.host import thread_count
+from tilewright.tilings.tiling import Tiling
+
+
+def run(
+    program: ProgramLike,
+    *arrays: Any,  # noqa: ANN401
+    steps: int,
+    boundary: BoundarySpec = "fixed",
+    backend: str = "auto",
+    tiling: Tiling | str | None = None,
+    dtype: Any = None,  # noqa: ANN401
+    threads: int | None = None,
+    strict: bool = False,
+    out: Any = None,  # noqa: ANN401
+    **scalars: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Run a program for a number of steps, in time tiles and compiled where possible.
+
+    Args:
+        program: A stencil, a function, a program, or the name of a built-in one.
+        *arrays: One array per field, all of one shape; a tuple gives several time levels, newest first, and a single
+            array stands for all of them. They are only read.
+        steps: Number of time steps, at least 0.
+        boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
+            by field. ``fixed`` keeps the cells whose reads would lie outside.
+        backend: ``auto``, ``c`` or ``numpy``; ``auto`` is C where there is a compiler.
+        tiling: A tiling such as ``hybrid:t=16,s=32x512``; the cost model's choice by default.
+        dtype: Element type to compute in; NumPy's promotion rules decide by default.
+        threads: Number of threads; every CPU that the process may use by default.
+        strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
+        out: An array, or a tuple of one per updated field, to write the result into.
+        **scalars: The program's scalars; an array makes one a coefficient field.
+
+    Returns:
+        The new value of the updated field, in the caller's array type, or a tuple of them if there are several.
+
+    Raises:
+        ArrayError: If an array does not fit the program, or memory does not hold the run.
+        UsageError: If a name, an option or a scalar cannot be used.
+        IllegalTilingError: If the tiling breaks a dependence.
+        ToolchainError: If ``backend="c"`` and there is no compiler that works.
+
+    >>> import numpy as np
+    >>> run("jacobi1d", np.array([0.0, 3.0, 0.0, 3.0, 0.0]), steps=1)
+    array([0., 1., 2., 1., 0.])
+    """
+    chosen = as_program(program)
+    given = gather(chosen, arrays, scalars, dtype)
+    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    count = thread_count(threads)
+    targets = None if out is None else _targets(problem, out)
+    executable = prepare(problem, tiling, backend, strict=strict)
+    results = compute(executable, problem, given, count, targets)
+    if out is not None:
+        return out
+    wrapped = [like(results[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]
+    return wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
+
+
+def compute(
+    executable: Executable, problem: Problem, given: Given, threads: int, out: Mapping[str, Array] | None = None
+) -> dict[str, Array]:
+    """Run a prepared problem.
+
+    Args:
+        executable: What :func:`tilewright.api.compile.prepare` made of the problem.
+        problem: The problem.
+        given: Checked arrays and scalars.
+        threads: Number of threads.
+        out: Arrays to write into, by field.
+
+    Returns:
+        The newest version of every updated field.
+
+    Raises:
+        ArrayError: If memory does not hold the run.
+    """
+    if executable.compiled is not None:
+        from tilewright.runtime.cpu import execute
+        from tilewright.runtime.session import Inputs
+
+        inputs = Inputs(arrays=given.versions, scalars=given.scalars, out=out)
+        return execute(executable.compiled, problem, inputs, threads)
+    from tilewright.programs import reference
+    from tilewright.runtime.memory import check_memory
+
+    copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
+    check_memory(copies * problem.cells * problem.itemsize)
+    results = reference.run(problem, given.versions, given.scalars)
+    for field, target in (out or {}).items():
+        np.copyto(target, results[field], casting="same_kind")
+    return results
+
+
+def _targets(problem: Problem, out: Any) -> dict[str, Array]:  # noqa: ANN401
+    updated = problem.program.updated
+    given = out if isinstance(out, tuple) else (out,)
+    if len(given) != len(updated):
+        raise UsageError(f"out needs {len(updated)} arrays ({', '.join(updated)}), got {len(given)}")
+    targets = {}
+    for field, target in zip(updated, given, strict=True):
+        if not isinstance(target, np.ndarray):
+            target = as_array(target, "out")  # noqa: PLW2901
+        if target.shape != problem.shape:
+            raise ArrayError(f"out must have the shape {problem.shape}, got {target.shape}")
+        if not np.can_cast(problem.dtype, target.dtype, "same_kind"):
+            raise ArrayError(f"out cannot hold {problem.dtype} values, it has the dtype {target.dtype}")
+        if not target.flags.writeable:
+            raise ArrayError("out is read-only", "pass an array that may be written")
+        targets[field] = target
+    return targets

@@ -1,0 +1,121 @@
+"""``@tw.stencil``: a Python function of fields and scalars becomes a program."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, overload
+
+from tilewright.base.errors import UsageError
+from tilewright.frontends.trace import trace
+from tilewright.programs import catalogue
+from tilewright.programs.expression import Value
+from tilewright.programs.stencil import FieldBuilder, Program
+from tilewright.report.expressions import describe
+
+
+class Stencil:
+    """A stencil written as a Python function.
+
+    It keeps the function's name and documentation, prints as the program it stands for, and may be called inside
+    another stencil's body with that stencil's fields and scalars.
+
+    Attributes:
+        program: The traced program.
+    """
+
+    program: Program
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any], name: str = "") -> None:
+        self.program = trace(function, name)
+        functools.update_wrapper(self, function)
+        self.__name__ = self.program.name
+
+    def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  (whatever the body returns)
+        """Apply the body to another stencil's fields and scalars.
+
+        Raises:
+            UsageError: If an argument is an array: arrays go to ``tw.run``.
+        """
+        for argument in arguments:
+            if not isinstance(argument, FieldBuilder | Value | bool | int | float):
+                raise UsageError(
+                    f"stencil {self.__name__!r} was called with a value of type {type(argument).__name__}",
+                    f"apply it to arrays with tw.run({self.__name__}, array, steps=…)",
+                )
+        return self.__wrapped__(*arguments)
+
+    def __repr__(self) -> str:
+        return describe(self.program)
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<pre>{html.escape(describe(self.program))}</pre>"
+
+
+@overload
+def stencil(function: Callable[..., Any], /, *, name: str = "") -> Stencil: ...
+
+
+@overload
+def stencil(*, name: str = "") -> Callable[[Callable[..., Any]], Stencil]: ...
+
+
+def stencil(
+    function: Callable[..., Any] | None = None, /, *, name: str = ""
+) -> Stencil | Callable[[Callable[..., Any]], Stencil]:
+    """Make a stencil of a function by calling it once with symbols; no source is parsed.
+
+    Arguments that the body indexes are fields, the others scalars. The returned value updates the first field, a
+    tuple updates the leading fields in order, a dict by name. ``u.prev[…]`` and ``u.prev2[…]`` read earlier time
+    levels, ``u.new[…]`` values already computed in this step.
+
+    Args:
+        function: The body.
+        name: The program's name; the function's own by default.
+
+    Returns:
+        The stencil, or a decorator if no function is given.
+
+    Raises:
+        TraceError: If the body does something that a stencil cannot.
+
+    >>> @stencil
+    ... def heat(u, alpha):
+    ...     return u[0] + alpha * (u[-1] - 2 * u[0] + u[1])
+    >>> heat
+    heat(u; alpha): 1D, 3 loads and 5 flops per cell and step
+      u <- u[0] + alpha * (u[-1] - 2 * u[0] + u[1])
+    """
+    if function is None:
+        return lambda body: Stencil(body, name)
+    return Stencil(function, name)
+
+
+ProgramLike = Program | Stencil | str | Callable[..., Any]
+"""A program, a stencil, the name of a built-in program, or a function to trace."""
+
+
+def as_program(program: ProgramLike) -> Program:
+    """Return the program that a user means.
+
+    Raises:
+        UsageError: If it is no program, or there is no built-in one of that name.
+        TraceError: If it is a function that cannot be traced.
+
+    >>> as_program("heat2d").loads
+    9
+    """
+    if isinstance(program, Program):
+        return program
+    if isinstance(program, Stencil):
+        return program.program
+    if isinstance(program, str):
+        return catalogue.program(program)
+    if callable(program):
+        return trace(program)
+    raise UsageError(
+        f"a program is a stencil, a function or a built-in one's name, got a value of type {type(program).__name__}",
+        "decorate a function with @tw.stencil, or see `tilewright programs`",
+    )

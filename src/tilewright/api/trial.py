@@ -1,0 +1,228 @@
+"""What a worker process does with one candidate: compile it, check it, time it, compare it.
+
+Every function takes a job, which is plain data, and either returns plain data or raises an error whose class says what
+went wrong.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.api.arrays import Array, Given
+from tilewright.api.compile import Executable, prepare
+from tilewright.api.data import random_arrays
+from tilewright.api.run import compute
+from tilewright.base.errors import WrongResultError
+from tilewright.programs import rounding
+from tilewright.programs.problem import Problem
+from tilewright.runtime import measure
+from tilewright.runtime.memory import Workspace
+from tilewright.runtime.session import Inputs, Session
+from tilewright.tilings.tiling import Tiling
+
+CHECK_OPERATIONS = 3e7
+"""Operations that the check on a small problem may cost the reference."""
+_SEED = 20
+_SMALLEST = 7
+_NO_SIZE = 37
+"""Extent of the small problem along an axis that the tiling does not cut."""
+_SAFETY = 16.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialJob:
+    """One candidate of one problem.
+
+    Attributes:
+        problem: The user's problem.
+        tiling: The candidate.
+        scalars: Names and values of the program's scalars.
+        threads: Threads to use.
+        strict: Whether the order of operations is kept.
+        steps: Steps that a sample computes; at most the problem's.
+    """
+
+    problem: Problem
+    tiling: Tiling
+    scalars: tuple[tuple[str, float], ...]
+    threads: int
+    strict: bool
+    steps: int
+
+
+def build(job: TrialJob) -> None:
+    """Compile a candidate; the kernel stays in the cache.
+
+    Raises:
+        IllegalTilingError: If it breaks a dependence.
+        ToolchainError: If it does not compile or load.
+    """
+    _executable(job.problem, job.tiling, strict=job.strict)
+
+
+def check(job: TrialJob) -> None:
+    """Compare a candidate with the NumPy reference on a small problem that has whole and cut tiles.
+
+    Raises:
+        WrongResultError: If a cell is beyond its rounding bound.
+    """
+    problem = small_problem(job.problem, job.tiling)
+    given = _given(problem, job.scalars)
+    results = compute(_executable(problem, job.tiling, strict=job.strict), problem, given, job.threads)
+    exact, allowed = _reference(problem, job.scalars)
+    for field, result in results.items():
+        error, good = rounding.worst_excess(result, exact[field], allowed[field])
+        if not good:
+            raise WrongResultError(
+                f"{str(job.tiling)!r} is off by up to {error:.3g} in {field!r} on a small problem, "
+                "more than rounding explains"
+            )
+
+
+def sample(job: TrialJob) -> float:
+    """Take one sample of a candidate's time on the user's problem, after a warm-up.
+
+    Returns:
+        Seconds for ``job.steps`` steps, without copying arrays in and out.
+    """
+    problem = replace(job.problem, steps=job.steps)
+    executable = _executable(problem, job.tiling, strict=job.strict)
+    _advance(executable, problem, job, min(job.steps, 2 * job.tiling.time))()
+    return measure.sample(lambda: _advance(executable, problem, job, job.steps))
+
+
+def confirm(job: TrialJob, second: Tiling) -> None:
+    """Compare a candidate's result on the user's problem with that of a second schedule.
+
+    The two may differ by rounding alone: by 4 eps per operation and step of the largest value, times what the program
+    makes of a change of one rounding in its data.
+
+    Raises:
+        WrongResultError: If they differ by more.
+    """
+    problem = job.problem
+    given = _data(job)
+    executable = _executable(problem, second, strict=job.strict)
+    expected = compute(executable, problem, given, job.threads)
+    allowed = _tolerances(executable, job, given, expected)
+    results = compute(_executable(problem, job.tiling, strict=job.strict), problem, given, job.threads)
+    for field, result in results.items():
+        with np.errstate(all="ignore"):
+            bad = ~((np.abs(result - expected[field]) <= allowed[field]) | ~np.isfinite(expected[field]))
+        if bad.any():
+            where = ", ".join(str(int(i)) for i in np.argwhere(bad)[0])
+            raise WrongResultError(
+                f"{str(job.tiling)!r} and {str(second)!r} differ in {int(bad.sum())} cells of {field!r}, first at "
+                f"({where}), by more than rounding explains"
+            )
+
+
+def small_problem(problem: Problem, tiling: Tiling) -> Problem:
+    """Return a small problem that a tiling cuts into several tiles where the reference can afford it.
+
+    Per axis two tiles and a rest, one and a half tiles in time, none more than the user's problem has; then the
+    longest extent shrinks until the reference is quick.
+    """
+    program = problem.program
+    sizes = tiling.space or (_NO_SIZE,) * program.rank
+    steps = min(problem.steps, tiling.time + tiling.time // 2 + 3)
+    reaches = [max(pair) for pair in program.reach]
+    least = [2 * reach + _SMALLEST for reach in reaches]
+    wanted = [
+        max(low, 2 * size + 2 * reach * tiling.time + 5) for low, size, reach in zip(least, sizes, reaches, strict=True)
+    ]
+    extents = [min(want, extent) for want, extent in zip(wanted, problem.shape, strict=True)]
+    afford = CHECK_OPERATIONS / max(1, steps * (program.flops + program.loads))
+    while float(np.prod([float(extent) for extent in extents])) > afford:
+        axis = max(range(len(extents)), key=lambda i: extents[i] / least[i])
+        if extents[axis] <= least[axis]:
+            break
+        extents[axis] = max(least[axis], extents[axis] * 4 // 5)
+    return replace(problem, shape=tuple(extents), steps=steps)
+
+
+@functools.lru_cache(maxsize=2)
+def _given(problem: Problem, scalars: tuple[tuple[str, float], ...]) -> Given:
+    arrays = random_arrays(problem.program, problem.shape, problem.dtype, _SEED)
+    return Given(
+        program=problem.program,
+        versions={field: (array,) for field, array in zip(problem.program.fields, arrays, strict=True)},
+        scalars=dict(scalars),
+        shape=problem.shape,
+        dtype=problem.dtype,
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _reference(problem: Problem, scalars: tuple[tuple[str, float], ...]) -> tuple[dict[str, Array], dict[str, Array]]:
+    given = _given(problem, scalars)
+    return rounding.bound(problem, given.versions, given.scalars)
+
+
+@functools.lru_cache(maxsize=64)
+def _executable(problem: Problem, tiling: Tiling, *, strict: bool) -> Executable:
+    return prepare(problem, tiling, "c", strict=strict)
+
+
+def _data(job: TrialJob) -> Given:
+    """The data of the user's problem: the same whatever the number of steps."""
+    return _given(replace(job.problem, steps=0), job.scalars)
+
+
+_workspace = Workspace()
+
+
+def _advance(executable: Executable, problem: Problem, job: TrialJob, steps: int) -> "_Run":
+    given = _data(job)
+    if executable.compiled is None:
+        raise WrongResultError("a candidate without a kernel cannot be timed")
+    inputs = Inputs(arrays=given.versions, scalars=given.scalars)
+    session = Session(executable.compiled, problem, inputs, job.threads, workspace=_workspace)
+    return _Run(session, steps)
+
+
+class _Run:
+    """One timed run; its memory goes back to the workspace when it is over."""
+
+    def __init__(self, session: Session, steps: int) -> None:
+        self._session, self._steps = session, steps
+
+    def __call__(self) -> None:
+        try:
+            self._session.advance(self._steps)
+        finally:
+            self._session.close()
+
+
+def _tolerances(
+    executable: Executable, job: TrialJob, given: Given, expected: dict[str, Array]
+) -> dict[str, float | Array]:
+    """How far two schedules of the user's problem may lie apart, per field."""
+    problem = job.problem
+    if np.dtype(problem.dtype).kind in "iu":
+        return dict.fromkeys(expected, 0.0)
+    eps = float(np.finfo(problem.dtype).eps)
+    nudged = {
+        field: tuple(_nudge(array, eps) for array in versions) if field in problem.program.updated else versions
+        for field, versions in given.versions.items()
+    }
+    moved = compute(executable, problem, replace(given, versions=nudged), job.threads)
+    largest = max(float(np.max(np.abs(versions[0]))) for versions in given.versions.values())
+    per_step = rounding.FACTOR * eps * (problem.program.flops + problem.program.loads)
+    allowed: dict[str, float | Array] = {}
+    for field, value in expected.items():
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(value) & np.isfinite(moved[field])
+            change = float(np.max(np.abs(moved[field] - value), where=finite, initial=0.0))
+            size = max(largest, float(np.max(np.abs(value), where=finite, initial=0.0)))
+        growth = max(1.0, change / (eps * largest))
+        allowed[field] = per_step * problem.steps * size + _SAFETY * per_step * growth * largest
+    return allowed
+
+
+def _nudge(array: Array, eps: float) -> Array:
+    """Change every value by about one rounding, up and down in turn."""
+    signs = np.where(np.arange(array.size) % 2, 1 + eps, 1 - eps).reshape(array.shape)
+    moved: Array = (array * signs).astype(array.dtype)
+    return moved

@@ -1,0 +1,109 @@
+"""The application: its commands, its settings, and errors as one sentence."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import typer
+from typer.core import TyperGroup
+
+from tilewright.base.errors import TilewrightError
+from tilewright.cli import catalogues, chain, codesign, doctor, predict, run, settings
+
+_SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost model for every other.
+
+Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
+"""
+_LONGEST = 500
+
+
+class _Group(TyperGroup):
+    """Prints errors as one sentence with a hint, and takes ``--debug`` anywhere on the line."""
+
+    debug: ClassVar[str] = "tilewright.debug"
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        ctx.meta[self.debug] = "--debug" in args
+        return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # noqa: ANN401
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if ctx.meta[self.debug]:
+                traceback.print_exc()
+            if hasattr(error, "exit_code") and hasattr(error, "show"):
+                raise  # typer's own errors
+            raise typer.Exit(_report(error)) from None
+
+
+def _report(error: Exception) -> int:
+    """Print an error to standard error and return the exit status."""
+    if isinstance(error, TilewrightError):
+        message, hint, status = error.message, error.hint, error.exit_status
+    elif isinstance(error, MemoryError):
+        message, hint, status = "there is not enough memory for this", "use a smaller --shape", 1
+    elif isinstance(error, OSError) and error.strerror:
+        place = f" {str(error.filename)!r}" if error.filename else ""
+        message, hint, status = f"the system refused: {error.strerror}{place}", "", 1
+    else:
+        message = f"internal error: {type(error).__name__}: {error}"
+        hint, status = "run it again with --debug and report what it prints", 1
+    sys.stderr.write(f"error: {_short(message)}\n" + (f"hint: {_short(hint)}\n" if hint else ""))
+    return status
+
+
+def _short(text: str) -> str:
+    """Make a text one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import tilewright
+
+        typer.echo(f"tilewright {tilewright.__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=_Group,
+    help=_SUMMARY,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _root(
+    ctx: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Read the settings that apply to every command."""
+    values = settings.load(os.environ, Path("tilewright.toml"))
+    ctx.default_map = dict.fromkeys(_COMMANDS, values)
+
+
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "run": run.run,
+    "predict": predict.predict,
+    "programs": catalogues.programs,
+    "machines": catalogues.machines,
+    "tilings": catalogues.tilings,
+    "area": codesign.area,
+    "codesign": codesign.codesign,
+    "doctor": doctor.doctor,
+    "chain": chain.chain,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_command)

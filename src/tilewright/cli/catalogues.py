@@ -1,0 +1,82 @@
+"""``tilewright programs``, ``machines`` and ``tilings``: the catalogues."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tilewright.cli import output
+from tilewright.cli.options import Json
+
+
+def programs(
+    name: Annotated[str | None, typer.Argument(help="One program, or FILE.py:FUNCTION.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """List the built-in programs, or show one: its expression, counts, reach and dependences.
+
+    Example: tilewright programs gradient2d
+    """
+    from tilewright.api.load import load_program
+    from tilewright.programs import catalogue
+    from tilewright.report import tables
+
+    if name is None:
+        every = [catalogue.program(each) for each in catalogue.names()]
+        output.show({"programs": [tables.program_dict(p) for p in every]}, lambda: tables.programs(every), as_json)
+    else:
+        one = load_program(name)
+        output.show(tables.program_dict(one), lambda: tables.program(one), as_json)
+
+
+def machines(
+    name: Annotated[str | None, typer.Argument(help="One machine.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """List the machines, or show one: every value with its unit and where it comes from.
+
+    Example: tilewright machines h200
+    """
+    from tilewright.api.predict import as_machine
+    from tilewright.machines.files import names
+    from tilewright.report import tables
+
+    if name is None:
+        every = [as_machine(each) for each in names()]
+        output.show({"machines": [m.to_dict() for m in every]}, lambda: tables.machines(every), as_json)
+    else:
+        one = as_machine(name)
+        output.show(one.to_dict(), lambda: tables.machine(one), as_json)
+
+
+def tilings(
+    name: Annotated[str | None, typer.Argument(help="One family, or a whole TILE.", show_default=False)] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it to this file (.svg, .png or .pdf).")] = None,
+    program: Annotated[str, typer.Option("--program", help="Program whose tiling is drawn.")] = "",
+    as_json: Json = False,
+) -> None:
+    """List the tiling families, or show one; --plot draws its tiles in time and space.
+
+    Example: tilewright tilings hybrid --plot hybrid.svg
+    """
+    from tilewright.api import explain
+    from tilewright.report import tables
+
+    if name is None and plot is not None:
+        raise typer.BadParameter("--plot needs the name of a tiling, such as: tilewright tilings hybrid --plot h.svg")
+    if name is None:
+        rows = explain.families()
+        columns = ("family", "ranks", "example", "what it is")
+        output.show(
+            {"tilings": [row.outline() for row in rows]},
+            lambda: tables.table(columns, [r.cells() for r in rows]),
+            as_json,
+        )
+        return
+    shown = explain.family(name, program)
+    if plot is not None:
+        explain.draw(shown, plot)
+        output.note(f"drew {shown.example} of {shown.program} to {plot}")
+    output.show(
+        {**shown.to_dict(), "plot": plot and str(plot)}, lambda: tables.pairs(shown.facts(), shown.name), as_json
+    )

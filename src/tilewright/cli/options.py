@@ -1,0 +1,34 @@
+"""Arguments and options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on standard output; tables go to standard error.")
+]
+ProgramName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROGRAM",
+        help="A built-in program (see `tilewright programs`), or FILE.py:FUNCTION, which runs your own file.",
+        show_default=False,
+    ),
+]
+Shape = Annotated[str, typer.Option("--shape", metavar="AxB", help="Extents, outermost first, such as 4096x4096.")]
+Steps = Annotated[int, typer.Option("--steps", metavar="T", help="Number of time steps.", show_default=False)]
+DType = Annotated[str, typer.Option("--dtype", help="Element type: float32, float64, int32 or int64.")]
+BoundaryText = Annotated[
+    str,
+    typer.Option(
+        "--boundary",
+        help="fixed, constant:VALUE, nearest, reflect, mirror or wrap; per axis 'wrap,fixed'; "
+        "per side 'nearest/fixed'; per field 'u=wrap;v=fixed'.",
+    ),
+]
+Tile = Annotated[
+    str | None,
+    typer.Option(
+        "--tile", metavar="TILE", help="A tiling such as hybrid:t=16,s=8x64 or none; the model's choice by default."
+    ),
+]

@@ -1,0 +1,68 @@
+"""Settings: a flag beats an environment variable beats ``tilewright.toml`` beats the default."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+
+KEYS: dict[str, type] = {
+    "backend": str,
+    "boundary": str,
+    "dtype": str,
+    "machine": str,
+    "model": str,
+    "strict": bool,
+    "threads": int,
+}
+"""Every setting with its type. Its flag is ``--name``, its environment variable ``TILEWRIGHT_NAME``."""
+_LARGEST = 1 << 20
+
+
+def load(environ: Mapping[str, str], file: Path) -> dict[str, str]:
+    """Collect the settings that no flag gives.
+
+    Args:
+        environ: The environment variables.
+        file: The settings file, which need not exist.
+
+    Returns:
+        The value of every key that is set, as a flag would have it.
+
+    Raises:
+        UsageError: If the file is no TOML, or has an unknown key or a value of the wrong type.
+
+    >>> load({"TILEWRIGHT_THREADS": "2", "HOME": "/"}, Path("nowhere.toml"))
+    {'threads': '2'}
+    """
+    values = _read(file)
+    for key in KEYS:
+        if environ.get(f"TILEWRIGHT_{key.upper()}"):
+            values[key] = environ[f"TILEWRIGHT_{key.upper()}"]
+    return values
+
+
+def _read(file: Path) -> dict[str, str]:
+    if not file.is_file():
+        return {}
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise UsageError(f"a settings file has at most 1 MiB, {file.name!r} has more")
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{file.name!r} is not valid TOML: {error}", f"correct {file.name} or remove it") from None
+    return {key: _text(key, value, file.name) for key, value in table.items()}
+
+
+def _text(key: str, value: object, file: str) -> str:
+    if key not in KEYS:
+        close = difflib.get_close_matches(key, KEYS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"the settings are {', '.join(KEYS)}"
+        raise UsageError(f"{file!r} has no setting {key!r}", hint)
+    if type(value) is not KEYS[key]:
+        raise UsageError(
+            f"the setting {key!r} in {file!r} is of type {KEYS[key].__name__}, got {value!r}",
+            'texts are quoted, numbers and true or false are not: backend = "c"',
+        )
+    return str(value)

@@ -1,0 +1,148 @@
+"""What every C unit starts with, and the small functions that it uses: only those that it uses."""
+
+from collections.abc import Iterable
+
+CTYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
+SUFFIX = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
+_INTS = {"float32": "int32_t", "float64": "int64_t", "int32": "int32_t", "int64": "int64_t"}
+_LIBM = frozenset({"sqrt", "exp", "log", "sin", "cos", "tanh", "floor", "pow"})
+
+_HEAD = """#include <stdint.h>
+
+#if defined(__AVX512F__)
+#define TW_BYTES 64
+#elif defined(__AVX__)
+#define TW_BYTES 32
+#else
+#define TW_BYTES 16
+#endif
+
+static inline int64_t tw_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t tw_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t tw_floordiv(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+static inline int64_t tw_ceildiv(int64_t a, int64_t b) { return tw_floordiv(a + b - 1, b); }
+static inline int64_t tw_floormod(int64_t a, int64_t b) { return a - b * tw_floordiv(a, b); }
+"""
+
+_TYPES = """#define TW_LANES_{upper} ((int64_t)(TW_BYTES / sizeof({type})))
+typedef {type} tw_v_{suffix} __attribute__((vector_size(TW_BYTES)));
+typedef {type} tw_u_{suffix} __attribute__((vector_size(TW_BYTES), aligned(sizeof({type})), may_alias));
+typedef {ints} tw_m_{suffix} __attribute__((vector_size(TW_BYTES)));
+"""
+
+_SCALAR = {
+    "minimum": "return (a < b || a != a) ? a : b;",
+    "maximum": "return (a > b || a != a) ? a : b;",
+    "where": "return a ? b : c;",
+    "number": "return a ? 1 : 0;",
+    "not": "return !a;",
+}
+_VECTOR = {
+    "minimum": "return tw_pick_{s}((a < b) | (a != a), a, b);",
+    "maximum": "return tw_pick_{s}((a > b) | (a != a), a, b);",
+    "where": "return tw_pick_{s}(a, b, c);",
+    "number": "return tw_pick_{s}(a, (tw_v_{s}){{0}} + 1, (tw_v_{s}){{0}});",
+    "not": "return ~a;",
+    "splat": "return a - (tw_v_{s}){{0}};",
+}
+_PICK = """static inline tw_v_{s} tw_pick_{s}(tw_m_{s} m, tw_v_{s} a, tw_v_{s} b) {{
+  return (tw_v_{s})(((tw_m_{s})a & m) | ((tw_m_{s})b & ~m));
+}}
+"""
+_KEEP = """static inline tw_v_{s} tw_keep_v_{s}(tw_v_{s} old, tw_v_{s} value, int64_t done) {{
+  tw_m_{s} lane;
+  for (int64_t i = 0; i < TW_LANES_{u}; ++i) lane[i] = ({ints})i;
+  return tw_pick_{s}(lane < ({ints})done, old, value);
+}}
+"""
+_ABS_INT = "return tw_pick_{s}(a < 0, -a, a);"
+_OVER_SQRT = """static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
+#if defined(__AVX512F__)
+  const tw_v_f32 y = (tw_v_f32)__builtin_ia32_rsqrt14ps512_mask(x, (tw_v_f32){0}, (unsigned short)-1);
+  const tw_v_f32 z = y + y * (0.5f - (x * y) * (0.5f * y));
+  /* where x is +-0 the result is an infinity of its sign, where it is +infinity 0 */
+  const tw_m_f32 repair = (tw_m_f32){0} + 0x800600;
+  return a * (tw_v_f32)__builtin_ia32_fixupimmps512_mask(z, x, repair, 0, (unsigned short)-1, 4);
+#else
+  tw_v_f32 r;
+  for (int64_t i = 0; i < TW_LANES_F32; ++i) r[i] = a[i] / __builtin_sqrtf(x[i]);
+  return r;
+#endif
+}
+"""
+
+
+def helper(name: str, dtype: str, *, vector: bool) -> str:
+    """Return the C name of an operator that is written as a call.
+
+    >>> helper("sqrt", "float32", vector=False), helper("sqrt", "float32", vector=True)
+    ('__builtin_sqrtf', 'tw_sqrt_v_f32')
+    """
+    if not vector and name in _LIBM | {"abs"} and dtype.startswith("float"):
+        return f"__builtin_{'fabs' if name == 'abs' else name}{'f' if dtype == 'float32' else ''}"
+    return f"tw_{name}_{'v_' if vector else ''}{SUFFIX[dtype]}"
+
+
+def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> str:
+    """Return the start of a unit.
+
+    Args:
+        dtypes: Element types that it uses.
+        helpers: Operators written as calls: name, element type, whether on vectors.
+    """
+    parts = [_HEAD]
+    for dtype in sorted(set(dtypes)):
+        suffix = SUFFIX[dtype]
+        parts.append(_TYPES.format(upper=suffix.upper(), suffix=suffix, type=CTYPES[dtype], ints=_INTS[dtype]))
+    wanted = sorted(set(helpers))
+    parts += [_PICK.format(s=SUFFIX[dtype]) for dtype in sorted({dtype for _, dtype, vector in wanted if vector})]
+    parts += [_define(name, dtype, vector=vector) for name, dtype, vector in wanted]
+    return "\n".join(part for part in parts if part)
+
+
+def _define(name: str, dtype: str, *, vector: bool) -> str:
+    s = SUFFIX[dtype]
+    if vector:
+        return _define_vector(name, dtype, s)
+    called = helper(name, dtype, vector=False)
+    if called.startswith("__builtin"):
+        return ""
+    body = "return a < 0 ? -a : a;" if name == "abs" else _SCALAR[name]
+    kinds = {
+        "where": ("int", CTYPES[dtype], CTYPES[dtype]),
+        "number": ("int",),
+        "not": ("int",),
+        "abs": (CTYPES[dtype],),
+    }
+    params = ", ".join(
+        f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (CTYPES[dtype],) * 2), "abc", strict=False)
+    )
+    result = "int" if name == "not" else CTYPES[dtype]
+    return f"static inline {result} {called}({params}) {{ {body} }}\n"
+
+
+def _define_vector(name: str, dtype: str, s: str) -> str:
+    if name == "keep":
+        return _KEEP.format(s=s, u=s.upper(), ints=_INTS[dtype])
+    if name == "over_sqrt":
+        return _OVER_SQRT
+    v, m = f"tw_v_{s}", f"tw_m_{s}"
+    if name in _LIBM or (name == "abs" and dtype.startswith("float")):
+        return _lanes(name, dtype, v)
+    kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (CTYPES[dtype],), "abs": (v,)}
+    params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (v, v)), "abc", strict=False))
+    body = (_ABS_INT if name == "abs" else _VECTOR[name]).format(s=s)
+    return f"static inline {m if name == 'not' else v} {helper(name, dtype, vector=True)}({params}) {{ {body} }}\n"
+
+
+def _lanes(name: str, dtype: str, v: str) -> str:
+    """One lane after the other; compilers turn square roots, absolute values and rounding into one instruction."""
+    scalar, upper = helper(name, dtype, vector=False), SUFFIX[dtype].upper()
+    params, args = (f"{v} a, {v} b", "a[i], b[i]") if name == "pow" else (f"{v} a", "a[i]")
+    return (
+        f"static inline {v} {helper(name, dtype, vector=True)}({params}) {{\n"
+        f"  {v} r;\n"
+        f"  for (int64_t i = 0; i < TW_LANES_{upper}; ++i) r[i] = {scalar}({args});\n"
+        f"  return r;\n"
+        f"}}\n"
+    )

@@ -1,0 +1,135 @@
+"""C helpers of lifted rows: rows whose vectors hold cells that lie far apart, so that neighbours are whole vectors.
+
+A row of ``nv`` vectors of ``V`` lanes holds cell ``l * nv + j`` in lane ``l`` of vector ``j``. The neighbour of vector
+``j`` is vector ``j + 1``, aligned and unshuffled; only at the two ends of a row a vector is shifted by one lane.
+Source: Henretty et al., "Data layout transformation for stencil computations on short-vector SIMD architectures"
+(CC 2011).
+"""
+
+_LANES = {"float32": (16, 8, 4), "int32": (16, 8, 4), "float64": (8, 4, 2), "int64": (8, 4, 2)}
+
+
+def _order(low: list[int]) -> str:
+    return ", ".join(map(str, low))
+
+
+def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
+    """Return the C text of the helpers for one element type."""
+    parts = []
+    for guard, lanes in zip(("TW_BYTES == 64", "TW_BYTES == 32", "TW_BYTES == 16"), _LANES[dtype], strict=True):
+        half = lanes // 2
+        low = [i // 2 + lanes * (i % 2) for i in range(lanes)]
+        high = [half + i for i in low]
+        up = [0, *range(lanes - 1)]
+        down = [*range(1, lanes), lanes - 1]
+        parts += [
+            f"#{'el' if parts else ''}if {guard}",
+            f"#define TW_LOW_{suffix}(a, b) __builtin_shufflevector(a, b, {_order(low)})",
+            f"#define TW_HIGH_{suffix}(a, b) __builtin_shufflevector(a, b, {_order(high)})",
+            f"#define TW_UP_{suffix}(a) __builtin_shufflevector(a, a, {_order(up)})",
+            f"#define TW_DOWN_{suffix}(a) __builtin_shufflevector(a, a, {_order(down)})",
+            f"#define TW_ROUNDS_{suffix} {lanes.bit_length() - 1}",
+            f"#define TW_WIDE_{suffix} {lanes}",
+        ]
+    text = "\n".join([*parts, "#endif", _TEXT])
+    return text.replace("@T", ctype).replace("@s", suffix)
+
+
+_TEXT = """
+#ifndef TW_THREAD
+#define TW_THREAD
+#if defined(_OPENMP)
+extern int omp_get_thread_num(void);
+static inline int64_t tw_thread(void) { return omp_get_thread_num(); }
+#else
+static inline int64_t tw_thread(void) { return 0; }
+#endif
+#endif
+
+/* transpose a square of lanes: each round interleaves the first half of the vectors with the second */
+static inline __attribute__((always_inline)) void tw_turn_@s(tw_v_@s *a) {
+  tw_v_@s b[TW_WIDE_@s];
+#pragma GCC unroll 4
+  for (int round = 0; round < TW_ROUNDS_@s; ++round) {
+#pragma GCC unroll 8
+    for (int i = 0; i < TW_WIDE_@s / 2; ++i) {
+      b[2 * i] = TW_LOW_@s(a[i], a[i + TW_WIDE_@s / 2]);
+      b[2 * i + 1] = TW_HIGH_@s(a[i], a[i + TW_WIDE_@s / 2]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < TW_WIDE_@s; ++i) a[i] = b[i];
+  }
+}
+
+/* line -> lifted row of nv vectors */
+static void tw_lift_@s(@T *row, const @T *line, int64_t nv) {
+  for (int64_t at = 0; at < nv; at += TW_WIDE_@s) {
+    const int64_t j = tw_min(at, nv - TW_WIDE_@s);
+    tw_v_@s a[TW_WIDE_@s];
+#pragma GCC unroll 16
+    for (int i = 0; i < TW_WIDE_@s; ++i) a[i] = *(const tw_u_@s *)(line + i * nv + j);
+    tw_turn_@s(a);
+#pragma GCC unroll 16
+    for (int i = 0; i < TW_WIDE_@s; ++i) *(tw_u_@s *)(row + (j + i) * TW_WIDE_@s) = a[i];
+  }
+}
+
+/* lifted row of nv vectors -> line */
+static void tw_lower_@s(@T *line, const @T *row, int64_t nv) {
+  for (int64_t at = 0; at < nv; at += TW_WIDE_@s) {
+    const int64_t j = tw_min(at, nv - TW_WIDE_@s);
+    tw_v_@s a[TW_WIDE_@s];
+#pragma GCC unroll 16
+    for (int i = 0; i < TW_WIDE_@s; ++i) a[i] = *(const tw_u_@s *)(row + (j + i) * TW_WIDE_@s);
+    tw_turn_@s(a);
+#pragma GCC unroll 16
+    for (int i = 0; i < TW_WIDE_@s; ++i) *(tw_u_@s *)(line + i * nv + j) = a[i];
+  }
+}
+
+/* vectors before the first and after the last: the last and the first ones, shifted by one lane */
+static inline void tw_wrap_@s(@T *row, int64_t nv, int before, int after) {
+  for (int g = 1; g <= before; ++g)
+    *(tw_u_@s *)(row - g * TW_WIDE_@s) = TW_UP_@s(*(const tw_u_@s *)(row + (nv - g) * TW_WIDE_@s));
+  for (int g = 0; g < after; ++g)
+    *(tw_u_@s *)(row + (nv + g) * TW_WIDE_@s) = TW_DOWN_@s(*(const tw_u_@s *)(row + g * TW_WIDE_@s));
+}
+
+static inline void tw_prefetch_@s(const @T *at) { __builtin_prefetch(at, 0, 2); }
+
+static void tw_copy_@s(@T *to, const @T *from, int64_t n) {
+  int64_t i = 0;
+  for (; i + TW_WIDE_@s <= n; i += TW_WIDE_@s) *(tw_u_@s *)(to + i) = *(const tw_u_@s *)(from + i);
+  for (const int64_t whole = i; i - whole < n - whole; ++i) to[i] = from[i];
+}
+
+static void tw_fill_@s(@T *to, @T value, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = value;
+}
+
+/* copy past the caches; the cells of a line that starts in the copied range lie there as a whole */
+static void tw_stream_@s(@T *to, const @T *from, int64_t n) {
+#if defined(__SSE2__) && TW_BYTES == 64
+  typedef float row16 __attribute__((vector_size(64)));
+  for (int64_t i = 0; i < n; i += TW_WIDE_@s) {
+    const tw_v_@s v = *(const tw_u_@s *)(from + i);
+    __builtin_ia32_movntps512((float *)(to + i), (row16)v);
+  }
+#elif defined(__SSE2__) && TW_BYTES == 32
+  typedef float row8 __attribute__((vector_size(32)));
+  for (int64_t i = 0; i < n; i += TW_WIDE_@s) {
+    const tw_v_@s v = *(const tw_u_@s *)(from + i);
+    __builtin_ia32_movntps256((float *)(to + i), (row8)v);
+  }
+#else
+  tw_copy_@s(to, from, n);
+#endif
+}
+
+/* what was streamed is seen by every thread that is later told so */
+static inline void tw_fence_@s(void) {
+#if defined(__SSE2__)
+  __builtin_ia32_sfence();
+#endif
+}
+"""

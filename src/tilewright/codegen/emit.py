@@ -1,0 +1,143 @@
+"""``emit(problem, tiling, dialect)``: the one way from a tiling to the text of a kernel."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen import c
+from tilewright.codegen.ir import Function
+from tilewright.codegen.schedules import entry_function
+from tilewright.codegen.sites import Site, cell_function, constants, row_function
+from tilewright.codegen.statements import box_function, cells_function
+from tilewright.codegen.streaming import copies, scratch_bytes, streaming_functions, streams
+from tilewright.programs.dependences import analyse
+from tilewright.programs.problem import Problem
+from tilewright.tilings.tiling import Tiling
+
+DIALECTS = ("c",)
+C_DTYPES = ("float32", "float64", "int32", "int64")
+"""Element types that C code computes in."""
+_ROWS = {"none": 1}
+"""Rows that are computed together where the tiling does not say, two by default: they share the loads of their common
+neighbours. A sweep over the whole grid waits for memory, and fewer streams of it are better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """One kernel of a unit: how to call it.
+
+    Its one function is ``entry(field, size, scalar, constant)``. ``field`` holds a pointer per field to cell zero of
+    its version slot 0; version ``v`` is in slot ``v mod copies``. ``size`` holds steps, threads, the extents, the
+    strides of the outer axes and the distance between slots, in elements. ``scalar`` holds the scalars, ``constant`` a
+    pointer per value of ``constants`` to a row of it.
+
+    Attributes:
+        entry: Name of the function.
+        fingerprint: Content fingerprint of everything that decides the text; shape, steps and scalars do not.
+        dtype: Element type.
+        copies: Versions kept per field, in field order.
+        constants: Values for which a row is passed.
+        scratch: Bytes of memory that every thread needs; ``constant`` points to it after its rows.
+    """
+
+    entry: str
+    fingerprint: str
+    dtype: str
+    copies: tuple[int, ...]
+    constants: tuple[float, ...]
+    scratch: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSource:
+    """A translation unit of one or several kernels.
+
+    Attributes:
+        text: Its text.
+        dialect: One of :data:`DIALECTS`.
+        strict: Whether the compiler must keep every operation's own rounding.
+        kernels: Its kernels, in the order asked for.
+    """
+
+    text: str
+    dialect: str
+    strict: bool
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def entry(self) -> str:
+        """Name of the first kernel's function."""
+        return self.kernels[0].entry
+
+    @property
+    def fingerprint(self) -> str:
+        """Content fingerprint of all kernels."""
+        return fingerprint([kernel.fingerprint for kernel in self.kernels])
+
+
+def emit(problem: Problem, tiling: Tiling, dialect: str = "c", *, strict: bool = False) -> KernelSource:
+    """Write the kernel of a problem under a tiling.
+
+    Args:
+        problem: The problem; its shape and steps are parameters of the kernel.
+        tiling: A legal tiling of it.
+        dialect: One of :data:`DIALECTS`.
+        strict: Keep the program's own order of operations and every operation's own rounding.
+
+    Returns:
+        The source.
+
+    Raises:
+        UsageError: If the dialect or the element type is not available.
+        IllegalTilingError: If the tiling has no such kernel.
+    """
+    return emit_all([(problem, tiling)], dialect, strict=strict)
+
+
+def emit_all(pairs: Sequence[tuple[Problem, Tiling]], dialect: str = "c", *, strict: bool = False) -> KernelSource:
+    """Write several kernels into one translation unit; equal ones are written once."""
+    if dialect not in DIALECTS:
+        raise UsageError(f"the dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
+    functions: dict[str, tuple[Function, ...]] = {}
+    kernels = []
+    for problem, tiling in pairs:
+        kernel = _describe(problem, tiling, dialect, strict=strict)
+        kernels.append(kernel)
+        if kernel.entry not in functions:
+            site = Site(problem=problem, prefix=kernel.entry, strict=strict)
+            functions[kernel.entry] = _functions(site, tiling, kernel.entry)
+    text = c.print_unit([function for group in functions.values() for function in group])
+    return KernelSource(text=text, dialect=dialect, strict=strict, kernels=tuple(kernels))
+
+
+def _describe(problem: Problem, tiling: Tiling, dialect: str, *, strict: bool) -> Kernel:
+    if problem.dtype not in C_DTYPES:
+        raise UsageError(
+            f"{dialect} code computes in {', '.join(C_DTYPES)}, got {problem.dtype}", "use backend='numpy'"
+        )
+    key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, dialect, strict)
+    name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
+    return Kernel(
+        entry=f"tw_{name}_{key[:12]}",
+        fingerprint=key,
+        dtype=problem.dtype,
+        copies=copies(problem) if streams(tiling) else analyse(problem.program).copies,
+        scratch=scratch_bytes(problem, tiling) if streams(tiling) else 0,
+        constants=constants(problem),
+    )
+
+
+def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[Function, ...]:
+    if streams(tiling):
+        return streaming_functions(site, tiling, entry)
+    program = site.problem.program
+    recurrent = bool(analyse(program).sweep)
+    helpers = [f(site, field) for field in program.fields for f in (row_function, cell_function)]
+    statements: list[Function] = []
+    for number in range(len(program.statements)):
+        statements.append(cells_function(site, number))
+        if not recurrent:
+            statements.append(box_function(site, number, tiling.rows or _ROWS.get(tiling.family, 2)))
+    return (*(f for f in helpers if f is not None), *statements, entry_function(site, tiling, entry))

@@ -1,0 +1,203 @@
+"""Expression tapes -> straight-line IR, for scalars or for vectors.
+
+Before: a tape ``u[-1] ; u[0] ; add ; 0.5 ; mul``. After: ``t2 = u(-1) + u(0); t4 = t2 * 0.5``, one name per operation
+in the program's own order, which is what makes a strict kernel bit-equal however it is tiled. Operations on constants
+alone are done here, in double precision.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen.ir import Expr, Let, Op, Real, Stmt, Var
+from tilewright.programs.expression import Apply, Const, Node, Read, Scalar, Tape
+from tilewright.programs.operators import BOOLEAN, OPERATORS
+
+_COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+_LOGICAL = frozenset({"and", "or", "not"})
+_BOOLEAN_ARITHMETIC = {"add": "or", "maximum": "or", "mul": "and", "minimum": "and", "abs": ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaves:
+    """Where the leaves of a tape come from.
+
+    Attributes:
+        dtype: Element type, ``float32`` and so on.
+        read: The value of a read, of type ``dtype`` or ``vector:dtype``.
+        vector: Whether reads yield vectors.
+    """
+
+    dtype: str
+    read: Callable[[Read], Expr]
+    vector: bool
+
+
+def lower_tape(tape: Tape, leaves: Leaves, prefix: str = "t") -> tuple[tuple[Stmt, ...], Expr]:
+    """Lower a tape.
+
+    Args:
+        tape: The expression.
+        leaves: Where its leaves come from.
+        prefix: Start of the new names.
+
+    Returns:
+        The statements, and the result as a scalar or vector of the element type.
+
+    Raises:
+        UsageError: If a constant does not fit the element type.
+    """
+    lowering = _Lowering(tape, leaves, prefix)
+    for position, node in enumerate(tape):
+        lowering.step(position, node)
+    result = lowering.values[-1]
+    numeric = lowering.number(result)
+    wide = lowering.splat(numeric) if leaves.vector else numeric
+    return tuple(lowering.body), wide
+
+
+def type_of(expression: Expr) -> str:
+    """Return the type of a leaf or a named value."""
+    if isinstance(expression, Var | Real | Op):
+        return expression.type
+    raise TypeError(f"{type(expression).__name__} has no element type")
+
+
+class _Lowering:
+    def __init__(self, tape: Tape, leaves: Leaves, prefix: str) -> None:
+        self.leaves = leaves
+        self.prefix = prefix
+        self.body: list[Stmt] = []
+        self.values: list[Expr] = []
+        self.scalar_type = leaves.dtype
+        self.vector_type = f"vector:{leaves.dtype}"
+        self.mask_type = f"mask:{leaves.dtype}"
+        self.needed = _needed(tape)
+
+    def step(self, position: int, node: Node) -> None:
+        if isinstance(node, Const):
+            self.values.append(self.literal(node.value))
+        elif isinstance(node, Scalar):
+            self.values.append(Var(scalar_name(node.name), self.scalar_type))
+        elif isinstance(node, Read):
+            self.values.append(self.name(position, self.leaves.read(node)))
+        elif position not in self.needed:
+            self.values.append(Real(0, self.scalar_type))
+        else:
+            self.values.append(self.apply(position, node.op, [self.values[arg] for arg in node.args]))
+
+    def literal(self, value: float) -> Real:
+        if isinstance(value, bool):
+            return Real(value, "bool")
+        if self.scalar_type.startswith("int"):
+            bits = int(self.scalar_type[3:])
+            if value != int(value) or not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+                raise UsageError(f"the constant {value!r} does not fit {self.scalar_type}")
+            return Real(int(value), self.scalar_type)
+        return Real(float(value), self.scalar_type)
+
+    def name(self, position: int, value: Expr) -> Var:
+        kind = self.vector_type if self.leaves.vector else self.scalar_type
+        var = Var(f"{self.prefix}{position}", kind)
+        self.body.append(Let(var, value))
+        return var
+
+    def apply(self, position: int, op: str, args: list[Expr]) -> Expr:
+        if all(isinstance(arg, Real) for arg in args):
+            return self.fold(op, args)
+        logical = op in _LOGICAL or (op in _BOOLEAN_ARITHMETIC and all(self.is_truth(arg) for arg in args))
+        if logical:
+            truths = [self.truth(arg) for arg in args]
+            name = _BOOLEAN_ARITHMETIC.get(op, op)
+            if not name:
+                return truths[0]
+            return self.emit(position, name, self.alike(truths), truth=True)
+        if op == "where":
+            condition = self.truth(args[0])
+            branches = [self.number(arg) for arg in args[1:]]
+            if type_of(condition) == "bool" and self.leaves.vector:
+                condition = self.splat_truth(condition)
+            if type_of(condition) == self.mask_type:
+                branches = [self.splat(branch) for branch in branches]
+            return self.emit(position, "where", [condition, *branches], truth=False)
+        numbers = [self.number(arg) for arg in args]
+        return self.emit(position, op, numbers, truth=op in _COMPARE)
+
+    def emit(self, position: int, op: str, args: list[Expr], *, truth: bool) -> Var:
+        vector = any(type_of(arg) in {self.vector_type, self.mask_type} for arg in args)
+        if vector and op not in {"add", "sub", "mul", "div", *_COMPARE} and op != "where":
+            args = [arg if type_of(arg) == self.mask_type else self.splat(arg) for arg in args]
+        operand = self.vector_type if vector else self.scalar_type
+        result = (self.mask_type if vector else "bool") if truth else operand
+        var = Var(f"{self.prefix}{position}", result)
+        self.body.append(Let(var, Op(op, tuple(args), operand)))
+        return var
+
+    def fold(self, op: str, args: list[Expr]) -> Real:
+        value = OPERATORS[op].evaluate(*(arg.value for arg in args if isinstance(arg, Real))).item()
+        if op in BOOLEAN or isinstance(value, bool):
+            return Real(bool(value), "bool")
+        return self.literal(value)
+
+    def is_truth(self, value: Expr) -> bool:
+        return type_of(value) in {"bool", self.mask_type}
+
+    def truth(self, value: Expr) -> Expr:
+        if self.is_truth(value):
+            return value
+        vector = type_of(value) == self.vector_type
+        zero = Real(0, self.scalar_type)
+        return Op("nonzero", (value, zero), self.mask_type if vector else "bool")
+
+    def number(self, value: Expr) -> Expr:
+        """Turn a truth value into one or zero."""
+        if isinstance(value, Real) and value.type == "bool":
+            return Real(int(value.value), self.scalar_type)
+        if type_of(value) == "bool":
+            return Op("number", (value,), self.scalar_type)
+        if type_of(value) == self.mask_type:
+            return Op("number", (value,), self.vector_type)
+        return value
+
+    def alike(self, truths: list[Expr]) -> list[Expr]:
+        if all(type_of(truth) == "bool" for truth in truths):
+            return truths
+        return [self.splat_truth(truth) if type_of(truth) == "bool" else truth for truth in truths]
+
+    def splat_truth(self, truth: Expr) -> Expr:
+        number = Op("splat", (self.number(truth),), self.vector_type)
+        return Op("nonzero", (number, Real(0, self.scalar_type)), self.mask_type)
+
+    def splat(self, value: Expr) -> Expr:
+        return value if type_of(value) == self.vector_type else Op("splat", (value,), self.vector_type)
+
+
+def scalar_name(name: str) -> str:
+    """Return the kernel's name of a program's scalar."""
+    return f"c_{name}"
+
+
+def _needed(tape: Tape) -> frozenset[int]:
+    """Positions whose values something uses (:func:`fuse_roots` leaves unused ones behind)."""
+    wanted = {len(tape) - 1}
+    for position in range(len(tape) - 1, -1, -1):
+        node = tape[position]
+        if position in wanted and isinstance(node, Apply):
+            wanted.update(node.args)
+    return frozenset(wanted)
+
+
+def fuse_roots(tape: Tape) -> Tape:
+    """Name divisions by a square root, which processors do much faster together.
+
+    Before: ``a / sqrt(b)``, two operations. After: ``over_sqrt(a, b)``, one, written as the product with a reciprocal
+    square root that one Newton step refines.
+    """
+    result: list[Node] = list(tape)
+    for position, node in enumerate(tape):
+        if isinstance(node, Apply) and node.op == "div":
+            left, right = node.args
+            root = tape[right]
+            if isinstance(root, Apply) and root.op == "sqrt" and not isinstance(tape[root.args[0]], Const):
+                result[position] = Apply("over_sqrt", (left, root.args[0]))
+    return tuple(result)

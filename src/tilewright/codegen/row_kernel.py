@@ -1,0 +1,223 @@
+"""The inner loops of a streaming kernel: one stage over lifted rows, several rows blocked in registers."""
+
+from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape, scalar_name
+from tilewright.codegen.ir import Call, Expr, For, Function, If, Int, Let, Load, Op, Stmt, Store, Var, add, mul, sub
+from tilewright.codegen.pipeline import (
+    EDGE,
+    GX,
+    N,
+    PITCH,
+    VECTORS,
+    Plan,
+    Slabs,
+    lanes,
+    mul_vector,
+    place,
+    sizes,
+    slab_at,
+    slabs,
+)
+from tilewright.codegen.sites import literal
+from tilewright.programs.expression import Read, Scalar, Tape
+
+FIRST, LAST = Var("first"), Var("last")
+_SCALARS = Var("scalar")
+_INDEX = Var("i")
+
+
+def stage_outputs(plan: Plan, stage: int) -> tuple[int, ...]:
+    """Fields that a stage produces: updated ones, and in stage 0 those that are only handed on."""
+    return tuple(field for field in range(len(plan.fields)) if plan.pipeline.stage_of[field] == stage)
+
+
+def stage_sources(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
+    """Versions (field, level) that a stage reads; its own fields' newest ones among them."""
+    keys = dict.fromkeys((field, 0) for field in stage_outputs(plan, stage))
+    for number in plan.pipeline.stages[stage]:
+        for read in plan.site.problem.program.statements[number].reads:
+            keys[plan.fields.index(read.field), read.level] = None
+    return tuple(sorted(keys))
+
+
+def source(plan: Plan, key: tuple[int, int]) -> Slabs:
+    """Names of a version that a stage reads."""
+    return slabs(plan, key[0], {1: "new", 0: "now", -1: "prev", -2: "prev2"}[key[1]])
+
+
+def target(plan: Plan, field: int) -> Slabs:
+    """Names of the version that a stage writes."""
+    return slabs(plan, field, "out", write=True)
+
+
+def stage_params(plan: Plan, stage: int) -> tuple[Var, ...]:
+    """Parameters of a stage's function."""
+    names = [var for key in stage_sources(plan, stage) for var in source(plan, key).params]
+    names += [var for field in stage_outputs(plan, stage) for var in target(plan, field).params[:2]]
+    lines = (FIRST, LAST) if plan.rank == 3 else ()
+    return (Var("scalar", f"array:{plan.site.dtype}"), *names, *lines, GX, N, EDGE)
+
+
+def stage_function(plan: Plan, stage: int) -> Function:
+    """A function that computes one stage over the rows of one advance, the ends of the rows included."""
+    vector = f"vector:{plan.site.dtype}"
+    block = _Block(plan, stage)
+    stores: list[Stmt] = []
+    for field in stage_outputs(plan, stage):
+        rows = [block.value(field, shift) for shift in range(plan.rows)]
+        block.interleave([lets for lets, _ in rows])
+        for shift, (_, value) in enumerate(rows):
+            stores.append(Store(slab_at(plan, target(plan, field), shift), _INDEX, value, vector))
+    block.emit_loads()
+    base = mul(Var("line"), PITCH)
+    low: Expr = base if plan.rank == 3 else Int(0)
+    inner = For(var=_INDEX, low=low, high=add(low, mul_vector(VECTORS)), step=lanes(plan), body=(*block.body, *stores))
+    ends = tuple(
+        Call(
+            plan.name(f"ends_{field}"),
+            (
+                add(slab_at(plan, target(plan, field), shift), low),
+                _previous(plan, stage, field, shift, low),
+                GX,
+                N,
+                EDGE,
+            ),
+        )
+        for field in stage_outputs(plan, stage)
+        for shift in range(plan.rows)
+    )
+    nest: tuple[Stmt, ...] = (inner, *ends)
+    if plan.rank == 3:
+        nest = (For(var=Var("line"), low=FIRST, high=LAST, body=nest),)
+    lets = (Let(Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
+    return Function(name=plan.name(f"stage_{stage}"), params=stage_params(plan, stage), body=(*lets, *nest))
+
+
+def _previous(plan: Plan, stage: int, field: int, shift: int, low: Expr) -> Expr:
+    return add(slab_at(plan, source(plan, (field, 0)), shift - plan.lag(stage, stage, 1)), low)
+
+
+def _scalars(plan: Plan, stage: int) -> tuple[Stmt, ...]:
+    program = plan.site.problem.program
+    used = {
+        node.name
+        for i in plan.pipeline.stages[stage]
+        for node in program.statements[i].tape
+        if isinstance(node, Scalar)
+    }
+    return tuple(
+        Let(Var(scalar_name(name), plan.site.dtype), Load(_SCALARS, Int(i), plan.site.dtype))
+        for i, name in enumerate(program.scalars)
+        if name in used
+    )
+
+
+class _Block:
+    """The body of the inner loop: every distinct vector is loaded once, for all rows that use it.
+
+    The rows advance together, operation by operation: so neighbouring instructions are independent.
+    """
+
+    def __init__(self, plan: Plan, stage: int) -> None:
+        self.plan = plan
+        self.stage = stage
+        self.body: list[Stmt] = []
+        self.loaded: dict[tuple[int, int, tuple[int, ...], int], Var] = {}
+        self.pending: dict[Var, Let] = {}
+
+    def interleave(self, rows: list[tuple[Stmt, ...]]) -> None:
+        """Write the operations of several rows in turn, loads just before their first use."""
+        for together in zip(*rows, strict=True):
+            for statement in together:
+                if isinstance(statement, Let) and statement.value in self.pending:
+                    self.body.append(self.pending.pop(statement.value))
+                self.body.append(statement)
+
+    def emit_loads(self) -> None:
+        """Write the loads that no operation uses: values that are only handed on."""
+        self.body += self.pending.values()
+        self.pending = {}
+
+    def value(self, field: int, shift: int) -> tuple[tuple[Stmt, ...], Expr]:
+        """The operations and the new value of a field, ``shift`` rows after the first."""
+        plan, dtype = self.plan, self.plan.site.dtype
+        program = plan.site.problem.program
+        statement = next((s for s in program.statements if s.field == plan.fields[field]), None)
+        if statement is None:
+            return (), self.load(field, 0, (0,) * plan.rank, shift)
+        tape: Tape = statement.tape
+        if not plan.site.strict and dtype == "float32":
+            tape = fuse_roots(tape)
+
+        def read(node: Read) -> Expr:
+            offset = (0,) * (plan.rank - len(node.offset)) + node.offset
+            return self.load(plan.fields.index(node.field), node.level, offset, shift)
+
+        names = f"{plan.fields[field]}{shift}_"
+        return lower_tape(tape, Leaves(dtype=dtype, read=read, vector=True), prefix=names)
+
+    def load(self, field: int, level: int, offset: tuple[int, ...], shift: int) -> Expr:
+        """Load a vector unless it is at hand."""
+        plan = self.plan
+        position = shift + offset[0] - plan.lag(plan.pipeline.stage_of[field], self.stage, 1 - level)
+        key = (field, level, (position, *offset[1:-1]), offset[-1])
+        if key not in self.loaded:
+            var = Var(f"r{len(self.loaded)}", f"vector:{plan.site.dtype}")
+            at: Expr = _INDEX
+            if offset[-1]:
+                at = add(at, mul(Var("V"), offset[-1])) if offset[-1] > 0 else sub(at, mul(Var("V"), -offset[-1]))
+            if plan.rank == 3 and offset[1]:
+                at = add(at, mul(PITCH, offset[1])) if offset[1] > 0 else sub(at, mul(PITCH, -offset[1]))
+            self.pending[var] = Let(var, Load(slab_at(plan, source(plan, (field, level)), position), at, var.type))
+            self.loaded[key] = var
+        return self.loaded[key]
+
+
+def ends_function(plan: Plan, field: int) -> Function:
+    """A function that finishes a row: cells that keep their values, cells outside the grid, shifted vectors."""
+    row, old = Var("row", f"pointer:{plan.site.dtype}"), Var("old", f"array:{plan.site.dtype}")
+    edits = (*_kept(plan, field, row, old), *row_ghosts(plan, field, row))
+    below, above = plan.reach
+    wrap = Call(f"wrap:{plan.site.dtype}", (row, VECTORS, Int(below), Int(above)))
+    return Function(
+        name=plan.name(f"ends_{field}"),
+        params=(row, old, GX, N, EDGE),
+        body=(Let(Var("V"), lanes(plan)), sizes(plan)[0], *((If(EDGE, edits),) if edits else ()), wrap),
+        kind="inline",
+    )
+
+
+def _kept(plan: Plan, field: int, row: Var, old: Var) -> tuple[Stmt, ...]:
+    low, high = plan.frame(field, plan.rank - 1)
+    dtype, x = plan.site.dtype, Var("x")
+    at = place(sub(x, GX))
+    copy = (Store(row, at, Load(old, at, dtype), dtype),)
+    stmts: list[Stmt] = []
+    if low:
+        stmts.append(If(Op("le", (GX, Int(0))), (For(var=x, low=Int(0), high=Int(low), body=copy),)))
+    if high:
+        end = sub(N, GX)
+        loop = For(var=x, low=Op("max", (sub(N, high), GX)), high=N, body=copy)
+        stmts.append(If(Op("le", (end, Int(plan.width))), (loop,)))
+    return tuple(stmts)
+
+
+def row_ghosts(plan: Plan, field: int, row: Var) -> tuple[Stmt, ...]:
+    """Cells outside the grid along the innermost axis, where the row holds them."""
+    axis, dtype = plan.rank - 1, plan.site.dtype
+    low, high = plan.pipeline.ghosts[field][axis]
+    sides = plan.boundary(field, axis)
+    stmts: list[Stmt] = []
+    for j in range(1, low + 1):
+        inside = {"nearest": 0, "reflect": j - 1, "mirror": j}.get(sides[0].kind)
+        value: Expr = (
+            literal(sides[0].value, dtype) if inside is None else Load(row, place(sub(Int(inside), GX)), dtype)
+        )
+        store = Store(row, place(sub(Int(-j), GX)), value, dtype)
+        stmts.append(If(Op("le", (GX, Int(-j))), (store,)))
+    for j in range(high):
+        back = {"nearest": 1, "reflect": j + 1, "mirror": j + 2}.get(sides[1].kind)
+        where = Op("max", (sub(sub(N, GX), back or 0), Int(0)))
+        value = literal(sides[1].value, dtype) if back is None else Load(row, place(where), dtype)
+        store = Store(row, place(sub(add(N, j), GX)), value, dtype)
+        stmts.append(If(Op("lt", (sub(add(N, j), GX), Int(plan.width))), (store,)))
+    return tuple(stmts)

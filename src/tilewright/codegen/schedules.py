@@ -1,0 +1,190 @@
+"""Tilings -> the loops around the statements' kernels: in which order, and by which thread, boxes are computed."""
+
+from tilewright.base.errors import IllegalTilingError
+from tilewright.codegen.ir import (
+    Call,
+    Comment,
+    Expr,
+    For,
+    Function,
+    If,
+    Int,
+    Let,
+    Load,
+    Op,
+    Parallel,
+    Stmt,
+    Var,
+    add,
+    largest,
+    mul,
+    select,
+    smallest,
+    sub,
+)
+from tilewright.codegen.sites import Site, extent, unpack
+from tilewright.codegen.statements import box_bounds, box_name, cells_name
+from tilewright.programs.dependences import analyse
+from tilewright.tilings.catalogue import complete
+from tilewright.tilings.prism import Prism, geometry
+from tilewright.tilings.tiling import Tiling
+
+STEPS, THREADS = Var("steps"), Var("threads")
+_CHUNK = 4096
+"""Cells of a row that one iteration of an untiled 1D sweep computes."""
+
+
+def entry_function(site: Site, tiling: Tiling, name: str) -> Function:
+    """The exported function that advances the fields by ``size[0]`` steps with ``size[1]`` threads.
+
+    Raises:
+        IllegalTilingError: If the family has no schedule for processors.
+    """
+    if analyse(site.problem.program).sweep:
+        body = _recurrence(site)
+    elif tiling.family == "none":
+        body = _untiled(site)
+    elif tiling.family in {"hexagonal", "hybrid"}:
+        body = _hexagons(site, tiling)
+    else:
+        raise IllegalTilingError(
+            f"no processor code is made for the tiling family {tiling.family!r}", "use none, hexagonal or hybrid"
+        )
+    sizes = (
+        Let(STEPS, Load(Var("size"), Int(0), "index")),
+        Let(THREADS, Load(Var("size"), Int(1), "index")),
+    )
+    return Function(name=name, params=site.params, body=(*sizes, *unpack(site), *body), kind="entry")
+
+
+def _step(site: Site, number: int, step: Expr, ranges: list[tuple[Expr, Expr]]) -> Stmt:
+    return Call(box_name(site, number), (*site.params, step, *(bound for pair in ranges for bound in pair)))
+
+
+def _whole(site: Site) -> list[tuple[Expr, Expr]]:
+    return [(Int(0), extent(axis)) for axis in range(site.rank)]
+
+
+def _recurrence(site: Site) -> tuple[Stmt, ...]:
+    """One thread, cell after cell in lexicographic order."""
+    step = Var("t")
+    body: list[Stmt] = []
+    for stage in analyse(site.problem.program).stages:
+        for number in stage:
+            statement = site.problem.program.statements[number]
+            bounds = box_bounds(site, statement)
+            places = tuple(Var(f"x{axis}") for axis in range(site.rank - 1))
+            nest: tuple[Stmt, ...] = (Call(cells_name(site, number), (*site.params, step, *places, *bounds[-1])),)
+            for axis in range(site.rank - 2, -1, -1):
+                nest = (For(var=places[axis], low=bounds[axis][0], high=bounds[axis][1], body=nest),)
+            body += nest
+    return (For(var=step, low=Int(0), high=STEPS, body=tuple(body)),)
+
+
+def _untiled(site: Site) -> tuple[Stmt, ...]:
+    """One sweep over the grid per statement and step; the threads share the outermost axis."""
+    step, chunk = Var("t"), Var("chunk")
+    ranges = _whole(site)
+    if site.rank == 1:
+        chunks: Expr = Op("ceildiv", (extent(0), Int(_CHUNK)))
+        low = mul(chunk, _CHUNK)
+        ranges[0] = (low, add(low, _CHUNK))
+    else:
+        chunks = smallest(extent(0), mul(THREADS, 4))
+        ranges[0] = (_part(chunk, chunks), _part(add(chunk, 1), chunks))
+    sweeps = tuple(
+        For(
+            var=chunk,
+            low=Int(0),
+            high=chunks,
+            body=tuple(_step(site, number, step, ranges) for number in stage),
+            share="static",
+        )
+        for stage in analyse(site.problem.program).stages
+    )
+    return (Parallel(THREADS, (For(var=step, low=Int(0), high=STEPS, body=sweeps),)),)
+
+
+def _part(chunk: Expr, chunks: Expr) -> Expr:
+    return Op("div", (mul(extent(0), chunk), chunks))
+
+
+def _hexagons(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
+    """Wavefronts of hexagons on (time, axis 0), classic tiles on the other axes in sequence inside each hexagon.
+
+    Two colours of hexagons alternate; the tiles of a wavefront are independent, so threads share them and meet in
+    one barrier. Inside a classic tile the rows of the hexagon follow each other in time.
+    """
+    cut = geometry(site.problem, complete(site.problem, tiling))
+    hexagon = cut.hexagon
+    wave, phase, colour, origin = Var("wave"), Var("phase"), Var("colour"), Var("origin")
+    total, tile = Var("total"), Var("tile")
+    phases = Op("ceildiv", (add(total, hexagon.half), Int(hexagon.height)))
+    left = [hexagon.space_origin(c, 0) for c in (0, 1)]
+    overhang = hexagon.slope * (hexagon.half - 1)
+    first = [hexagon.indices(c, 1)[0] for c in (0, 1)]
+    lets = (
+        Let(phase, Op("div", (wave, Int(2)))),
+        Let(colour, Op("mod", (wave, Int(2)))),
+        Let(origin, select(colour, Int(left[1]), Int(left[0]))),
+        Let(Var("start"), sub(mul(phase, hexagon.height), select(colour, Int(0), Int(hexagon.half)))),
+        Let(
+            Var("past"), Op("floordiv", (sub(add(extent(0), hexagon.pitch - 1 + overhang), origin), Int(hexagon.pitch)))
+        ),
+    )
+    tiles = For(
+        var=tile,
+        low=Int(first[0]) if first[0] == first[1] else select(colour, Int(first[1]), Int(first[0])),
+        high=Var("past"),
+        body=_tile(site, cut),
+        share="dynamic",
+    )
+    waves = For(var=wave, low=Int(0), high=mul(phases, 2), body=(*lets, tiles))
+    note = f"hexagons of {hexagon.height} rows, base {hexagon.base}, slope {hexagon.slope}, pitch {hexagon.pitch}"
+    return (
+        Comment(note),
+        Let(total, mul(STEPS, cut.stages)),
+        Parallel(THREADS, (waves,)),
+    )
+
+
+def _tile(site: Site, cut: Prism) -> tuple[Stmt, ...]:
+    hexagon = cut.hexagon
+    tau, row, grow, left = Var("tau"), Var("row"), Var("grow"), Var("left")
+    start = Var("start")
+    ranges: list[tuple[Expr, Expr]] = [(sub(left, grow), add(add(left, hexagon.base), grow))]
+    lets: list[Stmt] = [
+        Let(row, sub(tau, start)),
+        Let(grow, mul(smallest(row, sub(Int(hexagon.height - 1), row)), hexagon.slope)),
+    ]
+    for axis, skew in enumerate(cut.skews, 1):
+        low = Var(f"from{axis}")
+        lets.append(Let(low, sub(mul(Var(f"classic{axis}"), skew.size), mul(row, skew.slope))))
+        ranges.append((low, add(low, skew.size)))
+    nest: tuple[Stmt, ...] = (
+        For(
+            var=tau,
+            low=largest(start, Int(0)),
+            high=smallest(add(start, hexagon.height), Var("total")),
+            body=(*lets, *_stages(site, cut, tau, ranges)),
+        ),
+    )
+    for axis in range(len(cut.skews), 0, -1):
+        skew = cut.skews[axis - 1]
+        tiles = Op("ceildiv", (add(extent(axis), skew.slope * (hexagon.height - 1)), Int(skew.size)))
+        nest = (For(var=Var(f"classic{axis}"), low=Int(0), high=tiles, body=nest),)
+    return (Let(left, add(mul(Var("tile"), hexagon.pitch), Var("origin"))), *nest)
+
+
+def _stages(site: Site, cut: Prism, tau: Expr, ranges: list[tuple[Expr, Expr]]) -> tuple[Stmt, ...]:
+    stages = analyse(site.problem.program).stages
+    step = Var("t")
+    lets: list[Stmt] = [Let(step, Op("div", (tau, Int(cut.stages))) if cut.stages > 1 else tau)]
+    if cut.stages == 1:
+        return (*lets, *(_step(site, number, step, ranges) for number in stages[0]))
+    stage = Var("stage")
+    lets.append(Let(stage, Op("mod", (tau, Int(cut.stages)))))
+    for index, numbers in enumerate(stages):
+        calls = tuple(_step(site, number, step, ranges) for number in numbers)
+        lets.append(If(Op("eq", (stage, Int(index))), calls))
+    return tuple(lets)

@@ -1,0 +1,252 @@
+"""Where reads come from: versions, boundaries and rows, as IR.
+
+A *row* is a line of cells along the innermost axis. Along the outer axes a read outside the grid is a read of another
+row (or of a row of constants), so boundaries there cost nothing per cell. Along the innermost axis only the scalar
+code at the ends of a row maps indices.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tilewright.codegen.ir import Call, Expr, Function, Int, Let, Load, Op, Real, Stmt, Var, add, mul, select, sub
+from tilewright.programs.dependences import analyse
+from tilewright.programs.expression import Read
+from tilewright.programs.problem import Boundary, Problem
+from tilewright.programs.stencil import Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A kernel's fixed surroundings: its problem (shape and steps apart) and the names of its parts.
+
+    Attributes:
+        problem: The problem; nothing here depends on its shape or steps.
+        prefix: Start of every function's name.
+        strict: Whether every operation keeps its own rounding.
+    """
+
+    problem: Problem
+    prefix: str
+    strict: bool
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return self.problem.program.rank
+
+    @property
+    def dtype(self) -> str:
+        """Element type."""
+        return self.problem.dtype
+
+    @property
+    def params(self) -> tuple[Var, ...]:
+        """Parameters that every function of the kernel hands on: see :func:`unpack`."""
+        return (
+            Var("field", f"array:pointer:{self.dtype}"),
+            Var("size", "array:index"),
+            Var("scalar", f"array:{self.dtype}"),
+            Var("constant", f"array:array:{self.dtype}"),
+        )
+
+    def copies(self, field: str) -> int:
+        """Versions that are kept of a field."""
+        program = self.problem.program
+        return analyse(program).copies[program.fields.index(field)]
+
+    def slot(self, field: str, level: int, step: Expr) -> Expr:
+        """Pointer to cell zero of the version ``level`` steps after version ``step``."""
+        base = Load(self.params[0], Int(self.problem.program.fields.index(field)), f"pointer:{self.dtype}")
+        copies = self.copies(field)
+        if copies == 1:
+            return base
+        version = Op("mod", (add(step, level % copies), Int(copies)))
+        return add(base, mul(version, Var("slot")))
+
+
+def constants(problem: Problem) -> tuple[float, ...]:
+    """The distinct values outside ``constant`` sides of outer axes; the runtime passes one row of each."""
+    values = [
+        side.value for sides in problem.boundaries for pair in sides[:-1] for side in pair if side.kind == "constant"
+    ]
+    return tuple(sorted(set(values)))
+
+
+def extent(axis: int) -> Var:
+    """Number of cells along an axis."""
+    return Var(f"n{axis}")
+
+
+def stride(axis: int) -> Var:
+    """Distance of neighbours along an outer axis, in elements."""
+    return Var(f"s{axis}")
+
+
+def unpack(site: Site) -> tuple[Stmt, ...]:
+    """Name the run-time sizes: extents, strides of the outer axes, and the distance between versions.
+
+    ``size`` holds steps, threads, the extents, the strides of the outer axes, and the distance between versions.
+    """
+    names = [extent(axis) for axis in range(site.rank)] + [stride(axis) for axis in range(site.rank - 1)]
+    return tuple(
+        Let(var, Load(Var("size", "array:index"), Int(2 + i), "index")) for i, var in enumerate([*names, Var("slot")])
+    )
+
+
+def outside(sides: tuple[Boundary, Boundary]) -> bool:
+    """Whether a read may lie outside along an axis with these sides."""
+    return any(side.kind != "fixed" for side in sides)
+
+
+def mapped(index: Expr, size: Expr, kind: str) -> Expr:
+    """The index inside that an index outside stands for; the same as the reference's ``map_index``."""
+    last = sub(size, 1)
+    if kind == "nearest":
+        return Op("max", (Int(0), Op("min", (index, last))))
+    if kind == "wrap":
+        return Op("floormod", (index, size))
+    period = mul(size, 2) if kind == "reflect" else Op("max", (Int(1), sub(mul(size, 2), 2)))
+    folded = Op("floormod", (index, period))
+    return Op("min", (folded, sub(sub(period, 1) if kind == "reflect" else period, folded)))
+
+
+def row_function(site: Site, field: str) -> Function | None:
+    """A function ``row(base, x0[, x1])`` -> the row that a possibly outside row stands for, or None if none is."""
+    sides = site.problem.sides(field)
+    if not any(outside(pair) for pair in sides[:-1]):
+        return None
+    base = Var("base", f"array:{site.dtype}")
+    places = [Var(f"x{axis}") for axis in range(site.rank - 1)]
+    body: list[Stmt] = [*unpack(site)]
+    inner: list[Var] = []
+    for axis, place in enumerate(places):
+        var = Var(f"y{axis}")
+        body.append(Let(var, _inside(place, extent(axis), sides[axis])))
+        inner.append(var)
+    result: Expr = base
+    for axis, var in enumerate(inner):
+        result = add(result, mul(var, stride(axis)))
+    for axis, place in enumerate(places):
+        result = _constant_row(site, sides[axis], place, axis, result)
+    return Function(
+        name=f"{site.prefix}_row_{site.problem.program.fields.index(field)}",
+        params=(*site.params, base, *places),
+        body=tuple(body),
+        result=result,
+        result_type=f"array:{site.dtype}",
+        kind="inline",
+    )
+
+
+def _inside(place: Expr, size: Expr, sides: tuple[Boundary, Boundary]) -> Expr:
+    result = place
+    for low_side, side in zip((True, False), sides, strict=True):
+        if side.kind in {"fixed", "constant"}:
+            continue
+        test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))
+        result = select(test, mapped(place, size, side.kind), result)
+    return result
+
+
+def _constant_row(site: Site, sides: tuple[Boundary, Boundary], place: Expr, axis: int, result: Expr) -> Expr:
+    """Axes are passed outermost first, so the innermost constant axis decides, as in the reference."""
+    for low_side, side in zip((True, False), sides, strict=True):
+        if side.kind == "constant":
+            number = constants(site.problem).index(side.value)
+            row = Load(site.params[3], Int(number), f"array:{site.dtype}")
+            test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, extent(axis)))
+            result = select(test, row, result)
+    return result
+
+
+def cell_function(site: Site, field: str) -> Function | None:
+    """A function ``cell(row, x, n)`` -> the value at a possibly outside cell of a row, or None if none is."""
+    sides = site.problem.sides(field)[-1]
+    if not outside(sides):
+        return None
+    row, place, size = Var("row", f"array:{site.dtype}"), Var("x"), Var("n")
+    value: Expr = Load(row, _inside(place, size, sides), site.dtype)
+    for low_side, side in zip((True, False), sides, strict=True):
+        if side.kind == "constant":
+            test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))
+            value = Op("select", (test, literal(side.value, site.dtype), value), site.dtype)
+    return Function(
+        name=f"{site.prefix}_cell_{site.problem.program.fields.index(field)}",
+        params=(row, place, size),
+        body=(),
+        result=value,
+        result_type=site.dtype,
+        kind="inline",
+    )
+
+
+def literal(value: float, dtype: str) -> Real:
+    """A boundary's value as the element type has it."""
+    return Real(int(value) if dtype.startswith("int") else value, dtype)
+
+
+RowKey = tuple[str, int, tuple[int, ...]]
+"""Field, level and outer offset of a row that a statement reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Named pointers to the rows that a statement reads, for one or several neighbouring rows of results."""
+
+    names: dict[RowKey, Var]
+    lets: tuple[Stmt, ...]
+
+    def of(self, read: Read, shift: int = 0) -> Var:
+        """The row of a read, for the result row ``shift`` rows further."""
+        return self.names[_key(read, shift)]
+
+
+def _key(read: Read, shift: int) -> RowKey:
+    outer = read.offset[:-1]
+    return (read.field, read.level, (*outer[:-1], outer[-1] + shift) if outer else ())
+
+
+def row_pointers(site: Site, statement: Statement, places: tuple[Expr, ...], block: int) -> Rows:
+    """Name every row that ``block`` neighbouring result rows read.
+
+    Args:
+        site: The kernel's surroundings.
+        statement: The statement.
+        places: Index of the first result row per outer axis.
+        block: Result rows, along the last outer axis.
+    """
+    keys: dict[RowKey, None] = dict.fromkeys(_key(read, shift) for shift in range(block) for read in statement.reads)
+    names, lets = {}, []
+    for number, key in enumerate(sorted(keys)):
+        field, level, outer = key
+        var = Var(f"r{number}", f"array:{site.dtype}")
+        lets.append(Let(var, row_pointer(site, field, version_name(field, level), places, outer)))
+        names[key] = var
+    return Rows(names=names, lets=tuple(lets))
+
+
+def row_pointer(site: Site, field: str, base: Var, places: tuple[Expr, ...], outer: tuple[int, ...]) -> Expr:
+    """The row at an offset from a row, mapped inside where a boundary says so."""
+    at = tuple(add(place, offset) for place, offset in zip(places, outer, strict=True))
+    function = row_function(site, field)
+    if function is not None and any(outer):
+        return Call(function.name, (*site.params, base, *at))
+    result: Expr = base
+    for axis, place in enumerate(at):
+        result = add(result, mul(place, stride(axis)))
+    return result
+
+
+def version_name(field: str, level: int) -> Var:
+    """Name of the pointer to one version of a field."""
+    suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[level]
+    return Var(f"v_{field}{suffix}", "pointer")
+
+
+def version_lets(site: Site, versions: Iterable[tuple[str, int]], step: Expr) -> tuple[Stmt, ...]:
+    """Point at every version that a statement reads."""
+    lets = []
+    for field, level in dict.fromkeys(versions):
+        var = Var(version_name(field, level).name, f"array:{site.dtype}")
+        lets.append(Let(var, site.slot(field, level, step)))
+    return tuple(lets)

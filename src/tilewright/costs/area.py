@@ -1,0 +1,284 @@
+"""Silicon area of a GPU: thesis of Prajapati, appendix C, equations (C.4) to (C.6).
+
+Every coefficient comes from a machine file. The L2 intercept counts once per SM: (C.6) misprints it as once per chip,
+which (C.7) and every printed area contradict. (C.7), the same with truncated coefficients, is the model ``published``.
+
+Areas are in mm^2, memories in kB of 1024 bytes: registers per vector unit, shared memory per SM, L1 per pair of SMs,
+L2 per chip. Every quantity of a chip may be an array; arrays broadcast.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats
+from tilewright.machines.machine import Machine
+
+KB = 1024
+MODELS = ("exact", "published")
+Number = float | Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """The elementary hardware parameters that the area depends on; numbers or arrays that broadcast.
+
+    Attributes:
+        sm_count: n_SM.
+        vector_width: n_V, vector units per SM.
+        register_kb: R_VU, register file per vector unit.
+        shared_kb: M_SM, shared memory per SM.
+        l1_pair_kb: L1 cache per pair of SMs; 0 for none.
+        l2_kb: L2 cache of the chip; 0 for none.
+        bandwidth: GB/s between chip and memory, or None for that of the machine behind the coefficients.
+    """
+
+    sm_count: Number
+    vector_width: Number
+    register_kb: Number
+    shared_kb: Number
+    l1_pair_kb: Number = 0.0
+    l2_kb: Number = 0.0
+    bandwidth: Number | None = None
+
+    def without_caches(self) -> "Chip":
+        """Return the chip with its L1 and L2 removed."""
+        return dataclasses.replace(self, l1_pair_kb=0.0, l2_kb=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coefficients:
+    """The area model's coefficients, in mm^2 and mm^2 per kB; :data:`AREA_PARAMETERS` says what each is.
+
+    The last three charge what the thesis leaves out: bandwidth other than ``stock_bandwidth`` (GB/s), and with a width
+    cost an SM that is wider than ``stock_width``, where both are zero.
+    """
+
+    vector_unit: float
+    register_kb: float
+    register: float
+    shared_kb: float
+    shared: float
+    l1_kb: float
+    l1: float
+    l2_kb: float
+    l2: float
+    overhead: float
+    stock_bandwidth: float
+    stock_width: float
+    bandwidth: float = 0.0
+    issue: float = 0.0
+    network: float = 0.0
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Names of the coefficients proper."""
+        return tuple(field.name for field in dataclasses.fields(cls) if not field.name.startswith("stock_"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The area of a chip, mm^2 per part; numbers or arrays of one shape.
+
+    Attributes:
+        vector_units: Core logic, n_SM n_V beta_VU.
+        registers: Register files.
+        shared: Shared memories.
+        l1: L1 caches.
+        l2: L2 cache.
+        overhead: I/O, routing, schedulers and whatever else is proportional to n_SM.
+        interface: What the bandwidth costs beyond the stock machine's; below 0 for less bandwidth.
+        width: What the width of the SMs costs beyond the stock machine's, 0 unless asked for.
+    """
+
+    vector_units: Floats
+    registers: Floats
+    shared: Floats
+    l1: Floats
+    l2: Floats
+    overhead: Floats
+    interface: Floats
+    width: Floats
+
+    @property
+    def total(self) -> Floats:
+        """A_tot, the sum of the parts."""
+        return np.asarray(sum(getattr(self, field.name) for field in dataclasses.fields(self)))
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the parts of one chip as plain numbers."""
+        return {field.name: float(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+
+def coefficients(machine: Machine) -> Coefficients:
+    """Return the coefficients of a machine file.
+
+    Raises:
+        UsageError: If the machine has none.
+    """
+    if not machine.area:
+        raise UsageError(
+            f"{machine.name} has no area coefficients", "the Maxwell GPUs have: gtx980, titanx, gtx750; or add [area]"
+        )
+    # The interface is part of the overhead that was measured, so more bandwidth is relative to the peak.
+    peak = machine.peak_dram_bandwidth or machine.dram_bandwidth
+    return Coefficients(
+        stock_bandwidth=peak.value * 1e-9,
+        stock_width=machine.vector_width.value,
+        **{name: quantity.value for name, quantity in machine.area},
+    )
+
+
+def chip(machine: Machine, *, whole_die: bool = False) -> Chip:
+    """Return a machine's elementary hardware parameters.
+
+    Args:
+        machine: A GPU.
+        whole_die: Count also the multiprocessors and the cache that are on the die but disabled.
+
+    Raises:
+        UsageError: If it is no GPU, or its file lacks the registers.
+    """
+    if machine.kind != "gpu" or machine.registers is None:
+        raise UsageError(f"the area model is for GPUs whose registers are known, {machine.name} is not one")
+    sm_count, l2 = machine.sm_count, machine.l2_bytes
+    if whole_die:
+        sm_count, l2 = machine.die_sm_count or sm_count, machine.die_l2_bytes or l2
+    return Chip(
+        sm_count=sm_count.value,
+        vector_width=machine.vector_width.value,
+        register_kb=machine.registers.value * 4 / KB / machine.vector_width.value,
+        shared_kb=machine.shared_bytes.value / KB,
+        l1_pair_kb=2 * machine.l1_bytes.value / KB if machine.l1_bytes else 0.0,
+        l2_kb=l2.value / KB if l2 else 0.0,
+    )
+
+
+def parts(
+    what: Chip, by: Coefficients, *, model: str = "exact", width_cost: bool = False, factor: float = 1.0
+) -> Parts:
+    """Return the area of chips, per part.
+
+    Args:
+        what: The chips.
+        by: The coefficients.
+        model: ``exact`` is (C.6) at full precision; ``published`` is (C.7) with its truncated coefficients, whose
+            single constant per SM is put under ``overhead``.
+        width_cost: Charge what grows with the width of an SM: schedulers and the operand network. For a width of
+            w times the stock machine's, (w - 1) (issue + network n_V) per SM; our extension.
+        factor: Of every coefficient, for another process; see :func:`process_factor`.
+
+    Returns:
+        The parts, broadcast to one shape.
+
+    Raises:
+        UsageError: If there is no such model.
+    """
+    if model not in MODELS:
+        raise UsageError(f"the area model is one of {', '.join(MODELS)}, got {model!r}")
+    by = by if model == "exact" else dataclasses.replace(by, **PUBLISHED)
+    sms, lanes = np.asarray(what.sm_count, dtype=float), np.asarray(what.vector_width, dtype=float)
+    l1, l2 = np.asarray(what.l1_pair_kb, dtype=float), np.asarray(what.l2_kb, dtype=float)
+    extra = 0.0 if what.bandwidth is None else np.asarray(what.bandwidth, dtype=float) - by.stock_bandwidth
+    wider = (lanes / by.stock_width - 1.0) * (by.issue + by.network * lanes) if width_cost else 0.0
+    every = (
+        sms * lanes * by.vector_unit,
+        sms * lanes * (by.register_kb * np.asarray(what.register_kb, dtype=float) + by.register),
+        sms * (by.shared_kb * np.asarray(what.shared_kb, dtype=float) + by.shared),
+        sms / 2 * np.where(l1 > 0, by.l1_kb * l1 + by.l1, 0.0),
+        np.where(l2 > 0, by.l2_kb * l2 + by.l2 * sms, 0.0),
+        sms * by.overhead,
+        np.asarray(by.bandwidth * extra),
+        sms * wider,
+    )
+    shaped = np.broadcast_arrays(*(part * factor for part in every))
+    return Parts(**{field.name: part for field, part in zip(dataclasses.fields(Parts), shaped, strict=True)})
+
+
+PUBLISHED: Mapping[str, float] = {
+    "vector_unit": 0.0447, "register_kb": 0.0043, "register": 0.0, "shared_kb": 0.015, "shared": 0.0,
+    "l1_kb": 0.16, "l1": 0.0, "l2_kb": 0.041, "l2": 0.0, "overhead": 7.317,
+}  # fmt: skip
+"""(C.7): truncated, the intercepts of the memories gathered into two terms."""
+
+
+PROCESSES: Mapping[str, str] = {
+    "none": "as on the process that the coefficients stand for",
+    "optical": "every length shrinks with the name of the process, so areas go with its square",
+    "density": "every part shrinks as the published transistors per mm^2 of the whole dies grow",
+}
+"""The named assumptions of scaling to another process."""
+
+
+def process_factor(machine: Machine, reference: Machine, assumption: str) -> float:
+    """Return the factor between areas on a machine's process and on a reference's.
+
+    The thesis warns that going to FinFETs is no optical shrink (section C.2.3), hence names, not a default: see
+    :data:`PROCESSES`.
+
+    Raises:
+        UsageError: If there is no such assumption, or a machine file lacks what it needs.
+    """
+    if assumption not in PROCESSES:
+        raise UsageError(f"the process assumption is one of {', '.join(PROCESSES)}, got {assumption!r}")
+    if assumption == "none":
+        return 1.0
+    if assumption == "optical":
+        return (_needed(machine, "process") / _needed(reference, "process")) ** 2
+    return (_needed(reference, "transistors") / _needed(reference, "die_area")) / (
+        _needed(machine, "transistors") / _needed(machine, "die_area")
+    )
+
+
+def _needed(machine: Machine, name: str) -> float:
+    quantity = getattr(machine, name)
+    if quantity is None:
+        raise UsageError(f"the machine {machine.name} has no {name}", "it has to be in its file for this assumption")
+    return float(quantity.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A straight line through points: a memory's area against its size.
+
+    Attributes:
+        slope: mm^2 per kB, beta.
+        intercept: mm^2, alpha.
+        residuals: Point minus line, in the points' order.
+    """
+
+    slope: float
+    intercept: float
+    residuals: tuple[float, ...]
+
+
+def fit_line(points: Iterable[tuple[float, float]]) -> Line:
+    """Fit a line through points of (kB, mm^2) by least squares (thesis, section C.2.2).
+
+    Raises:
+        UsageError: If there are fewer than two different sizes.
+
+    >>> fit_line([(24, 1.0), (48, 2.0)]).residuals
+    (0.0, 0.0)
+    """
+    pairs = np.array(list(points), dtype=float).reshape(-1, 2)
+    if len(np.unique(pairs[:, 0])) < 2:
+        raise UsageError(f"a line needs points at two sizes or more, got {len(pairs)}")
+    size, area = pairs.T
+    # Centred sums: exact for points on a line, and no matrix to invert.
+    slope = float(np.dot(size - size.mean(), area - area.mean()) / np.dot(size - size.mean(), size - size.mean()))
+    intercept = float(area.mean() - slope * size.mean())
+    return Line(slope=slope, intercept=intercept, residuals=tuple((area - slope * size - intercept).tolist()))
+
+
+MEMORIES = ("register", "shared", "l1", "l2")
+"""What can be calibrated: per vector unit, per SM, per pair of SMs, and L2 per SM."""
+
+
+def calibrated(by: Coefficients, lines: Mapping[str, Line]) -> Coefficients:
+    """Return coefficients with those of some memories replaced by fitted lines, keyed by :data:`MEMORIES`."""
+    changed = {f"{name}_kb": line.slope for name, line in lines.items()}
+    return dataclasses.replace(by, **changed, **{name: line.intercept for name, line in lines.items()})

@@ -1,0 +1,51 @@
+"""What the time model computes for tilings: every intermediate quantity, by name."""
+
+from dataclasses import dataclass
+
+from tilewright.costs.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breakdown:
+    """The time model's quantities for n tilings; every array has shape (n,).
+
+    A *tile* is what is on chip at a time: in 2D and 3D one of the sub-tiles that a block runs in sequence along a
+    prism (2D) or slab (3D). Words have 4 bytes.
+
+    Attributes:
+        wavefronts: N_w.
+        tiles_per_wavefront: w, prisms or slabs in 2D and 3D; the larger of the two colours in the exact form.
+        tiles_per_prism: Tiles in sequence per prism or slab, 1 in 1D.
+        tile_points: Cell updates of a whole tile.
+        input_words: m_i.
+        output_words: m_o.
+        shared_bytes: M_tile in bytes.
+        tiles_per_sm: k; 0 where not even one tile fits.
+        io_seconds: m', transfers of one tile.
+        compute_seconds: c, computation of one tile.
+        prism_seconds: T_tile(k), T_prism(k) or T_slab(k): k of them together on one SM.
+        dram_bytes: Bytes between chip and memory in all.
+        sync_seconds: N_w T_sync.
+        seconds: T_alg; infinite where not even one tile fits.
+    """
+
+    wavefronts: Ints
+    tiles_per_wavefront: Ints
+    tiles_per_prism: Ints
+    tile_points: Ints
+    input_words: Floats
+    output_words: Floats
+    shared_bytes: Ints
+    tiles_per_sm: Ints
+    io_seconds: Floats
+    compute_seconds: Floats
+    prism_seconds: Floats
+    dram_bytes: Floats
+    sync_seconds: Floats
+    seconds: Floats
+
+    def bound_by(self, index: int) -> str:
+        """Name what takes most of the time of one tiling: ``compute``, ``memory`` or ``synchronisation``."""
+        if self.sync_seconds[index] > 0.5 * self.seconds[index]:
+            return "synchronisation"
+        return "compute" if self.compute_seconds[index] >= self.io_seconds[index] else "memory"

@@ -1,0 +1,257 @@
+"""Words that matrix products move between memory and chip (thesis of Prajapati, appendix D).
+
+A product R = A1 A2 of sizes P0, P1, P2 is cut into blocks of which one stays on chip: a block x by y of R, x by z of A1
+or z by y of A2, of at most M words; the other two matrices stream past it. Two fused products keep a block x by y of
+their intermediate. With u and v the words that one pass over the first and the second direction costs, every one of
+these five schedules moves
+
+    u ceil(a/x) + v ceil(b/y) + c        words, x y <= M,
+
+and so one minimiser serves all. Models:
+
+- ``published``: the closed forms as printed, R always kept, and the printed beta = P0/P1 of a right fusion.
+- ``exact``: the closed forms with beta = P0/P2 (which (D.11) itself gives; counting confirms it), the least of the
+three
+  schedules of a product ("keeping R is always best" is false), and where a closed form's block does not fit into
+  the matrices (sizes below about sqrt(M)), the counts.
+- ``counts``: the integer formulas everywhere, minimised over whole blocks: what the loops of
+  :mod:`tilewright.codegen.matmul_loops` move, word for word.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div
+
+MODELS = ("exact", "published", "counts")
+SCHEDULES = ("R", "A1", "A2", "left", "right")
+"""What is kept: a product's result or operand, or the intermediate of a left or right fusion."""
+_FIRST = {"none": 0, "left": 3, "right": 4}
+Floats = npt.NDArray[np.float64]
+_Size = TypeVar("_Size", int, Floats)
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves:
+    """The cheapest schedule per entry; all arrays have the entries' shape.
+
+    Attributes:
+        words: Words moved.
+        schedule: Index into :data:`SCHEDULES`.
+    """
+
+    words: Floats
+    schedule: Ints
+
+
+def check_model(model: str, memory: int) -> None:
+    """Refuse an unknown model or on-chip size.
+
+    Raises:
+        UsageError: If either cannot be used.
+    """
+    if model not in MODELS:
+        raise UsageError(f"the model of a chain is one of {', '.join(MODELS)}, got {model!r}")
+    if isinstance(memory, bool) or not isinstance(memory, int) or not 1 <= memory <= 2**40:
+        raise UsageError(f"the on-chip memory is a number of words from 1 to 2^40, got {memory!r}")
+
+
+def terms(schedule: str, p: Sequence[_Size]) -> tuple[_Size, _Size, _Size, _Size, _Size]:
+    """Return (a, u, b, v, c) of a schedule: u ceil(a/x) + v ceil(b/y) + c words.
+
+    Args:
+        schedule: One of :data:`SCHEDULES`.
+        p: P0, P1, P2, and P3 for a fusion; numbers or arrays.
+
+    >>> terms("R", (4, 5, 6))
+    (4, 30, 6, 20, 24)
+    """
+    if schedule == "R":  # (D.2): x of R's rows, y of its columns
+        return p[0], p[1] * p[2], p[2], p[0] * p[1], p[0] * p[2]
+    if schedule == "A1":  # (D.4): R is read and written per z, except that it is not read at first
+        return p[0], p[1] * p[2], p[1], 2 * p[0] * p[2], p[0] * p[1] - p[0] * p[2]
+    if schedule == "A2":  # (D.6)
+        return p[1], 2 * p[0] * p[2], p[2], p[0] * p[1], p[1] * p[2] - p[0] * p[2]
+    if schedule == "left":  # (D.7)
+        return p[0], p[1] * p[2] + p[2] * p[3], p[2], p[0] * p[1] + 2 * p[0] * p[3], -p[0] * p[3]
+    return p[1], p[2] * p[3] + 2 * p[0] * p[3], p[3], p[1] * p[2] + p[0] * p[1], -p[0] * p[3]  # (D.11)
+
+
+def count(schedule: str, p: Sequence[int], tile: tuple[int, int]) -> int:
+    """Return the words that a schedule moves with a tile, exactly.
+
+    Args:
+        schedule: One of :data:`SCHEDULES`.
+        p: P0, P1, P2, and P3 for a fusion.
+        tile: Rows and columns of what is kept.
+
+    Returns:
+        Words read and written.
+
+    >>> count("left", (1000, 64, 24, 64), (256, 24))
+    140288
+    """
+    a, u, b, v, c = terms(schedule, p)
+    return u * ceil_div(a, tile[0]) + v * ceil_div(b, tile[1]) + c
+
+
+def closed_form(schedule: str, p: Sequence[Floats], memory: int, *, printed: bool = False) -> tuple[Floats, Floats]:
+    """Return the words of a schedule with its best real-valued block, and the block's rows.
+
+    Dividing by whole numbers of blocks without rounding, the words are u a/x + v b/y + c, least at
+    x = sqrt(M u a / (v b)) with 2 sqrt(u a v b / M) + c words: (D.3), (D.5), (D.6), (D.10) and (D.14).
+
+    Args:
+        schedule: One of :data:`SCHEDULES`.
+        p: Sizes, as for :func:`terms`; arrays of one shape.
+        memory: M, in words.
+        printed: Take the printed beta = P0/P1 of a right fusion instead of the right one, P0/P2.
+
+    Returns:
+        Words and rows of the block; its columns are M / rows.
+    """
+    if printed and schedule == "right":
+        beta = p[0] / p[1]
+        second = (1 + 2 * beta) / (1 + beta)
+        words = 2 * p[1] * p[2] * p[3] * (1 + beta) * np.sqrt(second / memory) - p[0] * p[3]
+        return words, np.sqrt(memory * second)
+    a, u, b, v, c = terms(schedule, p)
+    return 2 * np.sqrt(u * a) * np.sqrt(v * b / memory) + c, np.sqrt(memory * (u * a) / (v * b))
+
+
+def moves(model: str, memory: int, fusion: str, p: Sequence[Floats]) -> Moves:
+    """Return the cheapest schedule of many products or fused pairs.
+
+    Args:
+        model: One of :data:`MODELS`.
+        memory: M, in words.
+        fusion: ``none``, ``left`` or ``right``.
+        p: Three arrays of sizes for products, four for pairs.
+
+    Returns:
+        Words and schedules; of equally cheap schedules the first.
+    """
+    first = _FIRST[fusion]
+    if model == "published":
+        words, _ = closed_form(SCHEDULES[first], p, memory, printed=True)
+        return Moves(words=words, schedule=np.full(words.shape, first, dtype=np.int64))
+    kinds = SCHEDULES[:3] if fusion == "none" else (fusion,)
+    every = np.stack([_words(kind, p, memory, counted=model == "counts") for kind in kinds])
+    best = np.argmin(every, axis=0)
+    return Moves(words=np.take_along_axis(every, best[None], 0)[0], schedule=best + first)
+
+
+def kept_result(model: str, memory: int, p: Sequence[Floats]) -> Floats:
+    """Return the words of products that all keep R: the thesis's unfused recurrence S (D.18)."""
+    if model == "published":
+        return closed_form("R", p, memory)[0]
+    return _words("R", p, memory, counted=model == "counts")
+
+
+def _words(schedule: str, p: Sequence[Floats], memory: int, *, counted: bool) -> Floats:
+    a, u, b, v, c = terms(schedule, p)
+    if counted:
+        return least(a, u, b, v, memory)[0] + c
+    words, rows = closed_form(schedule, p, memory)
+    outside = (rows > a) | (memory / rows > b) | (rows < 1) | (rows > memory)
+    if outside.any():
+        words[outside] = least(a[outside], u[outside], b[outside], v[outside], memory)[0] + c[outside]
+    return words
+
+
+def least(a: Floats, u: Floats, b: Floats, v: Floats, memory: int) -> tuple[Floats, Floats, Floats]:
+    """Minimise u ceil(a/x) + v ceil(b/y) over whole x <= a and y <= b with x y <= memory, for many entries at once.
+
+    With p = ceil(a/x) passes, x = ceil(a/p) and the largest y leave u p + v ceil(b/y) >= u p + v a b / (memory p): only
+    the few p whose bound is below the best value known are tried. Exact below 2^53.
+
+    Args:
+        a: First extents, at least 1; all arrays have one shape.
+        u: Words per pass over the first direction, above 0.
+        b: Second extents.
+        v: Words per pass over the second direction.
+        memory: Words on chip, at least 1.
+
+    Returns:
+        Least value, and the x and y that reach it, of equal ones those with the largest x.
+
+    >>> [part.tolist() for part in least(*(np.array([float(n)]) for n in (10, 1, 10, 1)), 50)]
+    [[3.0], [10.0], [5.0]]
+    """
+    shape = np.shape(a)
+    a, u, b, v = (np.ravel(each).astype(np.float64) for each in (a, u, b, v))
+    words = float(memory)
+    fewest = np.ceil(a / np.minimum(a, words))
+    most = np.maximum(fewest, np.where(b <= words, np.ceil(a / np.maximum(1.0, np.floor(words / b))), a))
+    bound = v * a * b / words
+    passes = np.minimum(np.maximum(np.floor(np.sqrt(bound / u)), fewest), most)
+    best = _try((a, u, b, v), words, passes)
+    for guess in (np.minimum(passes + 1, most), most):
+        value = _try((a, u, b, v), words, guess)
+        better = value < best
+        best, passes = np.where(better, value, best), np.where(better, guess, passes)
+    slack = np.sqrt(np.maximum(0.0, best * best - 4 * u * bound))
+    low = np.maximum(fewest, np.floor((best - slack) / (2 * u)))
+    high = np.minimum(np.minimum(most, np.ceil((best + slack) / (2 * u))), np.floor((best - v) / u))
+    _scan((a, u, b, v), words, (low, high), (best, passes))
+    x = np.ceil(a / passes)
+    y = np.minimum(b, np.floor(words / x))
+    return best.reshape(shape), x.reshape(shape), y.reshape(shape)
+
+
+_Entries = tuple[Floats, Floats, Floats, Floats]
+
+
+def _try(entries: _Entries, words: float, passes: Floats) -> Floats:
+    a, u, b, v = entries
+    y = np.minimum(b, np.floor(words / np.ceil(a / passes)))
+    return u * passes + v * np.ceil(b / y)
+
+
+def _scan(entries: _Entries, words: float, limits: tuple[Floats, Floats], known: tuple[Floats, Floats]) -> None:
+    """Try every number of passes within the limits, in place; among equal values the fewest passes win."""
+    at = np.flatnonzero(limits[0] <= limits[1])
+    offset = 0.0
+    while at.size:
+        work = tuple(each[at] for each in entries)
+        low, high = (each[at] for each in limits)
+        best, passes = (each[at] for each in known)
+        left = at.size
+        # Those that are through go on repeating their last try until half of them are: cheaper than sorting them out.
+        while 2 * left > at.size:
+            chosen = np.minimum(low + offset, high)
+            value = _try((work[0], work[1], work[2], work[3]), words, chosen)
+            better = (value < best) | ((value == best) & (chosen < passes))
+            np.copyto(best, value, where=better)
+            np.copyto(passes, chosen, where=better)
+            offset += 1.0
+            left = int(np.count_nonzero(low + offset <= high))
+        known[0][at], known[1][at] = best, passes
+        at = at[low + offset <= high]
+
+
+def tile(model: str, memory: int, schedule: str, p: Sequence[int]) -> tuple[int, int]:
+    """Return rows and columns of what a schedule keeps on chip.
+
+    Args:
+        model: ``published`` rounds the closed form's block as the thesis does, the others give the best whole block.
+        memory: M, in words.
+        schedule: One of :data:`SCHEDULES`.
+        p: Sizes of the product or the pair.
+
+    >>> tile("published", 65536, "right", (936, 1008, 552, 368)), tile("published", 65536, "left", (368, 1016, 616,
+    544)) ((312, 210), (220, 297))
+    """
+    columns = [np.array([size], dtype=np.float64) for size in p]
+    if model == "published":
+        rows = float(closed_form(schedule, columns, memory, printed=True)[1][0])
+        return round(rows), round(memory / rows)
+    a, u, b, v, _ = terms(schedule, columns)
+    _, x, y = least(a, u, b, v, memory)
+    return int(x[0]), int(y[0])

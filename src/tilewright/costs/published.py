@@ -1,0 +1,91 @@
+"""The time model as printed: Prajapati et al., PPoPP 2017, section 4 (thesis, appendix A). For reproduction.
+
+The equations are kept as they stand, errata included: the printed pitches (5) and (22) are too long, so degenerate
+tiles seem to cost less than their own operations; (16) and (29) are discontinuous at k = 1; (23) rounds a product.
+They cover first-order stencils of one field in a flat hierarchy, and are used unchanged for any other.
+"""
+
+import numpy as np
+
+from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
+from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.setting import WORD, Setting
+
+
+def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
+    """Evaluate the printed model.
+
+    Args:
+        sizes: Tile sizes, even heights; shape (n,).
+        setting: The problem on its machine.
+
+    Returns:
+        Every quantity, of shape (n,).
+    """
+    t, base, inner = sizes.time, sizes.space[0], sizes.inner
+    wavefronts = 2 * ceil_div(setting.steps + 0 * t, t)  # (3), (20)
+    tile_width = base + t - 2  # (4), (21)
+    tiles = ceil_div(setting.shape[0] + 0 * t, pitch(sizes))  # (5), (22)
+    words = (base + 2 * t) * inner * (setting.itemsize / WORD)  # (7), (13), (24)
+    io_seconds = 2 * words * setting.word_seconds + 2 * setting.barrier_seconds  # (8), (14), (25)
+    rows = 2 * ceil_sum(t // 2, base * inner, 2 * inner, setting.vector_width)
+    compute = rows * setting.c_iter.value + t * setting.barrier_seconds  # (9), (15), (27)
+    shared = shared_values(sizes) * setting.itemsize
+    k = resident_tiles(sizes, setting, shared)
+    count = prism_tiles(sizes, setting)
+    together = prism_seconds(io_seconds, compute, k, count, len(sizes.space))
+    sync = wavefronts * setting.launch_seconds
+    rounds = ceil_div(ceil_div(tiles, np.maximum(k, 1)), setting.sm_count)
+    seconds = sync + wavefronts * together * rounds  # (6), (17), (30)
+    return Breakdown(
+        wavefronts=wavefronts,
+        tiles_per_wavefront=tiles,
+        tiles_per_prism=count,
+        tile_points=inner * (t // 2) * (tile_width + base),  # (26)
+        input_words=words,
+        output_words=words,
+        shared_bytes=shared,
+        tiles_per_sm=k,
+        io_seconds=io_seconds,
+        compute_seconds=compute,
+        prism_seconds=together,
+        dram_bytes=2.0 * words * WORD * count * tiles * wavefronts,
+        sync_seconds=sync,
+        seconds=np.where(k > 0, seconds, np.inf),
+    )
+
+
+def pitch(sizes: Sizes) -> Ints:
+    """The printed pitch: 2 t_S + t_T in 1D and 2D (5), t_S1 + t_T in 3D (22)."""
+    return (1 if len(sizes.space) == 3 else 2) * sizes.space[0] + sizes.time
+
+
+def shared_values(sizes: Sizes) -> Ints:
+    """M_tile in values: 2 (t_S + t_T) in 1D, (19) in 2D, and its like in 3D, where nothing is printed."""
+    total = np.full_like(sizes.time, 2)
+    for size in sizes.space:
+        total = total * (size + sizes.time + (len(sizes.space) > 1))
+    return total
+
+
+def prism_tiles(sizes: Sizes, setting: Setting) -> Ints:
+    """Tiles in sequence: 1 in 1D, ceil((S_2 + t_T) / t_S2) in 2D, the ceiling of the product in 3D (23)."""
+    above, below = np.ones_like(sizes.time), np.ones_like(sizes.time)
+    for size, extent in zip(sizes.space[1:], setting.shape[1:], strict=True):
+        above, below = above * (extent + sizes.time), below * size
+    return ceil_div(above, below)
+
+
+def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints, rank: int) -> Floats:
+    """Time of k prisms together on one SM: (12) in 1D, the piecewise (16) and (28), (29) else."""
+    longer = np.maximum(io_seconds, compute)
+    if rank == 1:
+        return np.asarray(io_seconds + compute + (k - 1) * longer)
+    return np.where(k > 1, io_seconds + k * longer * count, (io_seconds + compute) * count)
+
+
+def resident_tiles(sizes: Sizes, setting: Setting, shared_bytes: Ints) -> Ints:
+    """Tiles per SM: as asked, else as many as fit (11), (31); 0 where a tile, or what was asked, does not fit."""
+    fits = np.minimum(setting.shared_bytes // np.maximum(shared_bytes, 1), setting.max_tiles)
+    fits = np.where(shared_bytes <= setting.block_bytes, fits, 0)
+    return np.where(sizes.k > 0, np.where(sizes.k <= fits, sizes.k, 0), fits)

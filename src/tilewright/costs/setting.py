@@ -1,0 +1,188 @@
+"""The scalars of the time model for one problem on one machine, and C_iter."""
+
+import functools
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+from tilewright.machines.machine import Machine, Quantity
+from tilewright.programs import catalogue
+from tilewright.programs.dependences import analyse, slopes
+from tilewright.programs.expression import Apply
+from tilewright.programs.problem import Problem
+from tilewright.programs.stencil import Program
+
+SCOPES = ("device", "per_sm")
+WORD = 4
+"""Bytes of the papers' words."""
+_SPECIAL = frozenset({"div", "pow", "sqrt", "exp", "log", "sin", "cos", "tanh"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a problem and a machine bring into the time model.
+
+    Attributes:
+        shape: Extents S_1, S_2, S_3.
+        steps: Time steps T.
+        slopes: Slope of the tiles per axis and logical step: the dependences' reach to the wider side on the hexagon's
+            axis, to the right on the others.
+        stages: Logical steps per time step.
+        copies: Values kept per cell, over all fields and time levels.
+        levels: Updated values that the next step reads per cell: one per updated field and time level.
+        constants: Fields that are read but never updated.
+        itemsize: Bytes per value.
+        flops: Operations per cell and step.
+        sm_count: n_SM.
+        vector_width: Values that one SM or core computes at once, n_V, for the problem's dtype.
+        word_seconds: L, seconds per 4-byte word, as charged to a tile.
+        byte_seconds: Seconds per byte at the device's whole bandwidth.
+        barrier_seconds: tau_sync.
+        launch_seconds: T_sync.
+        row_seconds: Start-up of one innermost row on a CPU.
+        cache_byte_seconds: Seconds per byte and core from M_SM on a CPU.
+        l1_bytes: L1 data cache per core of a CPU.
+        shared_bytes: M_SM.
+        block_bytes: What one tile may use of it.
+        max_tiles: MTB_SM.
+        c_iter: C_iter.
+        cpu: Whether the machine is a CPU with caches.
+    """
+
+    shape: tuple[int, ...]
+    steps: int
+    slopes: tuple[int, ...]
+    stages: int
+    copies: int
+    levels: int
+    constants: int
+    itemsize: int
+    flops: int
+    sm_count: int
+    vector_width: int
+    word_seconds: float
+    byte_seconds: float
+    barrier_seconds: float
+    launch_seconds: float
+    row_seconds: float
+    cache_byte_seconds: float
+    l1_bytes: int
+    shared_bytes: int
+    block_bytes: int
+    max_tiles: int
+    c_iter: Quantity
+    cpu: bool
+
+    @property
+    def updated(self) -> int:
+        """Values written per cell and step: at least one per updated field."""
+        return max(1, self.copies - self.levels - self.constants)
+
+    @property
+    def cells(self) -> int:
+        """Cells of the grid."""
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        return total
+
+
+def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -> Setting:
+    """Collect the scalars of the time model.
+
+    Args:
+        problem: What is computed.
+        machine: Where.
+        scope: Who shares the bandwidth L stands for: ``device`` charges every tile the device-wide rate, as the
+            papers print it, ``per_sm`` n_SM times as much, since n_SM tiles share the bus. None is ``device`` on a GPU
+            and ``per_sm`` on a CPU.
+
+    Returns:
+        The setting.
+
+    Raises:
+        UsageError: If the scope is none of these.
+    """
+    cpu = machine.kind == "cpu"
+    scope = scope or ("per_sm" if cpu else "device")
+    if scope not in SCOPES:
+        raise UsageError(f"the scope of the bandwidth is one of {', '.join(SCOPES)}, got {scope!r}")
+    program, analysis = problem.program, analyse(problem.program)
+    sm_count = int(machine.sm_count.value)
+    width = int(machine.vector_width.value)
+    reach = slopes(problem)
+    word = WORD / machine.dram_bandwidth.value
+    return Setting(
+        shape=problem.shape,
+        steps=problem.steps,
+        slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),
+        stages=len(analysis.stages),
+        copies=sum(analysis.copies),
+        levels=sum(program.history(field) for field in program.updated),
+        constants=len(program.fields) - len(program.updated),
+        itemsize=problem.itemsize,
+        flops=program.flops,
+        sm_count=sm_count,
+        vector_width=max(1, width * WORD // problem.itemsize) if cpu else width,
+        word_seconds=word * (sm_count if scope == "per_sm" else 1),
+        byte_seconds=1.0 / machine.dram_bandwidth.value,
+        barrier_seconds=machine.barrier_seconds.value,
+        launch_seconds=machine.launch_seconds.value,
+        row_seconds=machine.row_seconds.value if machine.row_seconds else 0.0,
+        cache_byte_seconds=1.0 / machine.cache_bandwidth.value if machine.cache_bandwidth else 0.0,
+        l1_bytes=int(machine.l1_bytes.value) if machine.l1_bytes else 0,
+        shared_bytes=int(machine.shared_bytes.value),
+        block_bytes=int((machine.block_shared_bytes or machine.shared_bytes).value),
+        max_tiles=int(machine.max_blocks.value) if machine.max_blocks else 1,
+        c_iter=iteration_seconds(program, machine, problem.dtype),
+        cpu=cpu,
+    )
+
+
+def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
+    """Return C_iter: seconds per loop-body iteration of one vector unit, its data being on chip.
+
+    Where the machine file gives it for this very program of the catalogue in float32, that value. Else an estimate:
+    loop overhead, plus cycles per operation, per division or root, and per load and store, over the clock.
+
+    Args:
+        program: The program.
+        machine: The machine.
+        dtype: NumPy name of the element type.
+
+    Returns:
+        C_iter with its provenance; an estimate has a range.
+    """
+    known = machine.iteration_seconds(program.name)
+    if known is not None and dtype == "float32" and _is_built_in(program):
+        return known
+    flops, specials = _operations(program)
+    accesses = program.loads + len(program.statements)
+    # A CPU's vectors hold half as many float64; a GPU's lanes take longer over them.
+    slower = 1.0 / machine.fp64_ratio.value if dtype in {"float64", "complex128"} and machine.kind == "gpu" else 1.0
+    loop = machine.loop_cycles(program.rank)
+
+    def seconds(flop: float, special: float, access: float, overhead: float) -> float:
+        return (slower * (flops * flop + specials * special) + accesses * access + overhead) / machine.clock.value
+
+    parts = (machine.flop_cycles, machine.special_cycles, machine.load_cycles, loop)
+    return Quantity(
+        value=seconds(*(part.value for part in parts)),
+        unit="s",
+        source="estimated",
+        note=f"from {flops + specials} operations and {accesses} loads and stores per cell",
+        low=seconds(*(part.value if part.low is None else part.low for part in parts)),
+        high=seconds(*(part.value if part.high is None else part.high for part in parts)),
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _is_built_in(program: Program) -> bool:
+    return program.name in catalogue.names() and catalogue.program(program.name).statements == program.statements
+
+
+@functools.lru_cache(maxsize=256)
+def _operations(program: Program) -> tuple[int, int]:
+    """Count the plain operations and the divisions, roots and functions of one cell and step."""
+    ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
+    specials = sum(op in _SPECIAL for op in ops)
+    return len(ops) - specials, specials

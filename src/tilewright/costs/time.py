@@ -1,0 +1,187 @@
+"""The time model's entry: costs of one tiling, or of arrays of them, in the published or in the exact form."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.costs import cached, exact, published, untiled
+from tilewright.costs.arrays import Floats, Sizes
+from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.setting import Setting, make_setting
+from tilewright.machines.machine import Machine
+from tilewright.programs.problem import Problem
+from tilewright.tilings.tiling import Tiling
+
+MODELS = ("exact", "published")
+FAMILIES = ("none", "hexagonal", "hybrid")
+_LARGEST = 2**20
+_LARGEST_TILE = 2**40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What one tiling of one problem costs on one machine; times in seconds, words of 4 bytes.
+
+    Attributes:
+        seconds: Predicted time, T_alg.
+        joules: None: the energy model does not cover this yet.
+        dram_bytes: Bytes between chip and memory, in all.
+        wavefronts: N_w.
+        tiles_per_wavefront: Tiles, prisms or slabs per wavefront.
+        tile_points: Cell updates of a whole tile.
+        tile_io_words: Words that a tile reads and writes.
+        tile_shared_bytes: What a tile keeps on chip, M_tile; on a CPU its footprint.
+        tiles_per_sm: k.
+        compute_seconds_per_tile: c.
+        io_seconds_per_tile: m'.
+        flops: Operations in all.
+        gcells_per_second: Cell updates per nanosecond.
+        gflops_per_second: Operations per nanosecond.
+        bound_by: ``compute``, ``memory`` or ``synchronisation``.
+    """
+
+    seconds: float
+    joules: float | None = None
+    dram_bytes: float
+    wavefronts: int
+    tiles_per_wavefront: int
+    tile_points: int
+    tile_io_words: float
+    tile_shared_bytes: int
+    tiles_per_sm: int
+    compute_seconds_per_tile: float
+    io_seconds_per_tile: float
+    flops: int
+    gcells_per_second: float
+    gflops_per_second: float
+    bound_by: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the costs as plain data."""
+        return asdict(self)
+
+
+def predict(
+    problem: Problem, tiling: Tiling, machine: Machine, *, model: str = "exact", scope: str | None = None
+) -> Costs:
+    """Predict what one tiling of a problem costs on a machine.
+
+    Args:
+        problem: What is computed.
+        tiling: How it is cut: ``none``, ``hexagonal`` or ``hybrid``. Legality is not checked here.
+        machine: Where it runs.
+        model: ``exact``, or ``published`` for the equations as printed.
+        scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
+
+    Returns:
+        The costs.
+
+    Raises:
+        UsageError: If the family has no model, the sizes do not fit the problem, or a tile does not fit the machine.
+    """
+    setting = make_setting(problem, machine, scope)
+    sizes = sizes_of(tiling, setting)
+    result = evaluate(tiling.family, sizes, setting, model)
+    if not np.isfinite(result.seconds[0]):
+        limit = min(setting.block_bytes, setting.shared_bytes // max(1, tiling.k or 1))
+        raise UsageError(
+            f"a tile of {str(tiling)!r} needs {int(result.shared_bytes[0])} bytes of shared memory, {machine.name} has "
+            f"{limit} for each of {tiling.k or 1}, and runs at most {setting.max_tiles} per SM",
+            "take smaller sizes or a smaller k",
+        )
+    return costs_at(result, 0, setting)
+
+
+def evaluate(family: str, sizes: Sizes, setting: Setting, model: str = "exact") -> Breakdown:
+    """Evaluate the model for arrays of tile sizes.
+
+    Args:
+        family: ``none`` (one result, whatever the sizes), ``hexagonal`` or ``hybrid``.
+        sizes: The sizes; shape (n,).
+        setting: The problem on its machine.
+        model: ``exact`` or ``published``; without time tiling both are the same.
+
+    Returns:
+        Every quantity of the model.
+
+    Raises:
+        UsageError: If there is no such model, or none of this family.
+    """
+    if model not in MODELS:
+        raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
+    if family not in FAMILIES:
+        raise UsageError(f"the time model covers {', '.join(FAMILIES)}, got {family!r}")
+    if family == "none":
+        return untiled.evaluate(setting)
+    if model == "published":
+        return published.evaluate(sizes, setting)
+    return cached.evaluate(sizes, setting) if setting.cpu else exact.evaluate(sizes, setting)
+
+
+def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
+    """Return one tiling's sizes as arrays of shape (1,), checked against the problem.
+
+    Raises:
+        IllegalTilingError: If the family does not apply to the number of dimensions, a size is missing, the height is
+            odd, or the base is narrower than the reach.
+    """
+    rank = len(setting.shape)
+    if tiling.family in {"hexagonal", "hybrid"}:
+        if (tiling.family == "hexagonal") != (rank == 1):
+            raise IllegalTilingError(
+                f"hexagonal tiles are for 1D and hybrid ones for 2D and 3D, got {str(tiling)!r} in {rank}D"
+            )
+        if len(tiling.space) != rank:
+            raise IllegalTilingError(f"{str(tiling)!r} must have one size per axis: {rank}", "write it like s=8x64")
+        if tiling.time % 2:
+            raise IllegalTilingError(f"the height of a hexagon is even, got t={tiling.time}")
+        if tiling.space[0] < setting.slopes[0]:
+            raise IllegalTilingError(
+                f"the base of a hexagon is at least the reach, {setting.slopes[0]}, got {tiling.space[0]}"
+            )
+        if tiling.time > _LARGEST or tiling.time * int(np.prod([float(s) for s in tiling.space])) > _LARGEST_TILE:
+            raise IllegalTilingError(f"the tile {str(tiling)!r} is larger than any machine could hold")
+    space = tiling.space or (1,) * rank
+    return Sizes(
+        time=np.array([tiling.time], dtype=np.int64),
+        space=tuple(np.array([size], dtype=np.int64) for size in space),
+        k=np.array([tiling.k or 0], dtype=np.int64),
+    )
+
+
+def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
+    """Return the costs of one of the tilings of a breakdown."""
+    seconds = float(result.seconds[index])
+    points = setting.cells * setting.steps
+    per_nanosecond = 1e-9 / seconds if seconds > 0 else 0.0
+    return Costs(
+        seconds=seconds,
+        dram_bytes=float(result.dram_bytes[index]),
+        wavefronts=int(result.wavefronts[index]),
+        tiles_per_wavefront=int(result.tiles_per_wavefront[index]),
+        tile_points=int(result.tile_points[index]),
+        tile_io_words=float(result.input_words[index] + result.output_words[index]),
+        tile_shared_bytes=int(result.shared_bytes[index]),
+        tiles_per_sm=int(result.tiles_per_sm[index]),
+        compute_seconds_per_tile=float(result.compute_seconds[index]),
+        io_seconds_per_tile=float(result.io_seconds[index]),
+        flops=points * setting.flops,
+        gcells_per_second=points * per_nanosecond,
+        gflops_per_second=points * setting.flops * per_nanosecond,
+        bound_by=result.bound_by(index),
+    )
+
+
+def ideal_seconds(setting: Setting) -> float:
+    """Time of an ideal machine, without transfers and synchronisation (thesis, equation 8.3): a lower bound."""
+    return setting.cells * setting.steps * setting.c_iter.value / (setting.sm_count * setting.vector_width)
+
+
+def overhead_estimate(sizes: Sizes, setting: Setting) -> Floats:
+    """Overhead over the ideal time after the thesis' equation 8.5: C_iter S_1 T / (t_S1 + t_T / 2).
+
+    It drops the tiles in sequence and the quantisation of wavefronts, so it bounds neither way and is no selector.
+    """
+    face = sizes.space[0] + sizes.time / 2
+    return np.asarray(setting.c_iter.value * setting.shape[0] * setting.steps / face)

@@ -1,0 +1,1 @@
+"""Where programs run: elementary hardware parameters, each with its provenance, and a catalogue of machines."""

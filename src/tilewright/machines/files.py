@@ -1,0 +1,197 @@
+"""Machine files: TOML with provenance per value, read strictly, and the catalogue of those that come along.
+
+A file is::
+
+    schema = 1
+    name = "gtx980"
+    title = "NVIDIA GeForce GTX 980"
+    kind = "gpu"
+
+    [quantities]
+    sm_count = { value = 16, unit = "1", source = "paper", note = "table 2" }
+
+    [c_iter]
+    jacobi2d = { value = 3.39e-8, unit = "s", source = "paper", note = "table 4" }
+
+    [area]
+    vector_unit = { value = 0.04282, unit = "mm^2", source = "paper", note = "beta_VU" }
+"""
+
+import difflib
+import functools
+import importlib.resources
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+from tilewright.machines.machine import AREA_PARAMETERS, KINDS, PARAMETERS, Machine, Parameter, Quantity
+
+SCHEMA = 1
+MAX_BYTES = 2**20
+HOST = "host"
+_KEYS = ("schema", "name", "title", "kind", "quantities", "c_iter", "area")
+_QUANTITY_KEYS = ("value", "unit", "source", "note", "low", "high")
+_POSITIVE = ("sm_count", "vector_width", "shared_bytes", "dram_bandwidth", "clock", "fp64_ratio", "max_blocks")
+_NAMES = (
+    "gtx980", "titanx", "k20c", "gtx590", "gtx780", "gtx750", "c2070", "c1060",
+    "p100", "v100", "a100", "h100", "h200", "rtx4090",
+)  # fmt: skip
+
+
+def names() -> tuple[str, ...]:
+    """Every machine by name: the papers' first, then today's, then ``host``."""
+    return (*_NAMES, HOST)
+
+
+def load(name: str) -> Machine:
+    """Load a machine of the catalogue, or a machine file.
+
+    Args:
+        name: A name of the catalogue, or the path of a ``.toml`` file. ``host`` has no file: it is made from the CPU's
+            description by :func:`tilewright.machines.host.host_machine`.
+
+    Returns:
+        The machine.
+
+    Raises:
+        UsageError: If there is none, or the file is not as it must be.
+
+    >>> load("gtx980").sm_count.value
+    16
+    """
+    if name in _NAMES:
+        return _load_named(name)
+    if name.endswith(".toml"):
+        return parse(_read(Path(name)), name)
+    raise UsageError(f"there is no machine {name!r}", f"{_near(name, names())}`tilewright machines` lists them all")
+
+
+@functools.lru_cache(maxsize=len(_NAMES))
+def _load_named(name: str) -> Machine:
+    text = importlib.resources.files(__package__).joinpath("catalogue", f"{name}.toml").read_text(encoding="utf-8")
+    return parse(text, name)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"a machine file has at most {MAX_BYTES} bytes, {str(path)!r} has more")
+        return data.decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"the machine file {str(path)!r} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"a machine file is UTF-8 text, {str(path)!r} is not") from None
+
+
+def parse(text: str, where: str) -> Machine:
+    """Parse the text of a machine file.
+
+    Args:
+        text: TOML, see the module's description.
+        where: What to call the file in errors.
+
+    Returns:
+        The machine.
+
+    Raises:
+        UsageError: If a key is unknown, missing or of the wrong type, a unit differs from the schema's, or a value is
+            out of range.
+    """
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"the machine file {where!r} is not TOML: {error}") from None
+    _known_keys(data, _KEYS, where)
+    if data.get("schema") != SCHEMA or isinstance(data.get("schema"), bool):
+        raise UsageError(
+            f"the machine file {where!r} must have schema = {SCHEMA}, got {data.get('schema')!r}",
+            "it was written for another version of tilewright",
+        )
+    kind = _text(data, "kind", where)
+    if kind not in KINDS:
+        raise UsageError(f"the kind of a machine is one of {', '.join(KINDS)}, got {kind!r} in {where!r}")
+    iteration = _table(data, "c_iter", where, needed=False)
+    return Machine(
+        name=_text(data, "name", where),
+        title=_text(data, "title", where),
+        kind=kind,
+        c_iter=tuple((name, _quantity(value, "s", f"c_iter.{name} of {where!r}")) for name, value in iteration.items()),
+        area=_coefficients(data, where),
+        **_quantities(_table(data, "quantities", where), where),
+    )
+
+
+def _quantities(table: Mapping[str, object], where: str) -> dict[str, Quantity]:
+    result = _by_schema(table, PARAMETERS, "quantities", where)
+    for name in _POSITIVE:
+        if name in result and not result[name].value > 0:
+            raise UsageError(f"{name} of {where!r} must be above 0, got {result[name].value!r}")
+    for name in ("sm_count", "vector_width"):
+        if result[name].value != int(result[name].value):
+            raise UsageError(f"{name} of {where!r} must be a whole number, got {result[name].value!r}")
+    return result
+
+
+def _coefficients(data: Mapping[str, object], where: str) -> tuple[tuple[str, Quantity], ...]:
+    if "area" not in data:
+        return ()
+    return tuple(_by_schema(_table(data, "area", where), AREA_PARAMETERS, "area", where).items())
+
+
+def _by_schema(
+    table: Mapping[str, object], schema: Mapping[str, Parameter], title: str, where: str
+) -> dict[str, Quantity]:
+    _known_keys(table, tuple(schema), where)
+    for name, parameter in schema.items():
+        if name not in table and not parameter.optional:
+            raise UsageError(f"the machine file {where!r} lacks {title}.{name}", f"it is: {parameter.meaning}")
+    return {name: _quantity(value, schema[name].unit, f"{name} of {where!r}") for name, value in table.items()}
+
+
+def _quantity(data: object, unit: str, where: str) -> Quantity:
+    if not isinstance(data, Mapping):
+        raise UsageError(f"{where} is a table of value, unit and source, got {data!r}")
+    _known_keys(data, _QUANTITY_KEYS, where)
+    numbers = {key: data.get(key) for key in ("value", "low", "high")}
+    for key, number in numbers.items():
+        wrong = isinstance(number, bool) or not isinstance(number, int | float)
+        if wrong and not (number is None and key != "value"):
+            raise UsageError(f"the {key} of {where} is a number, got {number!r}")
+    if data.get("unit") != unit:
+        raise UsageError(f"the unit of {where} must be {unit!r}, got {data.get('unit')!r}")
+    note = data.get("note", "")
+    if not isinstance(note, str) or not isinstance(data.get("source"), str):
+        raise UsageError(f"{where} has a source and possibly a note, both text")
+    try:
+        return Quantity(unit=unit, source=str(data["source"]), note=note, **numbers)  # type: ignore[arg-type]
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}", error.hint) from None
+
+
+def _known_keys(data: Mapping[str, object], known: Iterable[str], where: str) -> None:
+    for key in data:
+        if key not in known:
+            hint = _near(key, known) or f"the keys are {', '.join(known)}"
+            raise UsageError(f"the machine file has an unknown key {key!r}, in {where}", hint)
+
+
+def _table(data: Mapping[str, object], key: str, where: str, *, needed: bool = True) -> Mapping[str, object]:
+    table = data.get(key, None if needed else {})
+    if not isinstance(table, Mapping):
+        raise UsageError(f"the machine file {where!r} must have a table [{key}], got {table!r}")
+    return table
+
+
+def _text(data: Mapping[str, object], key: str, where: str) -> str:
+    value = data.get(key)
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{key} of the machine file {where!r} must be text, got {value!r}")
+    return value
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=3)
+    return f"did you mean {' or '.join(close)}? " if close else ""

@@ -1,0 +1,80 @@
+"""Sound defaults for a CPU, from its own description. Nothing is measured here and nothing is read."""
+
+from dataclasses import dataclass
+
+from tilewright.machines.machine import Machine, Quantity
+
+_CORE_BANDWIDTH = 30e9
+_L2_BYTES_PER_CYCLE = 24.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuDescription:
+    """What a CPU says about itself.
+
+    Attributes:
+        cores: Physical cores that this process may use, at least 1.
+        simd_bits: Width of the widest vectors that are worth using, 64 to 512 or more.
+        l1_bytes: L1 data cache per core.
+        l2_bytes: L2 cache per core.
+        l3_bytes: L3 cache in all, 0 if there is none.
+        clock_hz: Sustained clock, or the nominal one where it is not known better.
+        model_name: What the CPU calls itself.
+    """
+
+    cores: int
+    simd_bits: int
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    clock_hz: float
+    model_name: str = ""
+
+
+def host_machine(description: CpuDescription) -> Machine:
+    """Make a machine from a CPU's description; what the description does not say is estimated, with a range.
+
+    The time model's parameters on a CPU: n_SM is the number of cores, n_V the float32 lanes of a vector, M_SM the L2
+    cache per core, T_sync one barrier of all threads.
+
+    Args:
+        description: What the CPU says about itself.
+
+    Returns:
+        The machine ``host``.
+    """
+    cores = max(1, description.cores)
+    clock = description.clock_hz if description.clock_hz > 0 else 2.5e9
+    bandwidth = cores * _CORE_BANDWIDTH if cores <= 8 else 8 * _CORE_BANDWIDTH * (cores / 8) ** 0.5
+    told = "as the CPU describes itself"
+    return Machine(
+        name="host",
+        title=description.model_name or "this machine's CPU",
+        kind="cpu",
+        sm_count=_known(cores, "1", told),
+        vector_width=_known(max(1, description.simd_bits // 32), "1", told),
+        shared_bytes=_known(max(2**15, description.l2_bytes), "B", told),
+        dram_bandwidth=_guess(bandwidth, "B/s", 0.6, 1.4, "30 GB/s per core, growing as a root above 8 cores"),
+        barrier_seconds=_guess(5e-9, "s", 0.0, 4.0, "start-up of the loops of one row of a tile"),
+        launch_seconds=_guess(2e-6, "s", 0.25, 5.0, "one OpenMP barrier"),
+        clock=_known(clock, "Hz", told) if description.clock_hz > 0 else _guess(clock, "Hz", 0.6, 1.6, "a usual clock"),
+        flop_cycles=_guess(0.22, "1", 0.5, 3.0, "two vector units, most operations fused, above the nominal clock"),
+        special_cycles=_guess(2.2, "1", 0.5, 8.0, "reciprocal and root by refined approximation"),
+        load_cycles=_guess(0.6, "1", 0.5 / 0.6, 2.0, "two loads a cycle, some across cache lines, from L1 and L2"),
+        loop_cycles_1d=_guess(1.0, "1", 0.0, 3.0, "index and loop control of a vectorised row"),
+        loop_cycles_2d=_guess(1.0, "1", 0.0, 3.0, "index and loop control of a vectorised row"),
+        loop_cycles_3d=_guess(1.5, "1", 0.0, 3.0, "index and loop control of a vectorised row"),
+        fp64_ratio=_guess(0.5, "1", 1.0, 1.0, "half the lanes"),
+        l1_bytes=_known(description.l1_bytes, "B", told),
+        l3_bytes=_known(description.l3_bytes, "B", told),
+        cache_bandwidth=_guess(_L2_BYTES_PER_CYCLE * clock, "B/s", 0.5, 2.0, "24 bytes a cycle from L2"),
+        row_seconds=_guess(20 / clock, "s", 0.25, 3.0, "entry, remainder and misprediction of a vectorised loop"),
+    )
+
+
+def _known(value: float, unit: str, note: str) -> Quantity:
+    return Quantity(value=value, unit=unit, source="description", note=note)
+
+
+def _guess(value: float, unit: str, low: float, high: float, note: str) -> Quantity:
+    return Quantity(value=value, unit=unit, source="estimated", note=note, low=low * value, high=high * value)

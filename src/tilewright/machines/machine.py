@@ -1,0 +1,200 @@
+"""The machine value: elementary parameters with their provenance.
+
+The papers' symbols: n_SM is ``sm_count``, n_V ``vector_width``, M_SM ``shared_bytes``, R_SM ``registers``, MTB_SM
+``max_blocks``, L the inverse of ``dram_bandwidth``, tau_sync ``barrier_seconds``, T_sync ``launch_seconds``.
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+
+SOURCES = ("paper", "datasheet", "measured", "estimated", "description")
+KINDS = ("gpu", "cpu")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """A number with its unit and where it comes from.
+
+    Attributes:
+        value: The number, finite and at least 0.
+        unit: Its unit; ``1`` for a count.
+        source: One of :data:`SOURCES`: printed in a paper, on a data sheet, measured, estimated from other numbers, or
+            read from the machine's own description.
+        note: Where exactly, or how.
+        low: Lower end of the plausible range, or None where the value is taken as exact.
+        high: Upper end of the plausible range, or None.
+    """
+
+    value: float
+    unit: str
+    source: str
+    note: str = ""
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        for number in (self.value, self.low, self.high):
+            if number is not None and not (math.isfinite(number) and number >= 0):
+                raise UsageError(f"a quantity is a finite number of at least 0, got {number!r} {self.unit}")
+        if not (self.low is None or self.low <= self.value) or not (self.high is None or self.value <= self.high):
+            raise UsageError(f"a quantity lies in its range, got {self.value} in [{self.low}, {self.high}] {self.unit}")
+        if self.source not in SOURCES:
+            raise UsageError(f"the source of a quantity is one of {', '.join(SOURCES)}, got {self.source!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """What the schema says about one parameter of a machine.
+
+    Attributes:
+        unit: The unit its values must have.
+        meaning: One line on what it is.
+        optional: Whether a machine may lack it.
+    """
+
+    unit: str
+    meaning: str
+    optional: bool = False
+
+
+PARAMETERS: dict[str, Parameter] = {
+    "sm_count": Parameter(unit="1", meaning="multiprocessors, or cores of a CPU (n_SM)"),
+    "vector_width": Parameter(unit="1", meaning="float32 lanes per multiprocessor or core (n_V)"),
+    "shared_bytes": Parameter(unit="B", meaning="shared memory per multiprocessor, or L2 cache per core (M_SM)"),
+    "dram_bandwidth": Parameter(unit="B/s", meaning="sustained off-chip bandwidth of the whole device (1/L)"),
+    "barrier_seconds": Parameter(unit="s", meaning="one synchronisation inside a tile (tau_sync)"),
+    "launch_seconds": Parameter(
+        unit="s", meaning="one synchronisation of all tiles: a kernel call or a barrier (T_sync)"
+    ),
+    "clock": Parameter(unit="Hz", meaning="clock of the vector units"),
+    "flop_cycles": Parameter(
+        unit="1", meaning="cycles per arithmetic operation of one vector, for estimates of C_iter"
+    ),
+    "special_cycles": Parameter(unit="1", meaning="cycles per division, root or function of one vector"),
+    "load_cycles": Parameter(unit="1", meaning="cycles per load or store of one vector from on-chip memory"),
+    "loop_cycles_1d": Parameter(unit="1", meaning="cycles of loop and index work per iteration, one dimension"),
+    "loop_cycles_2d": Parameter(unit="1", meaning="the same, two dimensions"),
+    "loop_cycles_3d": Parameter(unit="1", meaning="the same, three dimensions"),
+    "fp64_ratio": Parameter(unit="1", meaning="float64 operations per float32 operation at full rate"),
+    "block_shared_bytes": Parameter(unit="B", meaning="shared memory that one block may use", optional=True),
+    "registers": Parameter(unit="1", meaning="32-bit registers per multiprocessor (R_SM)", optional=True),
+    "max_blocks": Parameter(unit="1", meaning="thread blocks per multiprocessor (MTB_SM)", optional=True),
+    "max_threads": Parameter(unit="1", meaning="threads per multiprocessor", optional=True),
+    "max_block_threads": Parameter(unit="1", meaning="threads per block", optional=True),
+    "l1_bytes": Parameter(unit="B", meaning="L1 data cache per core or multiprocessor", optional=True),
+    "l2_bytes": Parameter(unit="B", meaning="L2 cache of the whole device", optional=True),
+    "l3_bytes": Parameter(unit="B", meaning="L3 cache of the whole device", optional=True),
+    "peak_dram_bandwidth": Parameter(unit="B/s", meaning="peak off-chip bandwidth", optional=True),
+    "cache_bandwidth": Parameter(unit="B/s", meaning="bandwidth of M_SM, per core", optional=True),
+    "row_seconds": Parameter(unit="s", meaning="start-up of one innermost row of a tile", optional=True),
+    "static_watts": Parameter(unit="W", meaning="static power (P_stat)", optional=True),
+    "global_word_joules": Parameter(unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True),
+    "shared_word_joules": Parameter(unit="J", meaning="moving a word on chip (e_sr)", optional=True),
+    "add_joules": Parameter(unit="J", meaning="one float32 addition (e_fadd)", optional=True),
+    "multiply_joules": Parameter(unit="J", meaning="one float32 multiplication (e_fmul)", optional=True),
+    "die_area": Parameter(unit="mm^2", meaning="published area of the whole die", optional=True),
+    "die_sm_count": Parameter(unit="1", meaning="multiprocessors on the die, also the disabled ones", optional=True),
+    "die_l2_bytes": Parameter(unit="B", meaning="L2 cache on the die, also the disabled part", optional=True),
+    "transistors": Parameter(unit="1", meaning="published number of transistors of the die", optional=True),
+    "process": Parameter(unit="nm", meaning="name of the manufacturing process", optional=True),
+}
+"""Every parameter of a machine by name: the schema of machine files."""
+
+AREA_PARAMETERS: dict[str, Parameter] = {
+    "vector_unit": Parameter(unit="mm^2", meaning="core logic of one vector unit (beta_VU)"),
+    "register_kb": Parameter(unit="mm^2/kB", meaning="register file, per kB and vector unit (beta_R)"),
+    "register": Parameter(unit="mm^2", meaning="register file, overhead per vector unit (alpha_R)"),
+    "shared_kb": Parameter(unit="mm^2/kB", meaning="shared memory, per kB and SM (beta_M)"),
+    "shared": Parameter(unit="mm^2", meaning="shared memory, overhead per SM (alpha_M)"),
+    "l1_kb": Parameter(unit="mm^2/kB", meaning="L1 cache, per kB and pair of SMs (beta_L1)"),
+    "l1": Parameter(unit="mm^2", meaning="L1 cache, overhead per pair of SMs (alpha_L1)"),
+    "l2_kb": Parameter(unit="mm^2/kB", meaning="L2 cache, per kB (beta_L2)"),
+    "l2": Parameter(unit="mm^2", meaning="L2 cache, overhead per SM (alpha_L2)"),
+    "overhead": Parameter(unit="mm^2", meaning="common overhead per SM (alpha_oh)"),
+    "bandwidth": Parameter(
+        unit="mm^2.s/GB", meaning="memory interface, per GB/s beyond the machine's own bandwidth", optional=True
+    ),
+    "issue": Parameter(unit="mm^2", meaning="width cost: schedulers per SM and multiple of its width", optional=True),
+    "network": Parameter(
+        unit="mm^2", meaning="width cost: operand network per vector unit and multiple of the SM's width", optional=True
+    ),
+}
+"""The coefficients of the area model by name (thesis, C.4-C.6): the schema of a machine file's table ``[area]``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A machine: every elementary parameter that a cost model needs.
+
+    Attributes:
+        name: Its name in the catalogue.
+        title: Its name in full.
+        kind: ``gpu`` or ``cpu``.
+        c_iter: Per program of the catalogue, the seconds that one iteration of its loop body takes on one vector unit
+            (C_iter), float32, where somebody determined it.
+        area: The coefficients of the area model by name, see :data:`AREA_PARAMETERS`; empty where nobody calibrated it.
+
+    The other attributes are described by :data:`PARAMETERS`; one that is optional and unknown is None.
+    """
+
+    name: str
+    title: str
+    kind: str
+    sm_count: Quantity
+    vector_width: Quantity
+    shared_bytes: Quantity
+    dram_bandwidth: Quantity
+    barrier_seconds: Quantity
+    launch_seconds: Quantity
+    clock: Quantity
+    flop_cycles: Quantity
+    special_cycles: Quantity
+    load_cycles: Quantity
+    loop_cycles_1d: Quantity
+    loop_cycles_2d: Quantity
+    loop_cycles_3d: Quantity
+    fp64_ratio: Quantity
+    block_shared_bytes: Quantity | None = None
+    registers: Quantity | None = None
+    max_blocks: Quantity | None = None
+    max_threads: Quantity | None = None
+    max_block_threads: Quantity | None = None
+    l1_bytes: Quantity | None = None
+    l2_bytes: Quantity | None = None
+    l3_bytes: Quantity | None = None
+    peak_dram_bandwidth: Quantity | None = None
+    cache_bandwidth: Quantity | None = None
+    row_seconds: Quantity | None = None
+    static_watts: Quantity | None = None
+    global_word_joules: Quantity | None = None
+    shared_word_joules: Quantity | None = None
+    add_joules: Quantity | None = None
+    multiply_joules: Quantity | None = None
+    die_area: Quantity | None = None
+    die_sm_count: Quantity | None = None
+    die_l2_bytes: Quantity | None = None
+    transistors: Quantity | None = None
+    process: Quantity | None = None
+    area: tuple[tuple[str, Quantity], ...] = ()
+    c_iter: tuple[tuple[str, Quantity], ...] = ()
+
+    def iteration_seconds(self, program: str) -> Quantity | None:
+        """Return the determined C_iter of a program of the catalogue, or None."""
+        return dict(self.c_iter).get(program)
+
+    def loop_cycles(self, rank: int) -> Quantity:
+        """Return the loop overhead for a number of dimensions, 1 to 3."""
+        return (self.loop_cycles_1d, self.loop_cycles_2d, self.loop_cycles_3d)[rank - 1]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the machine as plain data, unknown parameters left out."""
+        plain: dict[str, object] = {"name": self.name, "title": self.title, "kind": self.kind}
+        known = {name: getattr(self, name) for name in PARAMETERS}
+        plain["quantities"] = {name: dataclasses.asdict(value) for name, value in known.items() if value is not None}
+        plain["c_iter"] = {name: dataclasses.asdict(value) for name, value in self.c_iter}
+        if self.area:
+            plain["area"] = {name: dataclasses.asdict(value) for name, value in self.area}
+        return plain

@@ -1,0 +1,235 @@
+"""Matrix chains and the trees that multiply them.
+
+A chain of n matrices A1 … An has the sizes P0 … Pn: matrix Ai is P(i-1) x Pi. Inside, operands are numbered from 0. A
+tree of products is a nested value: a leaf is an operand's number, and a node is a :class:`Product` of two subtrees, or
+of three where two products are fused so that the result of the first is never stored (thesis of Prajapati, D.5-D.6).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Union
+
+from tilewright.base.errors import UsageError
+
+MAX_OPERANDS = 200
+MAX_SIZE = 2**40
+FUSIONS = ("none", "left", "right")
+"""``none``: A B. ``left``: (A B) C, ``right``: A (B C), the product in parentheses never stored."""
+KEEPS = {"none": ("R", "A1", "A2"), "left": ("T",), "right": ("T",)}
+"""What stays on chip: result, left operand, right operand, or the fused intermediate."""
+
+Tree = Union[int, "Product"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """One node of a tree: one product, or two fused ones.
+
+    Attributes:
+        children: Two subtrees, or three if fused.
+        fusion: One of :data:`FUSIONS`.
+        keep: What stays on chip, one of :data:`KEEPS` of the fusion; empty while nobody decided.
+        tile: Rows and columns of what stays on chip; ``(0, 0)`` while nobody decided.
+    """
+
+    children: tuple[Tree, ...]
+    fusion: str = "none"
+    keep: str = ""
+    tile: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """A chain of matrices.
+
+    Attributes:
+        sizes: P0 … Pn.
+        operands: Per matrix a number that equal matrices share; all different by default.
+        transposed: Per matrix whether it is used transposed; sizes are those after transposing.
+    """
+
+    sizes: tuple[int, ...]
+    operands: tuple[int, ...]
+    transposed: tuple[bool, ...]
+
+    @property
+    def length(self) -> int:
+        """Number of matrices."""
+        return len(self.operands)
+
+    def name(self, operand: int) -> str:
+        """How a matrix is written: by the number of its first occurrence, with ' if transposed.
+
+        >>> make_chain((4, 5, 4), operands=(0, 0), transposed=(False, True)).name(1)
+        "A1'"
+        """
+        return f"A{self.operands[operand] + 1}{chr(39) * self.transposed[operand]}"
+
+    @property
+    def repeats(self) -> bool:
+        """Whether any matrix occurs more than once."""
+        return len(set(self.operands)) < self.length
+
+
+def make_chain(
+    sizes: Sequence[int], operands: Sequence[int] | None = None, transposed: Sequence[bool] | None = None
+) -> Chain:
+    """Make a checked chain.
+
+    Args:
+        sizes: P0 … Pn, each from 1 to 2^40, n from 1 to :data:`MAX_OPERANDS`.
+        operands: Per matrix the index of its first occurrence in the chain; all different by default.
+        transposed: Per matrix whether it is used transposed; none by default.
+
+    Returns:
+        The chain.
+
+    Raises:
+        UsageError: If the sizes make no chain, or equal matrices differ in size.
+
+    >>> make_chain((10, 20, 30)).length
+    2
+    """
+    sizes = tuple(sizes)
+    count = len(sizes) - 1
+    if not 1 <= count <= MAX_OPERANDS:
+        raise UsageError(
+            f"a chain has 1 to {MAX_OPERANDS} matrices, got {max(0, count)}", "n matrices have n + 1 sizes: P0 P1 … Pn"
+        )
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
+            raise UsageError(f"every size of a chain is a whole number from 1 to 2^40, got {size!r}")
+    known = tuple(range(count)) if operands is None else tuple(operands)
+    flipped = (False,) * count if transposed is None else tuple(bool(flag) for flag in transposed)
+    if len(known) != count or len(flipped) != count:
+        raise UsageError(f"a chain of {count} matrices needs {count} operands and transpositions")
+    for i, first in enumerate(known):
+        if not 0 <= first <= i or known[first] != first:
+            raise UsageError(f"operand {i} must name the first occurrence of its matrix, got {first!r}")
+        shapes = [(sizes[k], sizes[k + 1])[:: -1 if flipped[k] else 1] for k in (i, first)]
+        if shapes[0] != shapes[1]:
+            raise UsageError(f"operands {first} and {i} are said to be one matrix but are {shapes[1]} and {shapes[0]}")
+    return Chain(sizes=sizes, operands=known, transposed=flipped)
+
+
+def span(tree: Tree) -> tuple[int, int]:
+    """Return the first and the last operand of a tree.
+
+    >>> span(Product(children=(0, Product(children=(1, 2)))))
+    (0, 2)
+    """
+    if isinstance(tree, int):
+        return tree, tree
+    return span(tree.children[0])[0], span(tree.children[-1])[1]
+
+
+def extents(sizes: Sequence[int], node: Product) -> tuple[int, ...]:
+    """Return the sizes of a node's own chain: three for a product, four for a fused pair."""
+    ends = [span(child) for child in node.children]
+    return (sizes[ends[0][0]], *(sizes[last + 1] for _, last in ends))
+
+
+def nodes(tree: Tree) -> Iterator[Product]:
+    """Yield a tree's nodes in an order in which they can be computed."""
+    if isinstance(tree, int):
+        return
+    for child in tree.children:
+        yield from nodes(child)
+    yield tree
+
+
+def node_operations(sizes: Sequence[int], node: Product) -> int:
+    """Return the multiply-adds of one node (the thesis's op count).
+
+    >>> node_operations((2, 3, 4), Product(children=(0, 1)))
+    24
+    """
+    p = extents(sizes, node)
+    if node.fusion == "left":
+        return p[0] * p[1] * p[2] + p[0] * p[2] * p[3]
+    if node.fusion == "right":
+        return p[1] * p[2] * p[3] + p[0] * p[1] * p[3]
+    return p[0] * p[1] * p[2]
+
+
+def operations(sizes: Sequence[int], tree: Tree) -> int:
+    """Return the multiply-adds of a tree."""
+    return sum(node_operations(sizes, node) for node in nodes(tree))
+
+
+def halves(node: Product) -> tuple[Tree, Tree]:
+    """Return the two operands of a node's last product; a fused child becomes a node of its own."""
+    first, *middle, last = node.children
+    if node.fusion == "left":
+        return Product(children=(first, middle[0])), last
+    if node.fusion == "right":
+        return first, Product(children=(middle[0], last))
+    return first, last
+
+
+def unfused(tree: Tree) -> Tree:
+    """Return the same parenthesisation without any fusion.
+
+    >>> text(unfused(Product(children=(0, 1, 2), fusion="right")))
+    '(A1 (A2 A3))'
+    """
+    if isinstance(tree, int):
+        return tree
+    left, right = halves(tree)
+    return Product(children=(unfused(left), unfused(right)))
+
+
+def text(tree: Tree, chain: Chain | None = None) -> str:
+    """Write a tree; a fused intermediate stands in square brackets.
+
+    >>> text(Product(children=(0, 1, 2), fusion="left"))
+    '([A1 A2] A3)'
+    """
+    if isinstance(tree, int):
+        return f"A{tree + 1}" if chain is None else chain.name(tree)
+    parts = [text(child, chain) for child in tree.children]
+    if tree.fusion == "left":
+        return f"([{parts[0]} {parts[1]}] {parts[2]})"
+    if tree.fusion == "right":
+        return f"({parts[0]} [{parts[1]} {parts[2]}])"
+    return f"({parts[0]} {parts[1]})"
+
+
+def every_tree(first: int, last: int) -> Iterator[Tree]:
+    """Yield every parenthesisation of operands ``first`` to ``last``, without fusion (as many as Catalan's numbers).
+
+    >>> [text(tree) for tree in every_tree(0, 2)]
+    ['(A1 (A2 A3))', '((A1 A2) A3)']
+    """
+    if first == last:
+        yield first
+        return
+    for split in range(first, last):
+        for left in every_tree(first, split):
+            for right in every_tree(split + 1, last):
+                yield Product(children=(left, right))
+
+
+def every_fusion(tree: Tree) -> Iterator[Tree]:
+    """Yield every way to fuse pairs of adjacent products of a parenthesisation, none at all included.
+
+    >>> [text(each) for each in every_fusion(Product(children=(0, Product(children=(1, 2)))))]
+    ['(A1 (A2 A3))', '(A1 [A2 A3])']
+    """
+    if isinstance(tree, int):
+        yield tree
+        return
+    left, right = tree.children
+    for a in every_fusion(left):
+        for b in every_fusion(right):
+            yield Product(children=(a, b))
+    if isinstance(left, Product):
+        for a in every_fusion(left.children[0]):
+            for b in every_fusion(left.children[1]):
+                for c in every_fusion(right):
+                    yield Product(children=(a, b, c), fusion="left")
+    if isinstance(right, Product):
+        for a in every_fusion(left):
+            for b in every_fusion(right.children[0]):
+                for c in every_fusion(right.children[1]):
+                    yield Product(children=(a, b, c), fusion="right")

@@ -1,0 +1,1 @@
+"""Tables, drawings and text from results."""

@@ -1,0 +1,173 @@
+"""Drawings of tilings: the tiles of a scan on (space, time)."""
+
+import dataclasses
+import importlib
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.programs.dependences import analyse, slopes
+from tilewright.programs.problem import Problem
+from tilewright.tilings import catalogue
+from tilewright.tilings.legality import Violation
+from tilewright.tilings.pieces import Piece
+from tilewright.tilings.tiling import Tiling
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLOURS = (("#5b8fc7", "#86aedb"), ("#f0a44b", "#f6c483"))
+"""Per colour of hexagons, two shades that alternate from phase to phase."""
+_FORMATS = (".png", ".svg", ".pdf")
+_UNTILED_CELLS = 24
+_UNTILED_STEPS = 8
+_SHOWN_HEIGHTS = 2.5
+_SHOWN_TILES = 3
+_GRID_CELLS = 80
+_PANEL_INCHES = 4.4
+_SUB_PANEL = 0.6
+"""Height of a sub-tile panel relative to the first."""
+_LABEL_SHARE = 0.02
+"""Tiles narrower than this share of the picture get no number."""
+Key = tuple[int, ...]
+Rows = dict[int, tuple[int, int]]
+"""Per logical time, a half-open range of cells."""
+
+
+def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
+    """Draw the tiles of a tiling and number them in the order in which they run.
+
+    One panel shows (axis 0, time) with the number of the wavefront in every tile; one panel per classically cut axis
+    shows the sub-tiles of one tile with their place in its sequence. Everything drawn comes from the family's scan of
+    the problem, cut to a few tiles.
+
+    Args:
+        problem: The problem; a corner of it is shown where it is larger than a few tiles.
+        tiling: A legal tiling of it.
+        path: File to write; its suffix, one of .png, .svg and .pdf, chooses the format.
+
+    Returns:
+        The path.
+
+    Raises:
+        IllegalTilingError: If the tiling breaks a dependence.
+        UsageError: If matplotlib is missing, there is no step to draw, or the file cannot be written.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in _FORMATS:
+        raise UsageError(f"a drawing is written as {', '.join(_FORMATS)}, got {target.name!r}")
+    tiling = catalogue.complete(problem, tiling)
+    verdict = catalogue.check(problem, tiling)
+    if isinstance(verdict, Violation):
+        raise IllegalTilingError(verdict.reason, verdict.hint)
+    if problem.steps == 0:
+        raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
+    figure_class = _matplotlib("matplotlib.figure").Figure
+    shown = _corner(problem, tiling)
+    pieces = list(catalogue.scan(shown, tiling))
+    ratios = [1.0] + [_SUB_PANEL] * len(pieces[0].sub)
+    figure = figure_class(figsize=(7.2, _PANEL_INCHES * sum(ratios)), layout="constrained")
+    axes = figure.subplots(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0]
+    figure.suptitle(f"{problem.program.name}, {tiling}", fontweight="bold")
+    _draw_wavefronts(axes[0], pieces)
+    chosen = _largest_tile(pieces)
+    for axis, panel in enumerate(axes[1:], 1):
+        _draw_sub_tiles(panel, [piece for piece in pieces if (piece.wavefront, piece.tile) == chosen], axis)
+    for axis, panel in enumerate(axes):
+        _finish(panel, shown, axis)
+    try:
+        figure.savefig(target, dpi=150)
+    except OSError as error:
+        raise UsageError(f"the drawing cannot be written to {str(target)!r}: {error.strerror or error}") from None
+    return target
+
+
+def _matplotlib(module: str) -> Any:  # noqa: ANN401  (an optional package: its types are not always there)
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise UsageError("drawings need matplotlib, which is not installed", 'pip install "tilewright[plot]"') from None
+
+
+def _corner(problem: Problem, tiling: Tiling) -> Problem:
+    """Cut a problem to a few tiles per axis and a few wavefronts."""
+    stages = len(analyse(problem.program).stages)
+    if not tiling.space:
+        shape = tuple(min(extent, _UNTILED_CELLS) for extent in problem.shape)
+        return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, _UNTILED_STEPS))
+    height = tiling.time * stages
+    wanted = [size + slope.widest * height for size, slope in zip(tiling.space, slopes(problem), strict=True)]
+    wanted[0] = _SHOWN_TILES * (wanted[0] + tiling.space[0])
+    wanted[1:] = [length + (_SHOWN_TILES - 1) * size for length, size in zip(wanted[1:], tiling.space[1:], strict=True)]
+    shape = tuple(min(extent, length) for extent, length in zip(problem.shape, wanted, strict=True))
+    return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, math.ceil(_SHOWN_HEIGHTS * tiling.time)))
+
+
+def _largest_tile(pieces: list[Piece]) -> tuple[int, int]:
+    """The first of the tiles that have the most logical times and cells on axis 0: one that nothing cuts."""
+    rows: dict[tuple[int, int], Rows] = {}
+    for piece in pieces:
+        rows.setdefault((piece.wavefront, piece.tile), {})[piece.time] = piece.box[0]
+    return max(rows, key=lambda tile: sum(high - low for low, high in rows[tile].values()))
+
+
+def _draw_wavefronts(panel: "Axes", pieces: list[Piece]) -> None:
+    tiles: dict[Key, Rows] = {}
+    for piece in pieces:
+        tiles.setdefault((piece.wavefront, piece.tile), {})[piece.time] = piece.box[0]
+    number = {wave: i for i, wave in enumerate(sorted({piece.wavefront for piece in pieces}))}
+    labels = {key: (str(number[key[0]]), _COLOURS[key[0] % 2][key[0] // 2 % 2]) for key in tiles}
+    _draw(panel, tiles, labels)
+    panel.set_title("tiles, numbered by wavefront: equal numbers run at the same time", fontsize=10)
+
+
+def _draw_sub_tiles(panel: "Axes", pieces: list[Piece], axis: int) -> None:
+    tiles: dict[Key, Rows] = {}
+    for piece in pieces:
+        tiles.setdefault((piece.sub[axis - 1],), {})[piece.time] = piece.box[axis]
+    shades = _COLOURS[pieces[0].wavefront % 2]
+    labels = {key: (str(i), shades[i % 2]) for i, key in enumerate(sorted(tiles))}
+    _draw(panel, tiles, labels)
+    panel.set_title(f"axis {axis} inside one of these tiles: sub-tiles run one after the other", fontsize=10)
+
+
+def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[str, str]]) -> None:
+    patches = _matplotlib("matplotlib.patches")
+    spans = [span for rows in tiles.values() for span in rows.values()]
+    times = [time for rows in tiles.values() for time in rows]
+    panel.set_xlim(min(low for low, _ in spans), max(high for _, high in spans))
+    panel.set_ylim(min(times), max(times) + 1)
+    narrow = _LABEL_SHARE * (panel.get_xlim()[1] - panel.get_xlim()[0])
+    for key, rows in tiles.items():
+        text, colour = labels[key]
+        shape = patches.Polygon(_outline(rows), facecolor=colour, edgecolor="#26323f", linewidth=0.9, joinstyle="miter")
+        panel.add_patch(shape)
+        cells = sum(high - low for low, high in rows.values())
+        if cells > narrow * len(rows):
+            x = sum((high - low) * (low + high) / 2 for low, high in rows.values()) / cells
+            y = sum((high - low) * (time + 0.5) for time, (low, high) in rows.items()) / cells
+            panel.text(x, y, text, ha="center", va="center", fontsize=10, color="#10161d", fontweight="bold")
+
+
+def _outline(rows: Rows) -> list[tuple[int, int]]:
+    """The corners of a tile, up its right side and down its left side."""
+    right = [(rows[time][1], edge) for time in sorted(rows) for edge in (time, time + 1)]
+    left = [(rows[time][0], edge) for time in sorted(rows, reverse=True) for edge in (time + 1, time)]
+    return right + left
+
+
+def _finish(panel: "Axes", shown: Problem, axis: int) -> None:
+    stages = len(analyse(shown.program).stages)
+    low, high = (round(limit) for limit in panel.get_ylim())
+    panel.set_xlabel(f"cell on axis {axis}")
+    panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per time step)")
+    panel.yaxis.set_major_locator(_matplotlib("matplotlib.ticker").MaxNLocator(8, integer=True))
+    if shown.shape[axis] <= _GRID_CELLS:
+        panel.set_xticks(range(shown.shape[axis] + 1), minor=True)
+        panel.set_yticks(range(low, high + 1), minor=True)
+        panel.grid(which="minor", color="white", linewidth=0.4, alpha=0.6)
+    panel.tick_params(which="minor", length=0)
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)

@@ -1,0 +1,104 @@
+"""Programs as text: what a step computes, as a user would write it."""
+
+from collections import Counter
+
+from tilewright.programs.expression import Apply, Const, Node, Read, Scalar, Tape
+from tilewright.programs.stencil import Program
+
+_INFIX = {
+    "or": ("|", 1),
+    "and": ("&", 2),
+    "lt": ("<", 3),
+    "le": ("<=", 3),
+    "gt": (">", 3),
+    "ge": (">=", 3),
+    "eq": ("==", 3),
+    "ne": ("!=", 3),
+    "add": ("+", 5),
+    "sub": ("-", 5),
+    "mul": ("*", 6),
+    "div": ("/", 6),
+}
+_PREFIX = {"neg": ("-", 7), "not": ("~", 7)}
+_ATOM = 9
+_LEVEL = {1: ".new", 0: "", -1: ".prev", -2: ".prev2"}
+LIMIT = 600
+"""Longest line of an expression before it is cut."""
+
+
+def describe(program: Program) -> str:
+    """Say what a program is: its signature, its counts, and what one step computes.
+
+    >>> from tilewright.programs.catalogue import program
+    >>> print(describe(program("jacobi1d")))
+    jacobi1d(u): 1D, 3 loads and 3 flops per cell and step
+      u <- (u[-1] + u[0] + u[1]) * 0.333333
+    """
+    arguments = ", ".join(program.fields) + "".join(f"; {', '.join(program.scalars)}" for _ in program.scalars[:1])
+    counts = f"{program.loads} loads and {program.flops} flops per cell and step"
+    return "\n".join([f"{program.name}({arguments}): {program.rank}D, {counts}", *(f"  {s}" for s in lines(program))])
+
+
+def lines(program: Program) -> tuple[str, ...]:
+    """Return one line per statement, each after the lines of the values it uses more than once.
+
+    >>> from tilewright.programs.catalogue import program
+    >>> lines(program("gradient2d"))[:2]
+    ('t1 = u[0, 0] - u[-1, 0]', 't2 = u[0, 0] - u[1, 0]')
+    """
+    result: list[str] = []
+    for statement in program.statements:
+        shared, text = _write(statement.tape, first=sum(" <- " not in line for line in result) + 1)
+        result += [*shared, f"{statement.field} <- {text}"]
+    return tuple(line if len(line) <= LIMIT else f"{line[:LIMIT]} …" for line in result)
+
+
+def read_text(read: Read) -> str:
+    """Write one read as a stencil's body has it.
+
+    >>> read_text(Read("u", -1, (0, 1)))
+    'u.prev[0, 1]'
+    """
+    return f"{read.field}{_LEVEL[read.level]}[{', '.join(str(o) for o in read.offset)}]"
+
+
+def _write(tape: Tape, first: int) -> tuple[list[str], str]:
+    """Return the lines of values that are used more than once, and the text of the result."""
+    uses = Counter(arg for node in tape if isinstance(node, Apply) for arg in node.args)
+    shared: list[str] = []
+    done: list[tuple[str, int]] = []
+    for i, node in enumerate(tape):
+        text, strength = _node(node, done)
+        if isinstance(node, Apply) and uses[i] > 1 and i + 1 < len(tape):
+            name = f"t{first + len(shared)}"
+            shared.append(f"{name} = {text}")
+            text, strength = name, _ATOM
+        done.append((text, strength))
+    return shared, done[-1][0]
+
+
+def _node(node: Node, done: list[tuple[str, int]]) -> tuple[str, int]:
+    """Return a node's text and how tightly it binds."""
+    if isinstance(node, Const):
+        text = f"{node.value:.6g}" if isinstance(node.value, float) else str(node.value)
+        return (text, _ATOM) if node.value >= 0 else (f"({text})", _ATOM)
+    if isinstance(node, Read):
+        return read_text(node), _ATOM
+    if isinstance(node, Scalar):
+        return node.name, _ATOM
+    args = [done[arg] for arg in node.args]
+    if node.op in _INFIX:
+        symbol, strength = _INFIX[node.op]
+        bitwise = 1 if node.op in {"and", "or"} or strength == 3 else 0
+        left, right = _wrap(args[0], strength + bitwise), _wrap(args[1], strength + 1)
+        return f"{left} {symbol} {right}", strength
+    if node.op in _PREFIX:
+        symbol, strength = _PREFIX[node.op]
+        return f"{symbol}{_wrap(args[0], strength)}", strength
+    return f"{node.op}({', '.join(text for text, _ in args)})", _ATOM
+
+
+def _wrap(operand: tuple[str, int], strength: int) -> str:
+    """Put an operand that binds less tightly in parentheses."""
+    text, binding = operand
+    return text if binding >= strength else f"({text})"

@@ -1,0 +1,203 @@
+"""Tables for people, made of results and nothing else."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from rich import box
+from rich.table import Table
+
+from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.costs.time import Costs
+from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+from tilewright.programs.dependences import analyse
+from tilewright.programs.stencil import Program
+from tilewright.report.expressions import lines, read_text
+
+_UNITS = {"gcells_per_second": "GCells/s", "gflops_per_second": "GFlops/s"}
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
+    """Make a table of texts; columns whose name starts with ``>`` are right-aligned."""
+    result = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, column in enumerate(columns):
+        last = i + 1 == len(columns)
+        justify: Literal["left", "right"] = "right" if column.startswith(">") else "left"
+        result.add_column(column.removeprefix(">"), justify=justify, no_wrap=not last, overflow="fold")
+    for row in rows:
+        result.add_row(*(_escaped(cell) for cell in row))
+    return result
+
+
+def pairs(facts: Mapping[str, str], title: str = "") -> Table:
+    """Make a table of names and values."""
+    result = Table(title=_escaped(title) or None, title_justify="left", box=None, show_header=False, pad_edge=False)
+    result.add_column(style="bold")
+    result.add_column(overflow="fold")
+    for name, value in facts.items():
+        result.add_row(name, _escaped(value))
+    return result
+
+
+def programs(many: Iterable[Program]) -> Table:
+    """List programs, one per row."""
+    rows = [(p.name, f"{p.rank}D", ", ".join(p.fields), str(p.loads), str(p.flops), p.summary) for p in many]
+    return table(("program", "rank", "fields", ">loads", ">flops", "what it computes"), rows)
+
+
+def program(one: Program) -> Table:
+    """Show what there is to know about one program."""
+    analysis = analyse(one)
+    names = [statement.field for statement in one.statements]
+    facts = {
+        "what it computes": one.summary or "(no description)",
+        "one step": "\n".join(lines(one)),
+        "fields": ", ".join(one.fields),
+        "scalars": ", ".join(one.scalars) or "none",
+        "loads, flops": f"{one.loads}, {one.flops} per cell and step",
+        "reach": reach_text(one),
+        "stages": " then ".join(" and ".join(names[i] for i in stage) for stage in analysis.stages),
+        "copies kept": ", ".join(f"{f}: {n}" for f, n in zip(one.fields, analysis.copies, strict=True)),
+        "dependences": _shorten([str(d) for d in (*analysis.dependences, *analysis.sweep)]),
+    }
+    return pairs(facts, title=f"{one.name} ({one.rank}D)")
+
+
+def program_dict(one: Program) -> dict[str, object]:
+    """Return what there is to know about one program as plain data."""
+    analysis = analyse(one)
+    names = [statement.field for statement in one.statements]
+    return {
+        "name": one.name,
+        "summary": one.summary,
+        "rank": one.rank,
+        "fields": list(one.fields),
+        "updated": list(one.updated),
+        "scalars": list(one.scalars),
+        "expression": list(lines(one)),
+        "reads": {s.field: [read_text(read) for read in s.reads] for s in one.statements},
+        "loads": one.loads,
+        "flops": one.flops,
+        "reach": [list(pair) for pair in one.reach],
+        "stages": [[names[i] for i in stage] for stage in analysis.stages],
+        "copies": dict(zip(one.fields, analysis.copies, strict=True)),
+        "dependences": [
+            {"kind": d.kind, "time": d.time, "offset": list(d.offset), "cause": d.cause}
+            for d in (*analysis.dependences, *analysis.sweep)
+        ],
+    }
+
+
+def reach_text(one: Program) -> str:
+    """Write how far a program reaches: below and above the cell, per axis.
+
+    >>> from tilewright.programs.catalogue import program
+    >>> reach_text(program("smith_waterman")), reach_text(program("heat2d"))
+    ('-1..0 x -1..0', '1')
+    """
+    ends = {end for pair in one.reach for end in pair}
+    if len(ends) == 1:
+        return str(ends.pop())
+    return " x ".join(f"{-low}..{high}" for low, high in one.reach)
+
+
+def machines(many: Iterable[Machine]) -> Table:
+    """List machines, one per row."""
+    rows = [
+        (
+            m.name,
+            m.kind,
+            f"{m.sm_count.value:g}",
+            f"{m.vector_width.value:g}",
+            format_bytes(m.shared_bytes.value),
+            _with_prefix(m.dram_bandwidth.value, "B/s"),
+            m.title,
+        )
+        for m in many
+    ]
+    return table(("machine", "kind", ">SMs or cores", ">lanes", ">on chip", ">bandwidth", "name"), rows)
+
+
+def machine(one: Machine) -> Table:
+    """Show every value of a machine with its unit and where it comes from."""
+    rows = []
+    for name, parameter in PARAMETERS.items():
+        quantity = getattr(one, name)
+        if quantity is not None:
+            rows.append((name, *_quantity(quantity), f"{parameter.meaning}. {quantity.note}".strip(" .")))
+    rows += [(f"c_iter {name}", *_quantity(quantity), quantity.note) for name, quantity in one.c_iter]
+    return table(("parameter", ">value", "range", "source", "meaning and provenance"), rows, f"{one.name}: {one.title}")
+
+
+def prediction(tiling: str, costs: Costs, c_iter: Quantity, title: str) -> Table:
+    """Show what one tiling costs."""
+    spread = "" if c_iter.low is None else f", {c_iter.low:.3g} to {c_iter.high:.3g}"
+    facts = {
+        "tiling": tiling,
+        "time": format_seconds(costs.seconds),
+        "off-chip traffic": format_bytes(costs.dram_bytes),
+        "bound by": costs.bound_by,
+    }
+    shown = {"seconds", "dram_bytes", "bound_by"}
+    facts |= {_UNITS.get(k, k.replace("_", " ")): number(v) for k, v in costs.to_dict().items() if k not in shown}
+    facts["C_iter"] = f"{c_iter.value:.4g} s, {c_iter.source}{spread}"
+    return pairs(facts, title)
+
+
+def candidates(rows: Sequence[tuple[str, Costs]]) -> Table:
+    """Rank tilings with their costs, best first."""
+    cells = [
+        (
+            str(rank),
+            tiling,
+            format_seconds(costs.seconds),
+            f"{costs.gcells_per_second:.4g}",
+            format_bytes(costs.dram_bytes),
+            costs.bound_by,
+        )
+        for rank, (tiling, costs) in enumerate(rows, 1)
+    ]
+    return table((">rank", "tiling", ">predicted", ">GCells/s", ">off chip", "bound by"), cells)
+
+
+def number(value: object) -> str:
+    """Write a value of any plain type for people.
+
+    >>> number(1234567), number(0.000012345), number(None), number((2, 3))
+    ('1,234,567', '1.234e-05', '-', '2x3')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.4g}"
+    if isinstance(value, tuple | list):
+        return format_shape(tuple(value)) or "-"
+    return str(value)
+
+
+def _quantity(quantity: Quantity) -> tuple[str, str, str]:
+    unit = "" if quantity.unit == "1" else f" {quantity.unit}"
+    value = format_bytes(quantity.value) if quantity.unit == "B" else f"{quantity.value:.6g}{unit}"
+    spread = "" if quantity.low is None or quantity.high is None else f"{quantity.low:.3g} to {quantity.high:.3g}"
+    return value, spread, quantity.source
+
+
+def _with_prefix(value: float, unit: str) -> str:
+    for factor, prefix in _PREFIXES:
+        if value >= factor:
+            return f"{value / factor:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"
+
+
+def _shorten(items: list[str], most: int = 12) -> str:
+    more = [f"… and {len(items) - most} more"] if len(items) > most else []
+    return "\n".join([*items[:most], *more])
+
+
+def _escaped(text: str) -> str:
+    """Keep rich from taking ``[0, 0]`` for markup."""
+    return text.replace("[", "\\[")

@@ -1,0 +1,1 @@
+"""The world: compilers, caches, processors, files. The only room with side effects."""

@@ -1,0 +1,104 @@
+"""The kernel cache: compiled objects and small facts by content fingerprint, digest checked on every load.
+
+An entry is one file: 32 hexadecimal digits of the digest of the rest, a newline, the rest. Entries appear by atomic
+renaming, so readers and writers need no lock. What fails its digest is as good as absent.
+"""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from tilewright.base.fingerprint import digest
+from tilewright.runtime.warn import warn_once
+
+_VARIABLE = "TILEWRIGHT_CACHE"
+
+
+def directory() -> Path | None:
+    """Return the cache's directory, made if need be, or None where none can be used (after one warning).
+
+    ``TILEWRIGHT_CACHE`` overrides the user's cache directory. A directory that others may write to, or that belongs to
+    another user, is refused: a kernel there may be anyone's.
+    """
+    asked = os.environ.get(_VARIABLE, "")
+    try:
+        root = Path(asked) if asked else _user_directory()
+        root = root / "kernels"
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        problem = distrust(root) or distrust(root.parent)
+    except (OSError, RuntimeError) as error:
+        warn_once(f"the kernel cache cannot be used, so kernels are compiled anew in every process: {error}")
+        return None
+    if problem:
+        warn_once(
+            f"the kernel cache {str(root)!r} {problem}, so it is not used "
+            f"(hint: set {_VARIABLE} to a directory of your own)"
+        )
+        return None
+    return root
+
+
+def _user_directory() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("tilewright", appauthor=False))
+
+
+def distrust(path: Path) -> str:
+    """Why a directory cannot be trusted, or an empty string."""
+    if not hasattr(os, "getuid"):
+        return ""
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        status = path.stat()
+        if path.lstat().st_uid not in {os.getuid(), 0}:
+            return "is another user's link"
+    if status.st_uid not in {os.getuid(), 0}:
+        return "belongs to another user"
+    if status.st_mode & (stat.S_IWOTH | stat.S_IWGRP) and not status.st_mode & stat.S_ISVTX:
+        return "can be written by other users"
+    return "can be written by other users" if status.st_mode & stat.S_IWOTH and path.name == "kernels" else ""
+
+
+def load(store: Path | None, key: str) -> bytes | None:
+    """Return an entry's content, or None if there is none or its digest does not match."""
+    if store is None:
+        return None
+    try:
+        data = (store / key).read_bytes()
+    except OSError:
+        return None
+    head, separator, content = data[:32], data[32:33], data[33:]
+    good = separator == b"\n" and head == digest(content).encode()
+    return content if good else None
+
+
+def save(store: Path | None, key: str, content: bytes) -> None:
+    """Write an entry; a disk that is full or read-only costs one warning, never the result."""
+    if store is None:
+        return
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=store, prefix=".new-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(digest(content).encode() + b"\n" + content)
+        Path(temporary).replace(store / key)
+    except OSError as error:
+        warn_once(f"the kernel cache cannot be written, so kernels are compiled anew in every process: {error}")
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def load_text(store: Path | None, key: str) -> str | None:
+    """Return an entry's text, or None."""
+    content = load(store, key)
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def save_text(store: Path | None, key: str, text: str) -> None:
+    """Write an entry of text."""
+    save(store, key, text.encode())

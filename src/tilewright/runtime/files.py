@@ -1,0 +1,124 @@
+"""Arrays in files: NumPy's ``.npy``, and pictures.
+
+A picture's values are numbers from 0 (black) to 1 (white). A grey picture is one plane, a colour picture three planes
+(red, green, blue; transparency is dropped). Nothing is unpickled.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError, UsageError
+
+Array = npt.NDArray[Any]
+
+PICTURES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+"""File name endings that are read and written as pictures."""
+_CHANNELS = 3
+
+
+def read_planes(path: Path, dtype: str | None = None) -> tuple[Array, ...]:
+    """Read an array, or the planes of a picture.
+
+    Args:
+        path: A ``.npy`` file or a picture.
+        dtype: Element type of the result; by default the file's own for ``.npy`` and float32 for pictures.
+
+    Returns:
+        One array, or the three planes of a colour picture, each of the picture's height x width.
+
+    Raises:
+        ArrayError: If there is no such file, or it holds no plain numbers.
+        UsageError: If the name's ending is neither ``.npy`` nor a picture's.
+    """
+    _check_ending(path)
+    if not path.is_file():
+        raise ArrayError(f"there is no file {str(path)!r}", "give the path of a .npy file or a picture")
+    planes = (_read_npy(path),) if path.suffix.lower() == ".npy" else _read_picture(path)
+    return tuple(plane if dtype is None else plane.astype(dtype, copy=False) for plane in planes)
+
+
+def write_planes(path: Path, planes: tuple[Array, ...]) -> int:
+    """Write an array, or planes as a picture.
+
+    Args:
+        path: A ``.npy`` file or a picture; replaced if it exists.
+        planes: One array, or three planes of equal shape, which a ``.npy`` file holds as a last axis of extent 3.
+
+    Returns:
+        How many values lay outside 0 to 1 and were clipped; 0 for ``.npy``.
+
+    Raises:
+        ArrayError: If a picture is asked of values that are not two-dimensional.
+        UsageError: If the name's ending is neither ``.npy`` nor a picture's, or its folder does not exist.
+    """
+    check_output(path)
+    values = planes[0] if len(planes) == 1 else np.stack(planes, axis=-1)
+    if path.suffix.lower() == ".npy":
+        with path.open("wb") as file:
+            np.save(file, values, allow_pickle=False)
+        return 0
+    if planes[0].ndim != 2 or values.dtype.kind == "c":
+        raise ArrayError(
+            f"a picture has two dimensions of real values, got {planes[0].ndim} of {values.dtype}",
+            "write a .npy file instead",
+        )
+    return _write_picture(path, values)
+
+
+def check_output(path: Path) -> None:
+    """Check before any computation that a result can be written.
+
+    Raises:
+        UsageError: If the name's ending is neither ``.npy`` nor a picture's, or its folder does not exist.
+    """
+    _check_ending(path)
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
+
+
+def _check_ending(path: Path) -> None:
+    if path.suffix.lower() not in PICTURES | {".npy"}:
+        raise UsageError(
+            f"a file of data ends in .npy or a picture's ending, got {path.name!r}",
+            f"the pictures are {' '.join(sorted(PICTURES))}",
+        )
+
+
+def _read_npy(path: Path) -> Array:
+    try:
+        with path.open("rb") as file:
+            values: Array = np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError, OverflowError) as error:
+        raise ArrayError(
+            f"{str(path)!r} is no .npy file of plain numbers: {error}", "write it with numpy.save"
+        ) from None
+    return values
+
+
+def _read_picture(path: Path) -> tuple[Array, ...]:
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:
+            deep = picture.mode in {"I;16", "I;16B", "I;16L", "I", "F"}
+            grey = deep or picture.mode in {"1", "L", "LA", "La"}
+            values = np.asarray(
+                picture if deep else (picture if grey else picture.convert("RGBA")).convert("L" if grey else "RGB")
+            )
+            scale = {"F": 1.0}.get(picture.mode, 65535.0 if deep else 255.0)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ArrayError(f"{str(path)!r} is no readable picture: {error}", "convert it to PNG") from None
+    values = (values / scale).astype(np.float32)
+    return (values,) if grey else tuple(np.ascontiguousarray(values[..., i]) for i in range(_CHANNELS))
+
+
+def _write_picture(path: Path, values: Array) -> int:
+    from PIL import Image
+
+    outside = int(np.count_nonzero(~((values >= 0) & (values <= 1))))
+    shown = np.nan_to_num(np.clip(values.astype(np.float64), 0.0, 1.0), nan=0.0)
+    Image.fromarray(np.round(shown * 255.0).astype(np.uint8)).save(path)
+    return outside

@@ -1,0 +1,206 @@
+"""Memory that kernels compute in: aligned, on huge pages where the system has them, rows padded.
+
+A row's length in bytes is a multiple of a cache line but not of a page, so that neighbouring rows do not fall on the
+same sets of a cache; the same holds for planes and for the versions of a field.
+"""
+
+import itertools
+import math
+import mmap
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError
+from tilewright.base.intmath import round_up
+from tilewright.base.units import format_bytes
+from tilewright.runtime.host import available_bytes
+
+Array = npt.NDArray[Any]
+_LINE = 64
+_PAGE = 4096
+_SHIFT = 8 * _LINE
+"""Distance modulo a page between versions: what is stored to one is not loaded from the same place of another."""
+_HUGE = 2**21
+_THREADED_BYTES = 2**21
+"""Copies below this size are not worth a thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How a field lies in memory, in elements.
+
+    Attributes:
+        shape: Extents of the grid.
+        strides: Distance of neighbours per axis; 1 on the innermost.
+        slot: Distance between versions.
+        itemsize: Bytes per element.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    slot: int
+    itemsize: int
+
+
+def layout(shape: tuple[int, ...], itemsize: int) -> Layout:
+    """Lay out a field of a shape.
+
+    >>> layout((4096, 4096), 4).strides
+    (4112, 1)
+    """
+    strides = [1]
+    size = shape[-1]
+    for extent in reversed(shape[:-1]):
+        stride = _spread(size * itemsize) // itemsize
+        strides.append(stride)
+        size = stride * extent
+    slot = (
+        round_up(size * itemsize, _PAGE) + _SHIFT if size * itemsize > _PAGE else _spread(size * itemsize)
+    ) // itemsize
+    return Layout(shape=shape, strides=tuple(reversed(strides)), slot=slot, itemsize=itemsize)
+
+
+def _spread(size: int) -> int:
+    """Round up to whole cache lines, and past a multiple of a page."""
+    rounded = round_up(size, _LINE)
+    return rounded + _LINE if rounded % _PAGE == 0 else rounded
+
+
+def check_memory(size: int) -> None:
+    """Refuse what does not fit into memory before any of it is taken.
+
+    Raises:
+        ArrayError: If more than the available memory is asked for.
+    """
+    free = available_bytes()
+    if free is not None and size > free:
+        raise ArrayError(
+            f"this run needs {format_bytes(size)} of memory but {format_bytes(free)} are available",
+            "use a smaller grid or a smaller dtype",
+        )
+
+
+class Workspace:
+    """Buffers that calls may use one after the other; one that is in use is not handed out again.
+
+    Freed with the object. Threads may share one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[Array] = []
+
+    def take(self, size: int) -> Array:
+        """Return at least ``size`` bytes at the start of a huge page; the content is arbitrary."""
+        with self._lock:
+            for i, buffer in enumerate(self._free):
+                if buffer.nbytes >= size:
+                    return self._free.pop(i)
+        return allocate(size)
+
+    def give(self, buffer: Array) -> None:
+        """Hand a buffer back."""
+        with self._lock:
+            self._free.append(buffer)
+
+
+def allocate(size: int) -> Array:
+    """Allocate bytes at the start of a huge page (of a cache line, for small sizes).
+
+    Raises:
+        ArrayError: If the system has no such memory.
+    """
+    align = _HUGE if size >= _HUGE else _LINE
+    try:
+        if size < _HUGE:
+            raw = np.empty(size + align, dtype=np.uint8)
+        else:
+            # Private: shared anonymous memory gets no huge pages.
+            pages = mmap.mmap(-1, size + align, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            if hasattr(mmap, "MADV_HUGEPAGE"):
+                _advise(pages)
+            raw = np.frombuffer(pages, dtype=np.uint8)
+    except (MemoryError, OSError, OverflowError, ValueError):
+        raise ArrayError(f"the system has no {format_bytes(size)} of memory", "use a smaller grid") from None
+    start = -raw.ctypes.data % align
+    return raw[start : start + size]
+
+
+def _advise(pages: mmap.mmap) -> None:
+    try:
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:
+        return
+
+
+def view(buffer: Array, offset: int, plan: Layout, dtype: str) -> Array:
+    """See one version of a field in a buffer.
+
+    Args:
+        buffer: Bytes.
+        offset: Of the version's first element, in bytes.
+        plan: The layout.
+        dtype: Element type.
+    """
+    strides = tuple(stride * plan.itemsize for stride in plan.strides)
+    return np.ndarray(plan.shape, dtype, buffer, offset, strides)
+
+
+def spread(jobs: Sequence[Callable[[], None]], threads: int) -> None:
+    """Run jobs, several at a time; NumPy lets go of the interpreter's lock while it copies."""
+    if threads <= 1 or len(jobs) <= 1:
+        for job in jobs:
+            job()
+        return
+    failures: list[BaseException] = []
+
+    def work(part: Sequence[Callable[[], None]]) -> None:
+        try:
+            for job in part:
+                job()
+        except BaseException as error:  # noqa: BLE001  (raised again below, in the caller's thread)
+            failures.append(error)
+
+    count = min(threads, len(jobs))
+    bounds = [len(jobs) * i // count for i in range(count + 1)]
+    workers = [threading.Thread(target=work, args=(jobs[a:b],)) for a, b in itertools.pairwise(bounds[1:])]
+    for worker in workers:
+        worker.start()
+    work(jobs[: bounds[1]])
+    for worker in workers:
+        worker.join()
+    if failures:
+        raise failures[0]
+
+
+def copy_jobs(target: Array, source: Array, threads: int) -> list[Callable[[], None]]:
+    """Cut one copy, conversions included, into jobs along the outermost axis."""
+    if math.prod(target.shape) * target.itemsize < _THREADED_BYTES:
+        return [lambda: np.copyto(target, source, casting="unsafe")]
+    rows = target.shape[0]
+    count = min(threads, rows)
+    bounds = [rows * i // count for i in range(count + 1)]
+
+    def part(low: int, high: int) -> Callable[[], None]:
+        return lambda: np.copyto(target[low:high], source[low:high], casting="unsafe")
+
+    return [part(low, high) for low, high in itertools.pairwise(bounds)]
+
+
+def frame(shape: tuple[int, ...], box: tuple[tuple[int, int], ...]) -> list[tuple[slice, ...]]:
+    """Cut the cells outside a box into slabs.
+
+    >>> frame((5,), ((1, 4),))
+    [(slice(0, 1, None),), (slice(4, 5, None),)]
+    """
+    slabs = []
+    for axis, ((low, high), extent) in enumerate(zip(box, shape, strict=True)):
+        inner = tuple(slice(*span) for span in box[:axis])
+        outer = tuple(slice(0, size) for size in shape[axis + 1 :])
+        slabs += [(*inner, slice(a, b), *outer) for a, b in ((0, low), (high, extent)) if a < b]
+    return slabs

@@ -1,0 +1,312 @@
+"""The state of a run in memory: filled once from the caller's arrays, advanced by a kernel as often as one likes.
+
+A *halo* makes a periodic grid tileable: the grid lies inside a larger one, surrounded by periodic copies of itself. The
+kernel runs on the larger grid with ``fixed`` edges, so what is wrong creeps inwards by the reach per step; before it
+arrives at the grid proper, the copies are refreshed.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tilewright.base.intmath import round_up
+from tilewright.codegen.emit import Kernel
+from tilewright.programs.problem import Problem
+from tilewright.runtime.memory import (
+    Array,
+    Layout,
+    Workspace,
+    check_memory,
+    copy_jobs,
+    frame,
+    layout,
+    spread,
+    view,
+)
+
+Ranges = tuple[tuple[int, int], ...]
+_PAGE = 4096
+
+
+class Runnable(Protocol):
+    """What a session needs of a compiled kernel."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """How it is called."""
+
+    @property
+    def function(self) -> Any:  # noqa: ANN401
+        """Its function of four addresses."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether it has threads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a run starts from.
+
+    Attributes:
+        arrays: Per field its versions, newest first, each of the problem's shape and of any layout.
+        scalars: Values of the program's scalars.
+        out: Arrays to write the updated fields into, or None for new ones.
+    """
+
+    arrays: Mapping[str, Sequence[Array]]
+    scalars: Mapping[str, Any]
+    out: Mapping[str, Array] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halo:
+    """Periodic copies around a grid.
+
+    Attributes:
+        around: Cells below and above the grid, per axis.
+        steps: Steps for which the grid proper stays exact before the copies must be refreshed.
+        problem: The problem on the grid with its copies.
+    """
+
+    around: Ranges
+    steps: int
+    problem: Problem
+
+
+class Session:
+    """A problem in memory, advanced by a kernel.
+
+    Not for several threads at a time. :meth:`close` hands the memory back.
+    """
+
+    def __init__(
+        self,
+        compiled: Runnable,
+        problem: Problem,
+        inputs: Inputs,
+        threads: int,
+        *,
+        halo: Halo | None = None,
+        workspace: Workspace | None = None,
+    ) -> None:
+        """Take memory and copy the first versions in.
+
+        Args:
+            compiled: The kernel.
+            problem: The problem; the kernel's shape and steps may be any.
+            inputs: Arrays and scalars; they are only read.
+            threads: Threads to use.
+            halo: Periodic copies around the grid, or None.
+            workspace: Memory to compute in; fresh memory by default.
+
+        Raises:
+            ArrayError: If there is not enough memory.
+        """
+        self.problem = problem
+        self.steps = 0
+        """Steps done so far."""
+        self._compiled, self._halo = compiled, halo
+        self._threads = threads
+        whole = problem if halo is None else halo.problem
+        self._plan = layout(whole.shape, problem.itemsize)
+        self._offsets, self._own = _offsets(compiled.kernel.copies, self._plan)
+        self._flips = set(compiled.kernel.copies) <= {1, 2}
+        self._version = 0
+        self._exact = 0 if halo is None else halo.steps
+        total = self._own + compiled.kernel.scratch * threads
+        check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(problem.program.updated)))
+        self._workspace = Workspace() if workspace is None else workspace
+        self._buffer = self._workspace.take(total)
+        self._arguments = self._fixed_arguments(whole, inputs)
+        self._fill(inputs)
+
+    def advance(self, steps: int) -> None:
+        """Compute further steps; the interpreter's lock is free while the kernel runs."""
+        while steps > 0:
+            now = steps
+            if self._halo is not None:
+                if self._exact == 0:
+                    self._refresh(self._history())
+                    self._exact = self._halo.steps
+                now = min(steps, self._exact)
+                self._exact -= now
+            self._call(now)
+            self.steps += now
+            steps -= now
+
+    def newest(self, field: str, age: int = 0) -> Array:
+        """Return a view of a field's newest version, or of the one ``age`` steps before it while that is kept."""
+        return self._grid(self._slot(field, age))
+
+    def results(self, out: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """Copy the newest version of every updated field to new arrays, or into those given."""
+        found: dict[str, Array] = {}
+        jobs = []
+        for field in self.problem.program.updated:
+            found[field] = np.empty(self.problem.shape, self.problem.dtype) if out is None else out[field]
+            jobs += copy_jobs(found[field], self.newest(field), self._threads)
+        spread(jobs, self._threads)
+        return found
+
+    def close(self) -> None:
+        """Hand the memory back; views of it must not be used any more."""
+        self._workspace.give(self._buffer)
+
+    def _copies(self, field: str) -> int:
+        return self._compiled.kernel.copies[self.problem.program.fields.index(field)]
+
+    def _slot(self, field: str, age: int) -> Array:
+        """One version with its halo."""
+        number = self.problem.program.fields.index(field)
+        slot = (self._version - age) % self._compiled.kernel.copies[number]
+        offset = self._offsets[number] + slot * self._plan.slot * self._plan.itemsize
+        return view(self._buffer, offset, self._plan, self.problem.dtype)
+
+    def _grid(self, whole: Array) -> Array:
+        if self._halo is None:
+            return whole
+        spans = zip(self._halo.around, self.problem.shape, strict=True)
+        inner: Array = whole[tuple(slice(low, low + extent) for (low, _), extent in spans)]
+        return inner
+
+    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[Array, Array, list[Array]]:
+        """Scalars, constants and the rows they point to: what no call changes."""
+        program, kernel = self.problem.program, self._compiled.kernel
+        values = [inputs.scalars[name] for name in program.scalars]
+        scalars = np.array([*values, 0], dtype=self.problem.dtype)
+        rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in kernel.constants]
+        own = self._buffer.ctypes.data + self._own
+        return scalars, np.array([*(row.ctypes.data for row in rows), own], dtype=np.uintp), rows
+
+    def _call(self, steps: int) -> None:
+        """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
+        if not self._flips and self._version:
+            self._restart()
+        kernel, plan = self._compiled.kernel, self._plan
+        odd = self._flips and self._version % 2
+        shift = plan.slot * plan.itemsize if odd else 0
+        address = self._buffer.ctypes.data
+        starts = [
+            address + offset + (shift if copies == 2 else 0)
+            for offset, copies in zip(self._offsets, kernel.copies, strict=True)
+        ]
+        fields = np.array(starts, dtype=np.uintp)
+        threads = self._threads if self._compiled.parallel else 1
+        distance = -plan.slot if odd else plan.slot
+        sizes = np.array([steps, threads, *plan.shape, *plan.strides[:-1], distance], dtype=np.int64)
+        scalars, constants, _ = self._arguments
+        self._compiled.function(fields.ctypes.data, sizes.ctypes.data, scalars.ctypes.data, constants.ctypes.data)
+        self._version += steps
+        if self._flips:
+            self._version %= 2
+
+    def _restart(self) -> None:
+        """Move the versions to where the next call looks for them, where turning pointers around does not do it."""
+        for field in self.problem.program.updated:
+            ages = range(self.problem.program.history(field))
+            kept = [self._slot(field, age).copy() for age in ages]
+            number = self._version
+            self._version = 0
+            for age, values in zip(ages, kept, strict=True):
+                np.copyto(self._slot(field, age), values)
+            self._version = number
+        self._version = 0
+
+    def _fill(self, inputs: Inputs) -> None:
+        """Copy the first versions in; what a fixed boundary keeps is the same in every version."""
+        problem, threads = self.problem, self._threads
+        boxes = {statement.field: problem.update_box(statement) for statement in problem.program.statements}
+        jobs = []
+        for field, copies in zip(problem.program.fields, self._compiled.kernel.copies, strict=True):
+            given = inputs.arrays[field]
+            jobs += copy_jobs(self.newest(field), given[0], threads)
+            if field not in boxes:
+                continue
+            history = problem.program.history(field)
+            for age in range(1, copies):
+                slot = self.newest(field, age)
+                source = given[min(age, len(given) - 1)]
+                box = tuple(slice(*span) for span in boxes[field])
+                if age < history and all(low < high for low, high in boxes[field]):
+                    jobs += copy_jobs(slot[box], source[box], threads)
+                for slab in frame(problem.shape, boxes[field]):
+                    jobs += copy_jobs(slot[slab], given[0][slab], threads)
+        spread(jobs, threads)
+        if self._halo is not None:
+            self._refresh((field, 0) for field in problem.program.fields)
+            self._refresh(self._history())
+            self._copy_halo()
+
+    def _history(self) -> Iterator[tuple[str, int]]:
+        """Every version of an updated field that the next step reads."""
+        for field in self.problem.program.updated:
+            for age in range(self.problem.program.history(field)):
+                yield field, age
+
+    def _refresh(self, versions: Iterator[tuple[str, int]]) -> None:
+        """Fill the halo of some versions with periodic copies, one axis after the other."""
+        if self._halo is None:
+            return
+        jobs = []
+        for field, age in versions:
+            jobs.append(_Periodic(self._slot(field, age), self._halo.around, self.problem.shape))
+        spread([job.fill for job in jobs], self._threads)
+
+    def _copy_halo(self) -> None:
+        """Give every older version outside the history some values in its halo: what is there is never used."""
+        if self._halo is None:
+            return
+        box = tuple((low, low + n) for (low, _), n in zip(self._halo.around, self.problem.shape, strict=True))
+        for field in self.problem.program.updated:
+            first = self._slot(field, 0)
+            for age in range(self.problem.program.history(field), self._copies(field)):
+                for slab in frame(self._plan.shape, box):
+                    np.copyto(self._slot(field, age)[slab], first[slab])
+
+
+@dataclass(frozen=True, slots=True)
+class _Periodic:
+    whole: Array
+    around: Ranges
+    shape: tuple[int, ...]
+
+    def fill(self) -> None:
+        """Fill axis after axis: the inner axes over what the outer ones have filled already."""
+        for axis, ((low, high), extent) in enumerate(zip(self.around, self.shape, strict=True)):
+            turned = np.moveaxis(self.whole, axis, 0)
+            for first, last, source in periodic_pieces(low, high, extent):
+                np.copyto(turned[first:last], turned[source : source + last - first])
+
+
+def periodic_pieces(low: int, high: int, extent: int) -> Iterator[tuple[int, int, int]]:
+    """Cut the halo of one axis into pieces that are copies of a piece of the grid.
+
+    Args:
+        low: Cells below the grid.
+        high: Cells above it.
+        extent: Cells of the grid.
+
+    Yields:
+        First cell, last cell (exclusive) and first cell of the source, counted from the start of the halo.
+
+    >>> list(periodic_pieces(3, 1, 2))
+    [(0, 1, 3), (1, 3, 3), (5, 6, 3)]
+    """
+    for first, last in ((0, low), (low + extent, low + extent + high)):
+        cuts = [first, *(c for c in range(low % extent, low + extent + high, extent) if first < c < last), last]
+        for a, b in itertools.pairwise(cuts):
+            if a < b:
+                yield a, b, low + (a - low) % extent
+
+
+def _offsets(copies: Sequence[int], plan: Layout) -> tuple[list[int], int]:
+    """Where every field starts in the buffer, in bytes, and where the threads' own memory does."""
+    offsets, total = [], 0
+    for count in copies:
+        offsets.append(total)
+        total += count * plan.slot * plan.itemsize
+    return offsets, round_up(total, _PAGE)

@@ -1,0 +1,217 @@
+"""The C compiler: finding it, knowing it, calling it. Argument lists only, never a shell."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.base.errors import ToolchainError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.runtime import cache
+from tilewright.runtime.host import cpu_features
+from tilewright.runtime.warn import warn_once
+
+INSTALL_HINT = "install a C compiler: `apt install gcc` (or clang), or `pip install ziglang`"
+_VARIABLES = ("TILEWRIGHT_CC", "CC")
+_NAMES = ("cc", "gcc", "clang")
+_COMMON = (
+    "-std=gnu11",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fwrapv",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fvisibility=default",
+)
+_PROBE = """int tw_probe(int n) {
+  int s = 0;
+#pragma omp parallel for reduction(+ : s)
+  for (int i = 0; i < n; ++i) s += i;
+  return s;
+}
+"""
+COMPILE_SECONDS = 120.0
+"""Limit on one call of the compiler."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolchain:
+    """A C compiler that works.
+
+    Attributes:
+        command: How it is called.
+        identity: What it says about itself, with its file's size and time of change.
+        openmp: Whether OpenMP code links.
+        native: Flags that select this CPU.
+    """
+
+    command: tuple[str, ...]
+    identity: str
+    openmp: bool
+    native: tuple[str, ...]
+
+    def flags(self, *, strict: bool) -> tuple[str, ...]:
+        """Flags of a compilation, in order.
+
+        Errors of functions and traps are not observed, so the compiler need not keep them; nothing else of IEEE
+        arithmetic is given up. Fused multiply-adds are allowed unless ``strict``.
+        """
+        contract = "-ffp-contract=off" if strict else "-ffp-contract=fast"
+        return (*_COMMON, contract, *self.native, *(("-fopenmp",) if self.openmp else ("-Wno-unknown-pragmas",)))
+
+
+def find_command() -> tuple[str, ...]:
+    """Find a compiler: TILEWRIGHT_CC, CC, cc, gcc, clang, then the ziglang wheel.
+
+    Returns:
+        How it is called.
+
+    Raises:
+        ToolchainError: If there is none, or the one asked for by a variable does not exist.
+    """
+    for variable in _VARIABLES:
+        asked = os.environ.get(variable, "").strip()
+        if asked:
+            # CC may carry arguments ("ccache gcc"); a path with spaces is taken whole.
+            parts = [asked] if Path(asked).exists() else asked.split()
+            found = shutil.which(parts[0])
+            if found is None:
+                raise ToolchainError(
+                    f"{variable} names the compiler {asked!r}, which does not exist", f"unset {variable}"
+                )
+            return (found, *parts[1:])
+    for name in _NAMES:
+        found = shutil.which(name)
+        if found is not None:
+            return (found,)
+    import importlib.util
+
+    if importlib.util.find_spec("ziglang") is not None:
+        return (sys.executable, "-m", "ziglang", "cc")
+    raise ToolchainError("there is no C compiler on this machine", INSTALL_HINT)
+
+
+def toolchain() -> Toolchain:
+    """Return this machine's C compiler; what is found out about it is kept on disk until it changes.
+
+    Raises:
+        ToolchainError: If there is none or it does not work.
+    """
+    command = find_command()
+    return known(command, _stamp(command))
+
+
+def _stamp(command: tuple[str, ...]) -> tuple[str, ...]:
+    """What changes when the compiler changes: the resolved path, size and time of every file of the command."""
+    stamps = []
+    for part in command:
+        path = Path(part)
+        if path.is_absolute() and path.exists():
+            real = path.resolve()
+            status = real.stat()
+            stamps.append(f"{real}:{status.st_size}:{status.st_mtime_ns}")
+        else:
+            stamps.append(part)
+    return tuple(stamps)
+
+
+@functools.lru_cache(maxsize=16)
+def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
+    """Return what is known about a compiler, from disk or by trying it."""
+    key = fingerprint("toolchain", command, stamp, cpu_features(), _COMMON)
+    store = cache.directory()
+    lines = (cache.load_text(store, f"cc-{key}") or "").split("\n")
+    if len(lines) == 3:
+        return Toolchain(
+            command=command, identity=lines[0], openmp=lines[1] == "openmp", native=tuple(lines[2].split())
+        )
+    found = _probe(command, stamp)
+    cache.save_text(
+        store, f"cc-{key}", "\n".join([found.identity, "openmp" if found.openmp else "-", " ".join(found.native)])
+    )
+    return found
+
+
+def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
+    """Ask the compiler for its version and try its options on a small program."""
+    version = _call((*command, "--version"), 30.0)
+    first = version.stdout.partition("\n")[0].strip()
+    identity = fingerprint(first, stamp) + " " + first
+    on_arm = cpu_features()[0] in {"aarch64", "arm64"}
+    native = ("-mcpu=native",) if on_arm else ("-march=native", "-mprefer-vector-width=512")
+    failure = ""
+    for options in (native, native[:1], ()):
+        for openmp in (True, False):
+            candidate = Toolchain(command=command, identity=identity, openmp=openmp, native=options)
+            try:
+                compile_shared(
+                    candidate,
+                    _PROBE,
+                    strict=True,
+                )
+            except ToolchainError as error:
+                failure = failure or error.message
+                continue
+            if not openmp:
+                warn_once(
+                    f"{command[0]} cannot link OpenMP, so kernels run on one thread "
+                    "(hint: install its OpenMP library, for clang `apt install libomp-dev`)"
+                )
+            return candidate
+    raise ToolchainError(failure, INSTALL_HINT)
+
+
+def compile_shared(tools: Toolchain, text: str, *, strict: bool) -> bytes:
+    """Compile C text into a shared object.
+
+    Args:
+        tools: The compiler.
+        text: A translation unit.
+        strict: See :meth:`Toolchain.flags`.
+
+    Returns:
+        The bytes of the shared object.
+
+    Raises:
+        ToolchainError: If the compiler fails, takes too long, or writes nothing.
+    """
+    with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
+        source, target = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
+        source.write_text(text, encoding="utf-8")
+        math = () if sys.platform == "win32" else ("-lm",)
+        arguments = (*tools.command, *tools.flags(strict=strict), "-o", str(target), str(source), *math)
+        result = _call(arguments, COMPILE_SECONDS)
+        if result.returncode:
+            raise ToolchainError(f"the compiler {tools.command[0]!r} failed: {_first_errors(result)}", INSTALL_HINT)
+        if not target.exists():
+            raise ToolchainError(f"the compiler {tools.command[0]!r} wrote no output", INSTALL_HINT)
+        return target.read_bytes()
+
+
+def _first_errors(result: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in (result.stderr or result.stdout).splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()] or lines
+    return "; ".join(errors[:3])[:500] or f"exit status {result.returncode}"
+
+
+def _call(arguments: tuple[str, ...], seconds: float) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            arguments,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except subprocess.TimeoutExpired:
+        raise ToolchainError(f"the compiler {arguments[0]!r} did not finish in {seconds:g} s", INSTALL_HINT) from None
+    except OSError as error:
+        raise ToolchainError(f"the compiler {arguments[0]!r} cannot be run: {error.strerror}", INSTALL_HINT) from None

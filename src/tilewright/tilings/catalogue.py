@@ -1,0 +1,98 @@
+"""The tiling families by name, and what can be asked of any tiling."""
+
+import difflib
+from collections.abc import Iterator
+from typing import Protocol
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.problem import Problem
+from tilewright.tilings import hexagonal, hybrid, none, streaming
+from tilewright.tilings.counts import Counts
+from tilewright.tilings.legality import Verdict
+from tilewright.tilings.pieces import Piece
+from tilewright.tilings.tiling import Tiling
+
+
+class Family(Protocol):
+    """What the module of a tiling family exports. ``check``, ``counts`` and ``scan`` take completed tilings."""
+
+    NAME: str
+    RANKS: tuple[int, ...]
+    SUMMARY: str
+
+    def complete(self, problem: Problem, tiling: Tiling) -> Tiling:
+        """Fill in defaults; raise UsageError for keys and values that do not apply."""
+
+    def check(self, problem: Problem, tiling: Tiling) -> Verdict:
+        """Say whether every dependence is kept."""
+
+    def counts(self, problem: Problem, tiling: Tiling) -> Counts:
+        """Count exactly what the tiling runs and moves."""
+
+    def scan(self, problem: Problem, tiling: Tiling) -> Iterator[Piece]:
+        """Yield the pieces in execution order."""
+
+
+FAMILIES: dict[str, Family] = {module.NAME: module for module in (none, hexagonal, hybrid, streaming)}
+"""Every family by name."""
+
+
+def names() -> tuple[str, ...]:
+    """Names of the families.
+
+    >>> names()
+    ('none', 'hexagonal', 'hybrid', 'streaming')
+    """
+    return tuple(FAMILIES)
+
+
+def family(name: str) -> Family:
+    """Return a family.
+
+    Raises:
+        UsageError: If there is none of that name.
+
+    >>> family("hybrid").RANKS
+    (2, 3)
+    """
+    if name in FAMILIES:
+        return FAMILIES[name]
+    close = difflib.get_close_matches(name, names(), n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"the families are {', '.join(names())}"
+    raise UsageError(f"there is no tiling family {name!r}", hint)
+
+
+def complete(problem: Problem, tiling: Tiling) -> Tiling:
+    """Fill in what a tiling leaves out.
+
+    Raises:
+        UsageError: If the family is unknown, does not fit the program's rank, or a key or value does not apply.
+    """
+    return family(tiling.family).complete(problem, tiling)
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:
+    """Say whether a tiling keeps every dependence of a problem, flow and memory; a violation names the broken one.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+    """
+    return family(tiling.family).check(problem, complete(problem, tiling))
+
+
+def counts(problem: Problem, tiling: Tiling) -> Counts:
+    """Count exactly what a tiling runs and moves.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+    """
+    return family(tiling.family).counts(problem, complete(problem, tiling))
+
+
+def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
+    """Yield the pieces of a tiling in execution order: the order that generated code follows.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+    """
+    return family(tiling.family).scan(problem, complete(problem, tiling))

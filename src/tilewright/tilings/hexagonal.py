@@ -1,0 +1,36 @@
+"""Hexagonal tiles of (time, x) for 1D programs."""
+
+from collections.abc import Iterator
+
+from tilewright.programs.problem import Problem
+from tilewright.tilings import counts as counting
+from tilewright.tilings import prism
+from tilewright.tilings.counts import Counts
+from tilewright.tilings.legality import Verdict
+from tilewright.tilings.pieces import Piece
+from tilewright.tilings.tiling import Tiling
+
+NAME = "hexagonal"
+RANKS: tuple[int, ...] = (1,)
+SUMMARY = "hexagons on (time, x) in two colours; all tiles of a wavefront run at once (1D)"
+_DEFAULT = Tiling(family=NAME, time=32, space=(1024,))
+
+
+def complete(problem: Problem, tiling: Tiling) -> Tiling:
+    """Fill in the height and the base; see :func:`tilewright.tilings.prism.complete`."""
+    return prism.complete(problem, tiling, RANKS, _DEFAULT)
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:
+    """Say whether a completed tiling keeps every dependence."""
+    return prism.check(problem, tiling)
+
+
+def counts(problem: Problem, tiling: Tiling) -> Counts:
+    """Count what a completed tiling runs and moves, exactly."""
+    return counting.of_prism(problem, prism.geometry(problem, tiling))
+
+
+def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
+    """Yield the pieces of a completed tiling in execution order."""
+    return prism.scan(problem, tiling)

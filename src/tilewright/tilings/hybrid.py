@@ -1,0 +1,36 @@
+"""Hybrid tiles for 2D and 3D programs: hexagons on (time, axis 0), classic skewed cuts on the other axes."""
+
+from collections.abc import Iterator
+
+from tilewright.programs.problem import Problem
+from tilewright.tilings import counts as counting
+from tilewright.tilings import prism
+from tilewright.tilings.counts import Counts
+from tilewright.tilings.legality import Verdict
+from tilewright.tilings.pieces import Piece
+from tilewright.tilings.tiling import Tiling
+
+NAME = "hybrid"
+RANKS: tuple[int, ...] = (2, 3)
+SUMMARY = "hexagons on (time, axis 0), classic skewed cuts on the other axes, in sequence inside a tile (2D, 3D)"
+_DEFAULTS = {2: Tiling(family=NAME, time=16, space=(32, 512)), 3: Tiling(family=NAME, time=8, space=(8, 16, 256))}
+
+
+def complete(problem: Problem, tiling: Tiling) -> Tiling:
+    """Fill in the height and the sizes; see :func:`tilewright.tilings.prism.complete`."""
+    return prism.complete(problem, tiling, RANKS, _DEFAULTS.get(problem.program.rank, _DEFAULTS[2]))
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:
+    """Say whether a completed tiling keeps every dependence."""
+    return prism.check(problem, tiling)
+
+
+def counts(problem: Problem, tiling: Tiling) -> Counts:
+    """Count what a completed tiling runs and moves, exactly."""
+    return counting.of_prism(problem, prism.geometry(problem, tiling))
+
+
+def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
+    """Yield the pieces of a completed tiling in execution order."""
+    return prism.scan(problem, tiling)

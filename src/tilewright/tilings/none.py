@@ -1,0 +1,51 @@
+"""No tiling: one sweep over the grid per logical step."""
+
+from collections.abc import Iterator
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.dependences import analyse
+from tilewright.programs.problem import Problem
+from tilewright.tilings import counts as counting
+from tilewright.tilings.counts import Counts
+from tilewright.tilings.legality import Legal, Verdict
+from tilewright.tilings.pieces import Piece
+from tilewright.tilings.tiling import Tiling
+
+NAME = "none"
+RANKS: tuple[int, ...] = (1, 2, 3)
+SUMMARY = "no tiling: one sweep over the grid per statement and step; legal for every program"
+
+
+def complete(problem: Problem, tiling: Tiling) -> Tiling:
+    """Return the tiling itself.
+
+    Raises:
+        UsageError: If it has sizes, which mean nothing without tiles.
+    """
+    given = {"t": tiling.time != 1, "s": tiling.space, "sub": tiling.sub, "k": tiling.k, "rows": tiling.rows}
+    for key, value in given.items():
+        if value:
+            raise UsageError(
+                f"the tiling none has no tiles, so {key} means nothing, got {str(tiling)!r}", "write: none"
+            )
+    if tiling.threads and len(tiling.threads) != problem.program.rank:
+        raise UsageError(f"threads are given per axis, {problem.program.rank} here, got {str(tiling)!r}")
+    return tiling
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:  # noqa: ARG001
+    """Every program is legal; one with a recurrence only cell by cell, which the verdict names."""
+    sweep = analyse(problem.program).sweep
+    return Legal(sequential=sweep[0] if sweep else None)
+
+
+def counts(problem: Problem, tiling: Tiling) -> Counts:  # noqa: ARG001
+    """Count what the sweeps run and move: a tile is one logical step over the whole grid."""
+    return counting.of_sweeps(problem)
+
+
+def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:  # noqa: ARG001
+    """Yield one piece per logical step."""
+    box = tuple((0, extent) for extent in problem.shape)
+    for time in range(problem.steps * len(analyse(problem.program).stages)):
+        yield Piece(wavefront=time, tile=0, time=time, box=box)

@@ -1,0 +1,34 @@
+"""The order in which a tiling computes a problem, one piece at a time."""
+
+from dataclasses import dataclass
+
+Box = tuple[tuple[int, int], ...]
+"""Per axis, outermost first, a half-open range of cells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """The cells of one tile at one logical time.
+
+    Pieces of one tile run in the order in which a scan yields them; tiles of one wavefront run in any order, at the
+    same time or not; a wavefront starts when the one before it is done.
+
+    Attributes:
+        wavefront: Number of the wavefront, from 0; numbers of wavefronts without any cell are left out.
+        tile: Number of the tile inside its wavefront, any integer.
+        sub: Number of the sub-tile per classically cut axis, in sequence inside the tile; empty where there is none.
+        time: Logical time.
+        box: The cells, not empty.
+    """
+
+    wavefront: int
+    tile: int
+    sub: tuple[int, ...] = ()
+    time: int
+    box: Box
+
+
+def clip(ranges: Box, shape: tuple[int, ...]) -> Box | None:
+    """Cut a box to the grid; None where nothing of it lies inside."""
+    box = tuple((max(low, 0), min(high, extent)) for (low, high), extent in zip(ranges, shape, strict=True))
+    return box if all(low < high for low, high in box) else None

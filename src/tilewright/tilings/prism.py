@@ -1,0 +1,120 @@
+"""Hexagonal prisms: hexagons on (time, axis 0), classic skewed cuts on every other axis.
+
+The hexagonal family is the prism in 1D, the hybrid family the prism in 2D and 3D. A *tile* is a hexagon with all of
+the other axes; its *sub-tiles*, one per combination of classic cuts, run in lexicographic order inside it.
+
+Source: Grosser et al., "Hybrid hexagonal/classical tiling for GPUs" (CGO 2014), and Prajapati et al. 2017, section 3.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.units import format_shape
+from tilewright.programs.dependences import analyse, slopes
+from tilewright.programs.problem import Problem
+from tilewright.tilings.geometry import Hexagon, Skew
+from tilewright.tilings.legality import Legal, Verdict, broken_by_hexagon, broken_by_skew, untileable
+from tilewright.tilings.pieces import Piece, clip
+from tilewright.tilings.tiling import Tiling
+
+MAX_HEIGHT = 4096
+"""Largest height of a tile in time steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prism:
+    """The geometry of a prism in logical steps.
+
+    Attributes:
+        hexagon: The hexagon on (time, axis 0).
+        skews: The classic cuts of axes 1, 2, ….
+        stages: Logical steps per time step. Row ``i`` of a hexagon always runs stage ``i % stages``.
+    """
+
+    hexagon: Hexagon
+    skews: tuple[Skew, ...]
+    stages: int
+
+
+def geometry(problem: Problem, tiling: Tiling) -> Prism:
+    """Return the prism of a completed tiling, with the slopes that the problem's dependences ask for."""
+    stages = len(analyse(problem.program).stages)
+    first, *rest = slopes(problem)
+    base, *sizes = tiling.space
+    return Prism(
+        hexagon=Hexagon(height=tiling.time * stages, base=base, slope=first.widest),
+        skews=tuple(Skew(size=size, slope=slope.right) for size, slope in zip(sizes, rest, strict=True)),
+        stages=stages,
+    )
+
+
+def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: Tiling) -> Tiling:
+    """Fill in what a prism tiling leaves out and refuse what does not apply.
+
+    Args:
+        problem: The problem.
+        tiling: A tiling of the family, perhaps without sizes.
+        ranks: Ranks of the programs that the family can cut.
+        default: Time and space where the tiling gives neither; the first size is raised to the slope.
+
+    Returns:
+        A tiling with a height and one size per axis; equal to the given one where nothing is missing.
+
+    Raises:
+        IllegalTilingError: If the family does not fit the program's rank.
+        UsageError: If a key does not apply or a value is out of its range.
+    """
+    rank, name = problem.program.rank, tiling.family
+    if rank not in ranks:
+        dimensions = " or ".join(f"{r}D" for r in ranks)
+        raise IllegalTilingError(
+            f"{name} tiles cut {dimensions} programs, {problem.program.name!r} is {rank}D",
+            "use hexagonal in 1D, hybrid in 2D and 3D",
+        )
+    space = tiling.space or (max(default.space[0], slopes(problem)[0].widest), *default.space[1:])
+    time = default.time if tiling.time == 1 and not tiling.space else tiling.time
+    example = f"write it like {name}:t={default.time},s={format_shape(default.space)}"
+    if len(space) != rank:
+        raise UsageError(f"a {name} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
+    if min(space) < 1:
+        raise UsageError(f"every size of a tile is at least 1, got s={format_shape(space)}", example)
+    if time % 2 or not 2 <= time <= MAX_HEIGHT:
+        raise UsageError(
+            f"the height t of a {name} tile is an even number from 2 to {MAX_HEIGHT}, got t={time}", example
+        )
+    if tiling.sub:
+        raise UsageError(f"a {name} tile has no sub-tiles of its own, got sub={format_shape(tiling.sub)}", example)
+    if tiling.threads and len(tiling.threads) != rank:
+        raise UsageError(f"threads are given per axis, {rank} for {problem.program.name!r}, got {tiling}", example)
+    return replace(tiling, time=time, space=space)
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:
+    """Say whether a completed prism tiling keeps every dependence of the problem, flow and memory."""
+    shape = geometry(problem, tiling)
+    violation = untileable(problem) or broken_by_hexagon(problem, shape.hexagon)
+    for axis, skew in enumerate(shape.skews, 1):
+        violation = violation or broken_by_skew(problem, skew, axis)
+    return violation or Legal()
+
+
+def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
+    """Yield the pieces of a completed prism tiling in execution order, empty ones left out."""
+    shape = geometry(problem, tiling)
+    hexagon, steps = shape.hexagon, problem.steps * shape.stages
+    cuts = [
+        range(skew.tiles(extent, hexagon.height)) for skew, extent in zip(shape.skews, problem.shape[1:], strict=True)
+    ]
+    for phase, colour in itertools.product(range(hexagon.phases(0, steps)), (0, 1)):
+        start = hexagon.time_origin(colour, phase)
+        rows = range(max(0, -start), min(hexagon.height, steps - start))
+        for tile in range(*hexagon.indices(colour, problem.shape[0])):
+            origin = hexagon.space_origin(colour, tile)
+            for sub, i in itertools.product(itertools.product(*cuts), rows):
+                low, high = hexagon.row(i)
+                others = (skew.row(cut, i) for skew, cut in zip(shape.skews, sub, strict=True))
+                box = clip(((origin + low, origin + high), *others), problem.shape)
+                if box is not None:
+                    yield Piece(wavefront=2 * phase + colour, tile=tile, sub=sub, time=start + i, box=box)

@@ -1,0 +1,179 @@
+"""Streaming: tiles overlap on all axes but the first, along which several time levels run one behind the other.
+
+The steps are cut into *bands* of equal length. Inside a band every tile is independent of the others: it computes again
+what it needs of its neighbours, so it reads the grid once, writes its own cells once, and everything between stays in
+the caches. Inside a tile the levels of the band follow each other along axis 0, ``rows`` cells at a time.
+
+Legal for every program without a recurrence and every boundary but ``wrap``: nothing that another tile of the band
+computes is ever read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div, round_up
+from tilewright.base.units import format_shape
+from tilewright.programs.problem import Problem
+from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
+from tilewright.tilings.pipeline import Pipeline, line_cells, of_problem
+from tilewright.tilings.tiling import Tiling
+
+NAME = "streaming"
+RANKS: tuple[int, ...] = (1, 2, 3)
+SUMMARY = "overlapped tiles that stream along the first axis, several time levels in a pipeline"
+MAX_LEVELS = 1024
+MAX_ROWS = 16
+_DEFAULTS = {1: (32, (4096,), 1), 2: (16, (1024, 704), 4), 3: (4, (1024, 48, 4096), 2)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """The tiles of a completed streaming tiling of a problem.
+
+    Attributes:
+        pipeline: The pipeline inside a tile.
+        rows: Cells of axis 0 by which all levels advance together.
+        levels: Lengths of the bands, in steps.
+        cuts: Per axis (two at least), the boundaries of the tiles.
+    """
+
+    pipeline: Pipeline
+    rows: int
+    levels: tuple[int, ...]
+    cuts: tuple[tuple[int, ...], ...]
+
+
+def bands(steps: int, most: int, sides: int) -> int:
+    """Return the number of bands: the smallest for which no band is longer than ``most`` steps.
+
+    The bands alternate between two sets of ``history`` versions each; version ``v`` must end up in slot ``v`` modulo
+    ``2 * history``, so the number of bands has the parity that the last version's slot asks for.
+
+    Args:
+        steps: Time steps.
+        most: Longest band.
+        sides: Versions of the field with the longest history.
+
+    >>> bands(100, 25, 1), bands(96, 32, 1), bands(0, 8, 1)
+    (4, 4, 0)
+    """
+    count = ceil_div(steps, most)
+    return count + (count - odd_side(steps, sides)) % 2
+
+
+def odd_side(steps: int, history: int) -> int:
+    """Return 1 if slot ``steps`` modulo ``2 * history`` is one that odd bands write, else 0.
+
+    Before the first band versions 0, -1, … lie in slots 0, -1, … (modulo); the other slots are written by odd bands.
+    """
+    return int(1 <= steps % (2 * history) <= history)
+
+
+def needed_rows(problem: Problem) -> int:
+    """Return the smallest number of rows that a tile can advance by."""
+    return max(1, *of_problem(problem).keep)
+
+
+def complete(problem: Problem, tiling: Tiling) -> Tiling:
+    """Fill in what a tiling leaves out.
+
+    Raises:
+        UsageError: If a key does not apply or a value is out of its range.
+    """
+    rank = problem.program.rank
+    time, space, rows = _DEFAULTS[rank]
+    example = f"write it like {NAME}:t={time},s={format_shape(space)}"
+    given = {"sub": tiling.sub, "threads": tiling.threads, "k": tiling.k}
+    for key, value in given.items():
+        if value:
+            raise UsageError(f"a {NAME} tiling has no {key}, got {str(tiling)!r}", example)
+    space = tiling.space or space
+    time = time if tiling.time == 1 and not tiling.space else tiling.time
+    if len(space) != rank:
+        raise UsageError(f"a {NAME} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
+    if time > MAX_LEVELS:
+        raise UsageError(f"a {NAME} tiling has at most {MAX_LEVELS} levels, got t={time}", example)
+    if tiling.rows is not None:
+        rows = tiling.rows
+    elif rank > 1:
+        rows = max(rows, needed_rows(problem))
+    return Tiling(family=NAME, time=time, space=space, rows=rows, unroll=tiling.unroll, variant=tiling.variant)
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:
+    """Say whether a completed tiling keeps every dependence of the problem."""
+    violation = untileable(problem)
+    if violation:
+        return violation
+    rows, needed = tiling.rows or 1, needed_rows(problem)
+    if not needed <= rows <= MAX_ROWS or (problem.program.rank == 1 and rows != 1):
+        limit = "1 in 1D" if problem.program.rank == 1 else f"from {needed} to {MAX_ROWS} here"
+        return Violation(
+            reason=f"the levels of a {NAME} tiling of {problem.program.name!r} advance by rows={limit}, got {rows}",
+            hint="use the tiling hybrid or none for stencils that reach further",
+        )
+    reach = (max(pair) for pair in zip(*(sum(axis, ()) for axis in _outside(problem)), strict=True))
+    del reach
+    for axis, extent in enumerate(problem.shape):
+        most = max(max(pair) for pair in _outside(problem)[axis])
+        if extent < most + 2:
+            return Violation(
+                reason=f"a {NAME} tiling needs at least {most + 2} cells on axis {axis} here, got {extent}",
+                hint="use the tiling none for small grids",
+            )
+    return Legal()
+
+
+def _outside(problem: Problem) -> list[list[tuple[int, int]]]:
+    """Per axis of the program and field, the cells outside the grid that are read."""
+    ghosts = of_problem(problem).ghosts
+    skip = len(ghosts[0]) - problem.program.rank
+    return [[field[axis + skip] for field in ghosts] for axis in range(problem.program.rank)]
+
+
+def geometry(problem: Problem, tiling: Tiling) -> Stream:
+    """Return the tiles of a completed tiling."""
+    pipeline = of_problem(problem)
+    count = bands(problem.steps, tiling.time, max(pipeline.history))
+    shape, space = problem.shape, tiling.space
+    if len(shape) == 1:
+        shape, space = (1, *shape), (1, *space)
+    cuts = [_cuts(extent, size, 1) for extent, size in zip(shape[:-1], space[:-1], strict=True)]
+    cuts.append(_cuts(shape[-1], space[-1], line_cells(problem)))
+    return Stream(
+        pipeline=pipeline,
+        rows=tiling.rows or 1,
+        levels=tuple(problem.steps * (b + 1) // count - problem.steps * b // count for b in range(count)),
+        cuts=tuple(cuts),
+    )
+
+
+def _cuts(extent: int, size: int, unit: int) -> tuple[int, ...]:
+    """Cut an axis into the fewest parts of at most ``size`` cells, as equal as whole units of cells allow."""
+    units = ceil_div(extent, unit)
+    parts = ceil_div(units, max(1, size // unit))
+    return (*(units * i // parts * unit for i in range(parts)), extent)
+
+
+def halo(problem: Problem, levels: int, stage: int, left: int) -> tuple[tuple[int, int], ...]:
+    """Per axis (two at least), the cells beyond a tile that a stage computes with ``left`` steps of the band to come.
+
+    On the innermost axis they are whole cache lines.
+    """
+    del levels
+    pipeline = of_problem(problem)
+    unit = line_cells(problem)
+    sides = [(low.at(left, stage), high.at(left, stage)) for low, high in zip(pipeline.below, pipeline.above, strict=True)]
+    sides[-1] = (round_up(sides[-1][0], unit), round_up(sides[-1][1], unit))
+    return tuple(sides)
+
+
+def scan(problem: Problem, tiling: Tiling) -> Iterator["object"]:
+    """Yield the pieces in execution order."""
+    raise NotImplementedError
+
+
+def counts(problem: Problem, tiling: Tiling) -> "object":
+    """Count exactly what the tiling runs and moves."""
+    raise NotImplementedError

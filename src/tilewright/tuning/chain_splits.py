@@ -1,0 +1,57 @@
+"""The splits of a chain: which operand ranges can be cut into two or three, as index arrays made once per length."""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Indexes = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """All ranges of operands i … j = i + length, and where each can be cut.
+
+    Attributes:
+        length: j - i.
+        starts: i per range, shape (ranges, 1).
+        cuts: k of the cut (i … k)(k+1 … j) relative to i, shape (cuts,).
+        first: Of the two cuts (i … k)(k+1 … m)(m+1 … j): k relative to i, shape (pairs,).
+        second: m relative to i, shape (pairs,).
+    """
+
+    length: int
+    starts: Indexes
+    cuts: Indexes
+    first: Indexes
+    second: Indexes
+
+    def ends(self, fused: bool) -> tuple[Indexes, ...]:
+        """Return the indexes into P0 … Pn of every cut's sizes, three or four arrays of shape (ranges, cuts)."""
+        inner = (self.first, self.second) if fused else (self.cuts,)
+        columns = [self.starts + offset + 1 for offset in inner]
+        last = np.broadcast_to(self.starts + self.length + 1, columns[0].shape)
+        return np.broadcast_to(self.starts, columns[0].shape), *columns, last
+
+
+@functools.lru_cache(maxsize=4)
+def levels(count: int) -> tuple[Level, ...]:
+    """Return the levels of a chain of ``count`` operands, shortest ranges first.
+
+    >>> [(level.length, level.starts.size, level.cuts.size, level.first.size) for level in levels(4)]
+    [(1, 3, 1, 0), (2, 2, 2, 1), (3, 1, 3, 3)]
+    """
+    result = []
+    for length in range(1, count):
+        first, second = np.triu_indices(length, 1)
+        result.append(
+            Level(
+                length=length,
+                starts=np.arange(count - length)[:, None],
+                cuts=np.arange(length),
+                first=first,
+                second=second,
+            )
+        )
+    return tuple(result)

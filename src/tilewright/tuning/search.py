@@ -1,0 +1,313 @@
+"""The search: what is tried, in which order, until when, and who wins. Measuring arrives as an argument.
+
+Nothing here knows a compiler or a device, and the clock can be given, so every search can be replayed from recorded measurements.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from tilewright.base.records import Measurement, Outcome
+from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.shortlist import Candidate, Effort, Stratum, neighbours, shortlist
+
+BATCH = 8
+"""Candidates that are built together, before they are measured one after the other."""
+UNSTABLE = 0.10
+"""Spread of a candidate's samples, as a share of their median, from which its result is flagged."""
+_FINAL_BAND = 1.5
+"""Candidates slower than this times the best first sample are no finalists."""
+_CLOSE = 0.02
+"""Neighbours must be faster by this share for the refinement to go on."""
+
+
+class Meter(Protocol):
+    """What measures; every result carries one sample at most."""
+
+    def build(self, tilings: Sequence[Tiling]) -> Mapping[Tiling, Measurement]:
+        """Compile and check on a small problem; return the failures, the rest may be measured."""
+
+    def sample(self, tiling: Tiling) -> Measurement:
+        """Take one sample of the time on the user's problem."""
+
+    def confirm(self, tiling: Tiling) -> Measurement:
+        """Compare the result on the user's problem with that of a second schedule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A candidate with what became of it.
+
+    Attributes:
+        candidate: The candidate.
+        measurement: Its samples so far, or its failure.
+    """
+
+    candidate: Candidate
+    measurement: Measurement
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran and was right."""
+        return self.measurement.outcome is Outcome.OK and bool(self.measurement.seconds)
+
+    @property
+    def spread(self) -> float:
+        """Range of the samples over their median; NaN below two samples."""
+        return spread(self.measurement.seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a search found.
+
+    Attributes:
+        winner: The winner, or None if nothing could be measured.
+        trials: Everything that was tried, in that order.
+        shortlist: What was meant to be tried at first.
+        confirmed: Whether the winner agreed with a second schedule on the user's problem.
+        interrupted: Whether the search was stopped from outside.
+        exhausted: Whether the time budget ended it.
+    """
+
+    winner: Trial | None
+    trials: tuple[Trial, ...]
+    shortlist: tuple[Candidate, ...]
+    confirmed: bool = False
+    interrupted: bool = False
+    exhausted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a search is.
+
+    Attributes:
+        done: Candidates tried.
+        total: Candidates that will be tried at most.
+        stage: What is being done, in a few words.
+        best: Seconds of the best so far, or None.
+    """
+
+    done: int
+    total: int
+    stage: str
+    best: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """Time and an audience.
+
+    Attributes:
+        clock: Seconds from any start, for the time budget.
+        report: Is told how far the search is.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    report: Callable[[Progress], None] = lambda _: None
+
+
+@dataclass(slots=True, kw_only=True)
+class _State:
+    """What is known in the course of a search."""
+
+    meter: Meter
+    effort: Effort
+    watch: Watch
+    begin: float
+    score: Callable[[Trial], float]
+    recorded: Mapping[Tiling, Measurement]
+    trials: dict[Tiling, Trial] = field(default_factory=dict)
+
+    @property
+    def late(self) -> bool:
+        return self.watch.clock() - self.begin >= self.effort.seconds
+
+    def best(self) -> Trial | None:
+        good = [trial for trial in self.trials.values() if trial.ok]
+        return min(good, key=self.score, default=None)
+
+    def sample(self, tiling: Tiling, number: int) -> Measurement:
+        """Take sample ``number`` of a candidate, from the records where they have it."""
+        known = self.recorded.get(tiling)
+        if known is not None and known.outcome is not Outcome.OK:
+            return known
+        if known is not None and len(known.seconds) > number:
+            return replace(known, seconds=known.seconds[number : number + 1])
+        return self.meter.sample(tiling)
+
+    def tell(self, stage: str) -> None:
+        best = self.best()
+        seconds = None if best is None else best.measurement.median
+        self.watch.report(Progress(done=len(self.trials), total=self.effort.candidates, stage=stage, best=seconds))
+
+
+def search(
+    strata: Sequence[Stratum],
+    effort: Effort,
+    meter: Meter,
+    *,
+    recorded: Mapping[Tiling, Measurement] | None = None,
+    watch: Watch | None = None,
+    by_prediction: bool = False,
+) -> Choice:
+    """Try a shortlist, then the neighbours of the best, then the best again in interleaved repeats.
+
+    Args:
+        strata: The families' spaces.
+        effort: How much to try.
+        meter: What builds, measures and confirms.
+        recorded: Measurements of an earlier search that was cut: they stand in for the same measurements of this one.
+        watch: The clock of the time budget, and who is told about progress.
+        by_prediction: Whether the lowest predicted cost wins among those that are right, for metrics other than time.
+
+    Returns:
+        The choice. A ``KeyboardInterrupt`` from the meter ends the search, and the best so far is the winner.
+    """
+    watch = watch or Watch()
+    state = _State(
+        meter=meter,
+        effort=effort,
+        watch=watch,
+        begin=watch.clock(),
+        score=_predicted if by_prediction else _measured,
+        recorded=recorded or {},
+    )
+    keep = int(effort.candidates * effort.refine)
+    first = shortlist(strata, max(1, effort.candidates - keep))
+    interrupted = confirmed = False
+    try:
+        _try_all(state, first)
+        if not by_prediction:
+            _refine(state, strata)
+            _repeat(state)
+        confirmed = _confirm(state)
+    except KeyboardInterrupt:
+        interrupted = True
+    return Choice(
+        winner=state.best(),
+        trials=tuple(state.trials.values()),
+        shortlist=first,
+        confirmed=confirmed,
+        interrupted=interrupted,
+        exhausted=state.late and not interrupted,
+    )
+
+
+def spread(samples: Sequence[float]) -> float:
+    """Return the range of samples over their median; NaN below two samples.
+
+    >>> spread([1.0, 1.1, 0.9])
+    0.20000000000000007
+    """
+    if len(samples) < 2:
+        return math.nan
+    return (max(samples) - min(samples)) / Measurement(seconds=tuple(samples)).median
+
+
+def is_unstable(trial: Trial) -> bool:
+    """Whether a candidate's samples differ too much to trust its median."""
+    return trial.spread > UNSTABLE
+
+
+def merge(records: Iterable[tuple[Tiling, Measurement]]) -> dict[Tiling, Measurement]:
+    """Join the records of a log, one sample each, per candidate; a failure outweighs samples.
+
+    >>> none = Tiling(family="none")
+    >>> merge([(none, Measurement(seconds=(1.0,))), (none, Measurement(seconds=(2.0,)))])[none].seconds
+    (1.0, 2.0)
+    """
+    merged: dict[Tiling, Measurement] = {}
+    for tiling, measurement in records:
+        merged[tiling] = _join(merged.get(tiling), measurement)
+    return merged
+
+
+def _join(before: Measurement | None, now: Measurement) -> Measurement:
+    if now.outcome is not Outcome.OK or before is None:
+        return now
+    if before.outcome is not Outcome.OK:
+        return before
+    return replace(before, seconds=(*before.seconds, *now.seconds))
+
+
+def _measured(trial: Trial) -> float:
+    return trial.measurement.median
+
+
+def _predicted(trial: Trial) -> float:
+    return trial.candidate.predicted
+
+
+def _try_all(state: _State, candidates: Sequence[Candidate]) -> None:
+    """Build and sample candidates, a batch at a time, until the time is over; what is recorded is not done again."""
+    open_ones = [candidate for candidate in candidates if candidate.tiling not in state.trials]
+    for start in range(0, len(open_ones), BATCH):
+        if state.late and state.best() is not None:
+            return
+        batch = open_ones[start : start + BATCH]
+        fresh = [candidate.tiling for candidate in batch if candidate.tiling not in state.recorded]
+        state.tell("compiling and checking")
+        failures = state.meter.build(fresh) if fresh else {}
+        for candidate in batch:
+            known = failures.get(candidate.tiling)
+            if known is None:
+                if state.late and state.best() is not None and candidate.tiling in fresh:
+                    return
+                known = state.sample(candidate.tiling, 0)
+            state.trials[candidate.tiling] = Trial(candidate=candidate, measurement=known)
+            state.tell("measuring")
+
+
+def _refine(state: _State, strata: Sequence[Stratum]) -> None:
+    """Climb: try the neighbours of the best, and of a better one among them, as long as candidates are left."""
+    while True:
+        best = state.best()
+        room = state.effort.candidates - len(state.trials)
+        if best is None or room <= 0 or state.late or not state.effort.refine:
+            return
+        around = [n for n in neighbours(strata, best.candidate.tiling) if n.tiling not in state.trials][:room]
+        if not around:
+            return
+        before = state.score(best)
+        _try_all(state, around)
+        after = state.best()
+        if after is None or state.score(after) > (1.0 - _CLOSE) * before:
+            return
+
+
+def _repeat(state: _State) -> None:
+    """Sample the best candidates again, one after the other and all over again, so that drift hits them alike."""
+    best = state.best()
+    if best is None or state.effort.repeats < 2:
+        return
+    limit = _FINAL_BAND * best.measurement.seconds[0]
+    good = [trial for trial in state.trials.values() if trial.ok and trial.measurement.seconds[0] <= limit]
+    finalists = sorted(good, key=lambda trial: trial.measurement.seconds[0])[: state.effort.finalists]
+    for number in range(2, state.effort.repeats + 1):
+        for finalist in finalists:
+            tiling = finalist.candidate.tiling
+            trial = state.trials[tiling]
+            if not trial.ok or len(trial.measurement.seconds) >= number:
+                continue
+            if state.late and number > 2:
+                return
+            joined = _join(trial.measurement, state.sample(tiling, number - 1))
+            state.trials[tiling] = replace(trial, measurement=joined)
+            state.tell(f"repeating the best, round {number} of {state.effort.repeats}")
+
+
+def _confirm(state: _State) -> bool:
+    """Compare the winner with a second schedule; one that is wrong is dropped, and the next one is compared."""
+    while True:
+        best = state.best()
+        if best is None:
+            return False
+        state.tell("comparing the winner with a second schedule")
+        verdict = state.meter.confirm(best.candidate.tiling)
+        if verdict.outcome is Outcome.OK:
+            return True
+        state.trials[best.candidate.tiling] = replace(best, measurement=verdict)

@@ -1,0 +1,103 @@
+"""Ranking and selecting points of a space by a predicted cost. Deterministic: ties go to the smaller sizes."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats, Ints, Sizes
+
+_MERGE_POINTS = 2**20
+"""Points that gather before those that cannot be selected any more are dropped."""
+
+
+def rank(cost: Floats, sizes: Sizes) -> Ints:
+    """Return the indices of the points, cheapest first; infinite and undefined costs are left out.
+
+    Args:
+        cost: Predicted cost per point; shape (n,).
+        sizes: The points. Equal costs are ordered by (t_T, t_S1, t_S2, …, k).
+
+    Returns:
+        Indices into the arrays; shape (m,), m at most n.
+
+    >>> one = np.array([1, 1, 1])
+    >>> rank(np.array([2.0, 1.0, np.inf]), Sizes(time=one, space=(one,), k=one)).tolist()
+    [1, 0]
+    """
+    order = np.lexsort((sizes.k, *reversed(sizes.space), sizes.time, cost))
+    return np.asarray(order[np.isfinite(cost[order])])
+
+
+def best(cost: Floats, sizes: Sizes) -> int | None:
+    """Return the index of the cheapest point, the first that :func:`rank` would return, or None without any."""
+    if not np.isfinite(cost).any():
+        return None
+    ties = np.flatnonzero(cost == np.nanmin(cost))
+    return int(ties[rank(cost[ties], sizes.take(ties))[0]])
+
+
+def select(cost: Floats, sizes: Sizes, *, within: float = 0.10, top: int | None = None) -> Ints:
+    """Return the points within a share of the cheapest one, cheapest first (time model, section 6.1).
+
+    Args:
+        cost: Predicted cost per point; shape (n,).
+        sizes: The points, for ties.
+        within: Keep costs up to ``1 + within`` times the smallest.
+        top: Keep at most this many, or all.
+
+    Returns:
+        Indices into the arrays.
+
+    Raises:
+        UsageError: If ``within`` is negative or ``top`` is below 1.
+    """
+    if not within >= 0:
+        raise UsageError(f"within is a share of the best cost, at least 0, got {within!r}")
+    if top is not None and top < 1:
+        raise UsageError(f"top is at least 1, got {top!r}")
+    if not np.isfinite(cost).any():
+        return np.zeros(0, dtype=np.int64)
+    kept = np.flatnonzero(cost <= (1.0 + within) * np.nanmin(cost))
+    return np.asarray(kept[rank(cost[kept], sizes.take(kept))][:top])
+
+
+def select_pieces(
+    pieces: Iterable[Sizes], evaluate: Callable[[Sizes], Floats], *, within: float = 0.10, top: int | None = None
+) -> tuple[Sizes, Floats, int]:
+    """Select as :func:`select` does from a space that comes in pieces; only what may still be selected is kept.
+
+    Args:
+        pieces: The space, at least one piece.
+        evaluate: The predicted cost per point of a piece.
+        within: Keep costs up to ``1 + within`` times the smallest of all.
+        top: Keep at most this many, or all.
+
+    Returns:
+        The selected points, cheapest first, their costs, and the number of points of the space.
+
+    Raises:
+        UsageError: If ``within`` is negative, ``top`` is below 1, or there is no piece.
+    """
+    kept: list[tuple[Sizes, Floats]] = []
+    seen = 0
+    for piece in pieces:
+        seen += len(piece.time)
+        kept.append((piece, evaluate(piece)))
+        if len(kept) > 1 and sum(len(cost) for _, cost in kept) > 2 * max(len(kept[0][1]), _MERGE_POINTS):
+            kept = [_selected(kept, within, top)]
+    if not kept:
+        raise UsageError("a space has at least one piece, got none")
+    return (*_selected(kept, within, top), seen)
+
+
+def _selected(parts: list[tuple[Sizes, Floats]], within: float, top: int | None) -> tuple[Sizes, Floats]:
+    sizes = [part for part, _ in parts]
+    every = Sizes(
+        time=np.concatenate([part.time for part in sizes]),
+        space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in sizes), strict=True)),
+        k=np.concatenate([part.k for part in sizes]),
+    )
+    cost = np.concatenate([part for _, part in parts])
+    index = select(cost, every, within=within, top=top)
+    return every.take(index), cost[index]

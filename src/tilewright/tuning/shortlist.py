@@ -1,0 +1,216 @@
+"""Which candidates to try, and in which order: stratified over families, heights and predicted costs."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.select import rank
+
+EFFORTS = ("none", "quick", "full", "exhaustive")
+TOP = 10
+"""The model's first choices that every shortlist holds, if it has room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much is tried.
+
+    Attributes:
+        candidates: Most candidates that are tried.
+        seconds: Time after which nothing new is begun; infinite for no limit.
+        finalists: Candidates that are measured in interleaved repeats.
+        repeats: Samples per finalist.
+        refine: Share of the candidates that is kept for neighbours of the best.
+    """
+
+    candidates: int
+    seconds: float
+    finalists: int
+    repeats: int
+    refine: float
+
+
+LEVELS: dict[str, Effort] = {
+    "none": Effort(candidates=10, seconds=0.0, finalists=0, repeats=0, refine=0.0),
+    "quick": Effort(candidates=16, seconds=20.0, finalists=3, repeats=3, refine=0.25),
+    "full": Effort(candidates=80, seconds=180.0, finalists=6, repeats=5, refine=0.3),
+    "exhaustive": Effort(candidates=400, seconds=float("inf"), finalists=10, repeats=7, refine=0.0),
+}
+"""The effort levels by name; ``none`` lists the model's choices and runs nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A tiling that may be tried.
+
+    Attributes:
+        tiling: The tiling.
+        predicted: Its predicted cost, in the unit of the metric.
+    """
+
+    tiling: Tiling
+    predicted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stratum:
+    """The space of one family.
+
+    Attributes:
+        family: Its name.
+        sizes: The points.
+        cost: Predicted cost per point, infinite where one does not fit.
+        make: Makes the tiling of a point.
+    """
+
+    family: str
+    sizes: Sizes
+    cost: Floats
+    make: Callable[[int], Tiling]
+
+    def at(self, index: int) -> Candidate:
+        """Return a point as a candidate."""
+        return Candidate(tiling=self.make(index), predicted=float(self.cost[index]))
+
+
+def effort_level(name: str, seconds: float | None = None, candidates: int | None = None) -> Effort:
+    """Return an effort level, with a user's own limits.
+
+    Raises:
+        UsageError: If there is no such level, or a limit is not positive.
+
+    >>> effort_level("quick", candidates=5).candidates
+    5
+    """
+    if name not in LEVELS:
+        raise UsageError(f"the effort is one of {', '.join(EFFORTS)}, got {name!r}")
+    level = LEVELS[name]
+    if seconds is not None and not seconds > 0:
+        raise UsageError(f"the time budget is a positive number of seconds, got {seconds!r}")
+    if candidates is not None and (isinstance(candidates, bool) or int(candidates) != candidates or candidates < 1):
+        raise UsageError(f"the number of candidates is a whole number of at least 1, got {candidates!r}")
+    return Effort(
+        candidates=level.candidates if candidates is None else int(candidates),
+        seconds=level.seconds if seconds is None else float(seconds),
+        finalists=level.finalists,
+        repeats=level.repeats,
+        refine=level.refine,
+    )
+
+
+def ranked(strata: Sequence[Stratum], top: int) -> tuple[Candidate, ...]:
+    """Return the ``top`` candidates of lowest predicted cost over all families, best first.
+
+    Ties go to the family that comes first, then to the smaller sizes.
+    """
+    heads = [(stratum, _best(stratum, top)) for stratum in strata]
+    found = [
+        (float(s.cost[i]), number, place, s, i)
+        for number, (s, head) in enumerate(heads)
+        for place, i in enumerate(head)
+    ]
+    found.sort(key=lambda item: item[:3])
+    return tuple(stratum.at(index) for _, _, _, stratum, index in found[:top])
+
+
+def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
+    """Choose what to try, in an order of which every beginning is a sensible shortlist itself.
+
+    The model's first choices alternate with a walk over the whole space: the best of every height, family by family,
+    then points at even steps of predicted cost from the best to the worst. So a model that errs about one family, one
+    height or one cost does not hide a better candidate. ``none`` comes second: it is what every other must beat.
+
+    Args:
+        strata: The families' spaces.
+        count: Most candidates.
+
+    Returns:
+        Distinct candidates.
+    """
+    first = list(ranked(strata, max(TOP, count // 2)))
+    start = [candidate for stratum in strata if stratum.family == "none" for candidate in ranked([stratum], 1)]
+    walk = _walk(strata, count)
+    chosen: dict[Tiling, Candidate] = {candidate.tiling: candidate for candidate in [*first[:1], *start]}
+    rest = iter(first[1:])
+    while len(chosen) < count:
+        pair = [candidate for candidate in (next(rest, None), next(walk, None)) if candidate is not None]
+        if not pair:
+            break
+        chosen |= {candidate.tiling: candidate for candidate in pair if candidate.tiling not in chosen}
+    return tuple(chosen.values())[:count]
+
+
+def neighbours(strata: Sequence[Stratum], tiling: Tiling) -> tuple[Candidate, ...]:
+    """Return the points next to a tiling: one size is the next smaller or larger one, all others are the same.
+
+    Returns:
+        At most two per size, those of lowest predicted cost first; none for a tiling that is no point of a space.
+    """
+    for stratum in strata:
+        if stratum.family != tiling.family or not tiling.space:
+            continue
+        columns = [stratum.sizes.time, *stratum.sizes.space]
+        values = (tiling.time, *tiling.space)
+        if len(columns) != len(values):
+            continue
+        same = np.stack([column == value for column, value in zip(columns, values, strict=True)])
+        found: list[int] = []
+        for axis, column in enumerate(columns):
+            line = np.flatnonzero(np.delete(same, axis, axis=0).all(axis=0) & np.isfinite(stratum.cost))
+            below, above = line[column[line] < values[axis]], line[column[line] > values[axis]]
+            found += [int(below[np.argmax(column[below])])] if len(below) else []
+            found += [int(above[np.argmin(column[above])])] if len(above) else []
+        return tuple(stratum.at(i) for i in sorted(found, key=lambda i: (float(stratum.cost[i]), i)))
+    return ()
+
+
+def _best(stratum: Stratum, top: int) -> list[int]:
+    """Return the indices of the ``top`` cheapest points; sorting only those that can be among them."""
+    cost = stratum.cost
+    index: Ints = np.flatnonzero(np.isfinite(cost))
+    if len(index) > top:
+        limit = np.partition(cost[index], top - 1)[top - 1]
+        index = index[cost[index] <= limit]
+    order = rank(cost[index], stratum.sizes.take(index))
+    return [int(i) for i in index[order[:top]]]
+
+
+def _walk(strata: Sequence[Stratum], count: int) -> Iterator[Candidate]:
+    """Yield the best of every height, family by family in turn, then even steps of cost through each family."""
+    tiled = [stratum for stratum in strata if stratum.family != "none" and np.isfinite(stratum.cost).any()]
+    for heads in itertools.zip_longest(*(_best_of_heights(stratum) for stratum in tiled)):
+        for stratum, head in zip(tiled, heads, strict=True):
+            if head is not None:
+                yield stratum.at(head)
+    orders = [rank(stratum.cost, stratum.sizes) for stratum in tiled]
+    for step in range(count):
+        for stratum, order in zip(tiled, orders, strict=True):
+            # The middle first, then the quarters, and so on: every beginning spans the whole range.
+            yield stratum.at(int(order[int(_van_der_corput(step + 1) * len(order))]))
+    for stratum, order in zip(tiled, orders, strict=True):
+        for place in order.tolist():
+            yield stratum.at(place)
+
+
+def _best_of_heights(stratum: Stratum) -> list[int]:
+    """Return the cheapest point of every height, the cheapest height first."""
+    best = []
+    for height in np.unique(stratum.sizes.time):
+        index = np.flatnonzero(stratum.sizes.time == height)
+        best.append(int(index[np.argmin(stratum.cost[index])]))
+    return sorted((i for i in best if np.isfinite(stratum.cost[i])), key=lambda i: (float(stratum.cost[i]), i))
+
+
+def _van_der_corput(number: int) -> float:
+    """Return the number's binary digits mirrored at the point: 1/2, 1/4, 3/4, 1/8 and so on."""
+    value, place = 0.0, 0.5
+    while number:
+        value += place * (number & 1)
+        number >>= 1
+        place /= 2
+    return value

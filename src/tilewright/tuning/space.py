@@ -1,0 +1,101 @@
+"""The feasible tile sizes of a problem on a machine (time model, problem 31), as arrays."""
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Ints, Sizes
+from tilewright.costs.setting import Setting
+from tilewright.programs.problem import Problem
+from tilewright.tilings.legality import untileable
+from tilewright.tilings.tiling import Tiling
+from tilewright.tuning import enumeration
+from tilewright.tuning.enumeration import pieces
+
+WARP = enumeration.WARP
+_CPU_HEIGHTS = (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512)
+_CPU_BASES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
+_CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
+
+
+def families(problem: Problem) -> tuple[str, ...]:
+    """Return the tiling families that can cut a problem, ``none`` first.
+
+    Where no time tile is legal, or there is only one step, that is all.
+    """
+    if problem.steps < 2 or untileable(problem):
+        return ("none",)
+    return ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
+
+
+def feasible(setting: Setting, *, coarse: bool = False) -> Sizes:
+    """Enumerate the tile sizes that a machine can hold.
+
+    On a GPU every size of (31): t_T even, the innermost size a multiple of a warp, M_tile within what a block may use;
+    in 1D and where ``coarse`` a grid of them. On a CPU, where nothing fails but only spills, a grid of sizes whose
+    innermost one is a multiple of the vector length or the whole extent. No size goes far beyond the problem's own.
+
+    Args:
+        setting: The problem on its machine.
+        coarse: Take a geometric grid in place of every size.
+
+    Returns:
+        The sizes in lexicographic order of (t_T, t_S1, …), k left open; shape (n,), possibly empty.
+    """
+    if setting.cpu:
+        return _product(_cpu_axes(setting))
+    parts = list(pieces(setting, coarse=coarse or len(setting.shape) == 1))
+    if not parts:
+        empty = np.zeros(0, dtype=np.int64)
+        return Sizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
+    return Sizes(
+        time=np.concatenate([part.time for part in parts]),
+        space=tuple(np.concatenate([part.space[axis] for part in parts]) for axis in range(len(setting.shape))),
+        k=np.concatenate([part.k for part in parts]),
+    )
+
+
+def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:
+    """Return one point of a space as a tiling.
+
+    Raises:
+        UsageError: If the family has no sizes.
+    """
+    if family == "none":
+        raise UsageError("no time tiling has no sizes")
+    return Tiling(
+        family=family,
+        time=int(sizes.time[index]),
+        space=tuple(int(size[index]) for size in sizes.space),
+        k=int(sizes.k[index]) or None,
+    )
+
+
+def _cpu_axes(setting: Setting) -> list[Ints]:
+    steps, reach, lanes = setting.steps, max(1, setting.slopes[0]), setting.vector_width
+    heights = [t for t in _CPU_HEIGHTS if t == 2 or t < 2 * steps]
+    if len(setting.shape) == 1:
+        bases = sorted({lanes * n for n in (*_CPU_ROWS, 1024, 2048, 4096, 8192) if lanes * n >= reach} | {reach})
+        return [_ints(heights), _clip(bases, setting.shape[0], reach)]
+    axes = [_ints(heights), _clip([b for b in _CPU_BASES if b >= reach] + [reach, 2 * reach], setting.shape[0], reach)]
+    axes += [_clip([*_CPU_MIDDLES, extent], extent, 1) for extent in setting.shape[1:-1]]
+    innermost = -(-setting.shape[-1] // lanes) * lanes
+    longest = -(-(innermost + setting.slopes[-1] * max(heights) * setting.stages) // lanes) * lanes
+    axes.append(_clip([lanes * n for n in _CPU_ROWS] + [innermost, longest], longest, 1))
+    return axes
+
+
+def _clip(values: list[int], extent: int, least: int) -> Ints:
+    """Return the distinct values from ``least`` to ``extent``, sorted; at least one."""
+    kept = sorted({value for value in values if least <= value <= max(extent, least)})
+    return _ints(kept or [max(least, min(values))])
+
+
+def _product(axes: list[Ints]) -> Sizes:
+    """Return every combination of a height and of sizes, the last axis fastest."""
+    grids = [grid.ravel() for grid in np.meshgrid(*axes, indexing="ij")]
+    return Sizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, dtype=np.int64)

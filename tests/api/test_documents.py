@@ -1,0 +1,76 @@
+"""What README and the documentation show works as it is written there."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tilewright.cli.app import app
+from tilewright.cli.settings import KEYS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+LINE = r"python3 -m venv \.venv && \.venv/bin/pip install .+"
+
+
+def _blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
+def test_the_python_examples_run(document, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    blocks = _blocks((ROOT / document).read_text(encoding="utf-8"), "python")
+    assert blocks
+    code = compile("\n".join(blocks), document, "exec")
+    exec(code, {"__name__": "example"})  # noqa: S102  (our own documentation)
+
+
+def test_readme_has_one_line_that_runs_and_one_that_tests():
+    lines = [block.strip() for block in _blocks(README, "bash") if re.fullmatch(LINE, block.strip())]
+    assert len(lines) == 2
+    assert ".venv/bin/tilewright run heat2d --shape 2048x2048 --steps 256 --check" in lines[0]
+    assert lines[1].endswith(".venv/bin/pytest")
+
+
+def test_ci_calls_the_test_line_of_readme():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "grep -m1 -F '.venv/bin/pytest' README.md" in script
+    assert README.count(".venv/bin/pytest") == 1
+
+
+def test_the_commands_of_readme_run(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(np.arange(48 * 64 * 3, dtype=np.uint8).reshape(48, 64, 3)).save("photo.png")
+    np.save("u.npy", np.ones((40, 50), dtype=np.float32))
+    heat = "u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])"
+    Path("mine.py").write_text(f"def heat(u, alpha):\n    return {heat}\n", encoding="utf-8")
+    (block,) = [block for block in _blocks(README, "bash") if block.startswith("tilewright run")]
+    lines = [part.strip() for line in block.splitlines() for part in line.partition("#")[0].split(";")]
+    assert len(lines) == 9
+    for line in lines:
+        name, *arguments = shlex.split(line)
+        assert name == "tilewright"
+        with pytest.raises(SystemExit) as ended:
+            app(arguments, prog_name=name)
+        assert not ended.value.code, (line, capsys.readouterr().err)
+    with Image.open("soft.png") as picture:
+        assert picture.size == (64, 48)
+    np.testing.assert_allclose(np.load("v.npy"), 1.0, rtol=1e-4)
+    assert Path("hybrid.svg").exists()
+
+
+def test_the_settings_page_has_every_setting():
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`--([a-z]+)` \| `TILEWRIGHT", page)) == set(KEYS)
+    assert {name.lower() for name in re.findall(r"\| `TILEWRIGHT_([A-Z]+)`", page)} == set(KEYS)
+
+
+def test_links_between_the_documents_exist():
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+?)\)", path.read_text(encoding="utf-8")):
+            drawn = link.startswith("pictures/")
+            assert link.startswith("https://") or drawn or (path.parent / link).exists(), f"{path.name}: {link}"

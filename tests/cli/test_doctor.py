@@ -1,0 +1,41 @@
+def test_doctor(cli):
+    result = cli("doctor", "--json")
+    assert result.code == 0
+    names = [check["name"] for check in result.json["checks"]]
+    assert {"python", "numpy", "compiler", "cpu", "threads", "memory", "cache", "matplotlib"} <= set(names)
+    assert "compiler" in cli("doctor").out
+
+
+def test_a_missing_compiler_is_a_fault_with_a_fix(cli, monkeypatch, tmp_path):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.delenv("TILEWRIGHT_CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    document = cli("doctor", "--json").json
+    compiler = next(check for check in document["checks"] if check["name"] == "compiler")
+    assert not document["healthy"]
+    assert compiler["state"] == "fault"
+    assert "gcc" in compiler["fix"]
+    assert "NumPy" in compiler["detail"]
+
+
+def test_a_compiler_that_does_not_exist_is_named(cli, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CC", "no-such-compiler")
+    compiler = next(check for check in cli("doctor", "--json").json["checks"] if check["name"] == "compiler")
+    assert "no-such-compiler" in compiler["detail"]
+    assert compiler["fix"] == "unset TILEWRIGHT_CC"
+
+
+def test_a_cache_that_others_may_write_is_a_fault(cli, monkeypatch, tmp_path):
+    shared = tmp_path / "shared"
+    (shared / "kernels").mkdir(parents=True)
+    (shared / "kernels").chmod(0o777)
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(shared))
+    cache = next(check for check in cli("doctor", "--json").json["checks"] if check["name"] == "cache")
+    assert cache["state"] == "fault"
+    assert "TILEWRIGHT_CACHE" in cache["fix"]
+
+
+def test_a_wrong_number_of_threads_is_a_fault(cli, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    threads = next(check for check in cli("doctor", "--json").json["checks"] if check["name"] == "threads")
+    assert threads["state"] == "fault"

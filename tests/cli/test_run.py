@@ -1,0 +1,179 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+import tilewright as tw
+from tilewright.api import data, job
+from tilewright.programs.catalogue import names, program
+
+SMALL = {1: "3000", 2: "70x90", 3: "20x24x28"}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def test_the_keys_of_the_interface(cli):
+    document = cli("run", "jacobi2d", "--shape", "64x48", "--steps", 10, "--check", "--json").json
+    assert document["checked"] is True
+    assert {"seconds", "gcells_per_second", "max_error"} <= set(document)
+    assert document["shape"] == [64, 48]
+    assert 0 < document["max_error"] < 1e-5
+    tile = document["tiling"]
+    again = cli("run", "jacobi2d", "--shape", "64x48", "--steps", 10, "--tile", tile, "--json").json
+    assert again["tiling"] == tile
+    assert "checked" not in again
+
+
+@pytest.mark.parametrize("name", [name for name in names() if not name.startswith(("box", "star3", "star1"))])
+def test_every_program_of_the_catalogue_is_right(cli, name):
+    shape = "12x14" if name == "smith_waterman" else SMALL[program(name).rank]
+    result = cli("run", name, "--shape", shape, "--steps", 7, "--check", "--json")
+    assert result.code == 0, result.err
+    assert result.json["within_bound"] is True
+
+
+@pytest.mark.parametrize("boundary", ["wrap", "reflect,fixed", "nearest/constant:0.5,mirror", "u=constant:1"])
+def test_boundaries(cli, boundary):
+    result = cli("run", "heat2d", "--shape", "33x47", "--steps", 9, "--boundary", boundary, "--check", "--json")
+    assert result.code == 0, result.err
+    assert result.json["checked"] is True
+
+
+def test_an_array_of_ones_own(cli, tmp_path):
+    u = np.random.default_rng(3).random((60, 50))
+    np.save(tmp_path / "u.npy", u)
+    result = cli("run", "jacobi2d", "--input", "u.npy", "--output", "v.npy", "--steps", 12, "--json")
+    assert result.code == 0, result.err
+    assert result.json["dtype"] == "float64"
+    np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), tw.run("jacobi2d", u, steps=12))
+
+
+def test_several_fields(cli, tmp_path):
+    rng = np.random.default_rng(4)
+    arrays = [rng.random((30, 40), dtype=np.float32) for _ in range(3)]
+    flags = []
+    for name, array in zip(("ey", "ex", "hz"), arrays, strict=True):
+        np.save(tmp_path / f"{name}.npy", array)
+        flags += ["--input", f"{name}.npy", "--output", f"{name}-out.npy"]
+    assert cli("run", "fdtd2d", *flags, "--steps", 5).code == 0
+    for name, expected in zip(("ey", "ex", "hz"), tw.run("fdtd2d", *arrays, steps=5), strict=True):
+        np.testing.assert_array_equal(np.load(tmp_path / f"{name}-out.npy"), expected)
+
+
+def test_a_colour_picture_is_computed_by_channel(cli, tmp_path):
+    pixels = np.random.default_rng(5).integers(0, 256, (40, 30, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "in.png")
+    flags = ("--boundary", "reflect", "--steps", 4, "--check", "--json")
+    result = cli("run", "heat2d", "--input", "in.png", "--output", "out.png", *flags)
+    assert result.code == 0, result.err
+    assert result.json["planes"] == 3
+    shown = np.asarray(Image.open(tmp_path / "out.png"))
+    for channel in range(3):
+        plane = (pixels[..., channel] / 255).astype(np.float32)
+        expected = np.round(tw.run("heat2d", plane, steps=4, boundary="reflect") * 255)
+        assert np.abs(shown[..., channel] - expected).max() <= 1
+
+
+def test_values_that_a_picture_cannot_show_are_announced(cli, tmp_path):
+    np.save(tmp_path / "u.npy", np.full((8, 8), 3.0, dtype=np.float32))
+    result = cli("run", "jacobi2d", "--input", "u.npy", "--output", "v.png", "--steps", 1)
+    assert result.code == 0
+    assert "64 values of 'u' outside 0 to 1 are clipped" in result.err
+
+
+def test_the_same_seed_gives_the_same_data(cli, tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        cli("run", "jacobi1d", "--shape", "100", "--steps", 3, "--seed", seed, "--output", f"{name}.npy")
+    a, b, c = (np.load(tmp_path / f"{name}.npy") for name in "abc")
+    np.testing.assert_array_equal(a, b)
+    assert (a != c).any()
+
+
+def test_random_data_are_never_zeros_and_coefficients_are_small():
+    u, k = data.random_arrays(program("heat2d_var"), (50, 60), "float32", 0)
+    assert u.max() > 0.9
+    assert 0 < k.max() <= 0.25
+    (counts,) = data.random_arrays(program("jacobi1d"), (1000,), "int32", 0)
+    assert set(counts) == set(range(10))
+
+
+def test_a_stencil_of_the_users_file_with_a_scalar(cli, tmp_path):
+    (tmp_path / "mine.py").write_text("def heat(u, a):\n    return u[0] + a * (u[-1] - 2 * u[0] + u[1])\n")
+    result = cli("run", "mine.py:heat", "--set", "a=0.25", "--shape", "500", "--steps", 20, "--check", "--json")
+    assert result.code == 0, result.err
+    assert result.json["program"] == "heat"
+
+
+def test_a_wrong_result_exits_with_1(cli, monkeypatch):
+    real = job.compute
+
+    def wrong(executable, problem, given, threads):
+        results = real(executable, problem, given, threads)
+        results["u"][3, 4] += 1e-3
+        return results
+
+    monkeypatch.setattr(job, "compute", wrong)
+    result = cli("run", "heat2d", "--shape", "20x20", "--steps", 3, "--check", "--json")
+    assert result.code == 1
+    assert result.json["checked"] is True
+    assert result.json["within_bound"] is False
+    assert "more than rounding explains" in result.err
+
+
+def test_nan_is_computed_and_announced(cli, tmp_path):
+    u = np.random.default_rng(6).random((40, 40), dtype=np.float32)
+    u[20, 20] = np.nan
+    np.save(tmp_path / "u.npy", u)
+    result = cli("run", "jacobi2d", "--input", "u.npy", "--output", "v.npy", "--steps", 3, "--check", "--json")
+    assert result.code == 0, result.err
+    assert result.json["within_bound"] is True
+    assert np.isnan(np.load(tmp_path / "v.npy")).sum() == 25
+    assert "25 values of 'u' are not finite after 3 steps" in result.err
+
+
+def test_without_a_compiler_numpy_computes(cli, monkeypatch, tmp_path):
+    for name in ("CC", "TILEWRIGHT_CC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.warns(UserWarning, match="install a C compiler"):
+        result = cli("run", "jacobi2d", "--shape", "20x20", "--steps", 3, "--check", "--json")
+    assert result.code == 0
+    assert result.json["backend"] == "numpy"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "part"),
+    [
+        (("heat3", "--shape", "8x8"), 2, "did you mean heat3d"),
+        (("heat2d",), 2, "--shape"),
+        (("heat2d", "--shape", "8x8x8"), 2, "2 dimensions"),
+        (("heat2d", "--shape", "0x8"), 2, "at least 1"),
+        (("heat2d", "--shape", "900000x900000"), 2, "memory"),
+        (("heat2d", "--shape", "8x8", "--tile", "hybrid:t=x"), 2, "whole number"),
+        (("heat2d", "--shape", "8x8", "--tile", "hexagonal:t=4,s=8"), 2, ""),
+        (("heat2d", "--shape", "8x8", "--tile", "hybrid:t=4,s=8x8", "--boundary", "wrap"), 2, "wrap"),
+        (("smith_waterman", "--shape", "8x8", "--tile", "hybrid:t=4,s=8x8"), 2, "recurrence"),
+        (("heat2d", "--shape", "8x8", "--backend", "cuda"), 2, "cuda"),
+        (("heat2d", "--shape", "8x8", "--backend", "fortran"), 2, "backend"),
+        (("heat2d", "--shape", "8x8", "--dtype", "text"), 2, "dtype"),
+        (("heat2d", "--shape", "8x8", "--threads", "0"), 2, "threads"),
+        (("heat2d", "--shape", "8x8", "--set", "a=1"), 2, "'a=1'"),
+        (("heat2d", "--input", "absent.npy"), 2, "absent.npy"),
+        (("heat2d", "--input", "cube.npy"), 2, "2 dimensions"),
+        (("heat2d", "--input", "empty.npy"), 2, "at least 1"),
+        (("heat2d", "--input", "text.npy"), 2, "text.npy"),
+        (("heat2d", "--input", "flat.npy", "--shape", "9x9"), 2, "leave --shape out"),
+        (("fdtd2d", "--input", "flat.npy"), 2, "--input 3 times"),
+        (("heat2d", "--shape", "8x8", "--output", "v.txt"), 2, ".npy"),
+        (("heat2d", "--shape", "8x8", "--output", "no/v.npy"), 2, "no folder"),
+        (("heat2d", "--shape", "8x8", "--output", "v.npy", "--output", "w.npy"), 2, "2 times"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(refuses, tmp_path, args, code, part):
+    np.save(tmp_path / "cube.npy", np.zeros((3, 3, 3)))
+    np.save(tmp_path / "flat.npy", np.zeros((3, 3)))
+    np.save(tmp_path / "empty.npy", np.zeros((0, 3)))
+    (tmp_path / "text.npy").write_text("hello")
+    assert part in refuses("run", *args, "--steps", 3, code=code)

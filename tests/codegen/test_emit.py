@@ -1,0 +1,126 @@
+from dataclasses import replace
+
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen.c import c_literal
+from tilewright.codegen.emit import emit, emit_all
+from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
+from tilewright.codegen.ir import Int, Let, Real, Var, add, mul, sub
+from tilewright.programs.catalogue import program
+from tilewright.programs.expression import Apply, Read, Value, apply, flatten
+from tilewright.programs.problem import make_problem
+from tilewright.tilings.tiling import NONE, parse
+
+JACOBI = make_problem(program("jacobi2d"), (40, 50), 3)
+HYBRID = parse("hybrid:t=8,s=8x64")
+U = Value(Read("u", 0, (0,)))
+
+
+def test_text_depends_on_neither_shape_nor_steps():
+    other = replace(JACOBI, shape=(7, 9), steps=100)
+    assert emit(JACOBI, HYBRID) == emit(other, HYBRID)
+
+
+def test_fingerprint_depends_on_everything_else():
+    sources = [
+        emit(JACOBI, HYBRID),
+        emit(JACOBI, NONE),
+        emit(JACOBI, HYBRID, strict=True),
+        emit(replace(JACOBI, dtype="float64"), HYBRID),
+        emit(make_problem(program("jacobi2d"), (40, 50), 3, boundary="nearest"), HYBRID),
+    ]
+    assert len({source.fingerprint for source in sources}) == len(sources)
+
+
+def test_one_unit_holds_several_kernels_and_equal_ones_once():
+    source = emit_all([(JACOBI, NONE), (JACOBI, HYBRID), (JACOBI, NONE)])
+    assert source.kernels[0].entry == source.kernels[2].entry != source.kernels[1].entry
+    assert source.text.count(f"\nvoid {source.entry}(") == 1
+    assert source.text.count("\nvoid ") == 2
+
+
+def test_only_the_entry_is_exported():
+    source = emit(JACOBI, HYBRID)
+    starts = [line for line in source.text.splitlines() if line.endswith("{") and not line.startswith((" ", "static"))]
+    assert len(starts) == 1
+    assert source.entry in starts[0]
+
+
+def test_names_that_are_no_c_identifiers():
+    source = emit(replace(JACOBI, program=replace(JACOBI.program, name='x"; system("rm -rf ~") //é')), NONE)
+    assert source.entry.startswith("tw_x_system_rm_rf_")
+    assert source.entry.replace("_", "").isalnum()
+    assert "rm -rf" not in source.text
+
+
+@pytest.mark.parametrize("dtype", ["float16", "complex64"])
+def test_element_types_without_c_code(dtype):
+    with pytest.raises(UsageError, match=rf"c code computes in float32.*got {dtype}"):
+        emit(replace(JACOBI, dtype=dtype), NONE)
+
+
+def test_unknown_dialect():
+    with pytest.raises(UsageError, match="the dialect must be one of c, got 'fortran'"):
+        emit(JACOBI, NONE, "fortran")
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "text"),
+    [
+        (0.1, "float32", "0.1f"),
+        (1 / 3, "float32", "0.33333334f"),
+        (1 / 3, "float64", "0.3333333333333333"),
+        (1, "float32", "1.0f"),
+        (1e30, "float32", "1e+30f"),
+        (-0.0, "float64", "(-0.0)"),
+        (1e60, "float32", "(__builtin_inff())"),
+        (float("-inf"), "float64", "(-__builtin_inf())"),
+        (float("nan"), "float32", '__builtin_nanf("")'),
+        (-(2**31), "int32", "(-2147483647 - 1)"),
+        (-(2**63), "int64", "(-9223372036854775807LL - 1)"),
+        (7, "int64", "7LL"),
+    ],
+)
+def test_literals(value, dtype, text):
+    assert c_literal(value, dtype) == text
+
+
+def test_index_arithmetic_folds():
+    x = Var("x")
+    assert add(Int(2), 3) == Int(5)
+    assert sub(x, 0) == x == mul(x, 1)
+    assert add(add(x, 0), -2) == sub(x, 2)
+
+
+def _lower(value, dtype="float32", *, vector=False):
+    kind = f"vector:{dtype}" if vector else dtype
+    return lower_tape(flatten(value), Leaves(dtype=dtype, read=lambda node: Var("load", kind), vector=vector))
+
+
+def test_constants_fold_in_double_precision():
+    body, _ = _lower(U * apply("sqrt", 2.0))
+    assert [let.value.args[1] for let in body if isinstance(let, Let) and hasattr(let.value, "args")] == [
+        Real(2.0**0.5, "float32")
+    ]
+
+
+def test_integer_constants_must_fit():
+    with pytest.raises(UsageError, match="the constant 4294967296 does not fit int32"):
+        _lower(U + 2**32, "int32")
+    with pytest.raises(UsageError, match=r"the constant 0\.5 does not fit int64"):
+        _lower(U * 0.5, "int64")
+
+
+def test_comparisons_become_numbers():
+    _, result = _lower(U > 0)
+    assert result.name == "number"
+    _, result = _lower(U > 0, vector=True)
+    assert (result.name, result.type) == ("number", "vector:float32")
+
+
+def test_roots_are_fused_only_under_a_division():
+    tape = flatten(U / apply("sqrt", U + 1.0))
+    assert fuse_roots(tape)[-1].op == "over_sqrt"
+    assert fuse_roots(flatten(apply("sqrt", U) + 1.0)) == flatten(apply("sqrt", U) + 1.0)
+    assert all(node.op != "over_sqrt" for node in tape if isinstance(node, Apply))

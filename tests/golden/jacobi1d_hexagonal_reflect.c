@@ -1,0 +1,102 @@
+#include <stdint.h>
+
+#if defined(__AVX512F__)
+#define TW_BYTES 64
+#elif defined(__AVX__)
+#define TW_BYTES 32
+#else
+#define TW_BYTES 16
+#endif
+
+static inline int64_t tw_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t tw_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t tw_floordiv(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+static inline int64_t tw_ceildiv(int64_t a, int64_t b) { return tw_floordiv(a + b - 1, b); }
+static inline int64_t tw_floormod(int64_t a, int64_t b) { return a - b * tw_floordiv(a, b); }
+
+#define TW_LANES_F32 ((int64_t)(TW_BYTES / sizeof(float)))
+typedef float tw_v_f32 __attribute__((vector_size(TW_BYTES)));
+typedef float tw_u_f32 __attribute__((vector_size(TW_BYTES), aligned(sizeof(float)), may_alias));
+typedef int32_t tw_m_f32 __attribute__((vector_size(TW_BYTES)));
+
+static inline float tw_jacobi1d_cell_0(const float *row, int64_t x, int64_t n) {
+  return row[((x >= n) ? tw_min(tw_floormod(x, (n * 2)), (((n * 2) - 1) - tw_floormod(x, (n * 2)))) : ((x < 0) ? tw_min(tw_floormod(x, (n * 2)), (((n * 2) - 1) - tw_floormod(x, (n * 2)))) : x))];
+}
+
+static void tw_jacobi1d_cells_0(float *const *field, const int64_t *size, const float *scalar, const float *const *constant, int64_t t, int64_t low, int64_t high) {
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  const float *const v_u = (field[0] + ((t % 2) * slot));
+  float *const target = (field[0] + (((t + 1) % 2) * slot));
+  const float *const r0 = v_u;
+  float *const w0 = target;
+  for (int64_t x = low; x < high; ++x) {
+    const float t0 = tw_jacobi1d_cell_0(r0, (x - 1), n0);
+    const float t1 = r0[x];
+    const float t2 = (t0 + t1);
+    const float t3 = tw_jacobi1d_cell_0(r0, (x + 1), n0);
+    const float t4 = (t2 + t3);
+    const float t6 = (t4 * 0.33333334f);
+    w0[x] = t6;
+  }
+}
+
+static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0) {
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  const float *const v_u = (field[0] + ((t % 2) * slot));
+  float *const target = (field[0] + (((t + 1) % 2) * slot));
+  const int64_t a0 = tw_max(low0, 0);
+  const int64_t b0 = tw_min(high0, n0);
+  const int64_t first = tw_max(a0, 1);
+  const int64_t last = tw_min(b0, (n0 - 1));
+  const int64_t start = (((last - first) >= TW_LANES_F32) ? first : b0);
+  const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b0);
+  const float *const r0 = v_u;
+  float *const w0 = target;
+  for (int64_t i = start; i < stop; i += TW_LANES_F32) {
+    const int64_t j = tw_min(i, (stop - TW_LANES_F32));
+    const tw_v_f32 t0 = *(const tw_u_f32 *)(r0 + (j - 1));
+    const tw_v_f32 t1 = *(const tw_u_f32 *)(r0 + j);
+    const tw_v_f32 t2 = (t0 + t1);
+    const tw_v_f32 t3 = *(const tw_u_f32 *)(r0 + (j + 1));
+    const tw_v_f32 t4 = (t2 + t3);
+    const tw_v_f32 t6 = (t4 * 0.33333334f);
+    *(tw_u_f32 *)(w0 + j) = t6;
+  }
+  if ((a0 < start)) {
+    tw_jacobi1d_cells_0(field, size, scalar, constant, t, a0, start);
+  }
+  if ((stop < b0)) {
+    tw_jacobi1d_cells_0(field, size, scalar, constant, t, stop, b0);
+  }
+}
+
+void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar, const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  /* hexagons of 8 rows, base 64, slope 1, pitch 134 */
+  const int64_t total = steps;
+  #pragma omp parallel num_threads(threads)
+  {
+    for (int64_t wave = 0; wave < (tw_ceildiv((total + 4), 8) * 2); ++wave) {
+      const int64_t phase = (wave / 2);
+      const int64_t colour = (wave % 2);
+      const int64_t origin = (colour ? 67 : 0);
+      const int64_t start = ((phase * 8) - (colour ? 0 : 4));
+      const int64_t past = tw_floordiv(((n0 + 136) - origin), 134);
+      #pragma omp for schedule(dynamic, 1)
+      for (int64_t tile = 0; tile < past; ++tile) {
+        const int64_t left = ((tile * 134) + origin);
+        for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 8), total); ++tau) {
+          const int64_t row = (tau - start);
+          const int64_t grow = tw_min(row, (7 - row));
+          const int64_t t = tau;
+          tw_jacobi1d_box_0(field, size, scalar, constant, t, (left - grow), ((left + 64) + grow));
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,277 @@
+"""Random problems for the laws: any rank, reach, number of fields and time levels, boundary, dtype and size.
+
+Everything follows from ``(seed, index)``: the same pair gives the same program, boundaries, data and tiling anywhere.
+Expressions are kept from exploding (coefficients sum to at most one in size, non-linear parts are bounded and
+continuous), so that a comparison over many steps says something.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.fingerprint import fingerprint
+from tilewright.programs.dependences import Slope, analyse, slopes
+from tilewright.programs.expression import Value, apply
+from tilewright.programs.problem import Boundary, Problem, Sides
+from tilewright.programs.reference import Array
+from tilewright.programs.stencil import FieldBuilder, Program, stencil
+from tilewright.tilings.tiling import NONE, Tiling
+
+FLOATS = ("float32", "float64")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawCase:
+    """One case.
+
+    Attributes:
+        seed: Seed of the batch.
+        index: Position in the batch.
+        problem: What is computed.
+        tiling: How it is cut.
+        scalars: Values of the program's scalars.
+        strict: Whether the kernel keeps the order of operations and must equal the reference bit for bit.
+    """
+
+    seed: int
+    index: int
+    problem: Problem
+    tiling: Tiling
+    scalars: tuple[tuple[str, float], ...]
+    strict: bool
+
+    @property
+    def identity(self) -> str:
+        """A fingerprint of the content; two cases with the same one are the same case."""
+        return fingerprint(self.problem, str(self.tiling), self.scalars, self.strict)
+
+    def arrays(self) -> dict[str, list[Array]]:
+        """The initial data, per field its versions, newest first."""
+        generator = np.random.default_rng([self.seed, self.index])
+        result: dict[str, list[Array]] = {}
+        for field in self.problem.program.fields:
+            levels = self.problem.program.history(field)
+            if self.problem.dtype.startswith("int"):
+                draw: list[Array] = [generator.integers(-50, 51, self.problem.shape) for _ in range(levels)]
+            else:
+                draw = [generator.uniform(-1.0, 1.0, self.problem.shape) for _ in range(levels)]
+            result[field] = [values.astype(self.problem.dtype) for values in draw]
+        return result
+
+    def reproduction(self) -> str:
+        """Python text that makes the case again, with nothing but the package."""
+        return "\n".join(
+            [
+                f"# case {self.index} of seed {self.seed}:",
+                f"#   TILEWRIGHT_LAWS_SEED={self.seed} TILEWRIGHT_LAWS_CASE={self.index} python -m pytest tests/laws",
+                "import numpy as np",
+                "from tilewright.programs.expression import Apply, Const, Read, Scalar",
+                "from tilewright.programs.problem import Boundary, Problem",
+                "from tilewright.programs.stencil import Program, Statement",
+                "from tilewright.tilings.tiling import parse",
+                f"problem = {self.problem!r}",
+                f"tiling = parse({str(self.tiling)!r})",
+                f"scalars = {dict(self.scalars)!r}",
+                f"strict = {self.strict!r}",
+                f"generator = np.random.default_rng([{self.seed}, {self.index}])",
+                "# per field and version, newest first: "
+                + (
+                    "generator.integers(-50, 51, problem.shape)"
+                    if self.problem.dtype.startswith("int")
+                    else "generator.uniform(-1.0, 1.0, problem.shape)"
+                )
+                + ".astype(problem.dtype)",
+            ]
+        )
+
+
+def make_case(seed: int, index: int) -> LawCase:
+    """Draw a case."""
+    draw = random.Random(f"{seed}/{index}")  # noqa: S311  (reproducible, not secret)
+    rank = draw.choices((1, 2, 3), (35, 50, 15))[0]
+    dtype = draw.choices((*FLOATS, "int32"), (50, 35, 15))[0]
+    strict = dtype in FLOATS and draw.random() < 0.3
+    program = _program(draw, rank, dtype, arithmetic_only=strict)
+    wraps = draw.random() < 0.06
+    boundaries = tuple(_sides(draw, rank, dtype, wraps=wraps) for _ in program.fields)
+    blank = Problem(program=program, shape=(1,) * rank, steps=0, dtype=dtype, boundaries=boundaries)
+    tiling = NONE if wraps or draw.random() < 0.06 else _tiling(draw, blank)
+    shape, steps = _size(draw, blank, tiling)
+    problem = Problem(program=program, shape=shape, steps=steps, dtype=dtype, boundaries=boundaries)
+    scalars = tuple((name, _number(draw, dtype)) for name in program.scalars)
+    return LawCase(seed=seed, index=index, problem=problem, tiling=tiling, scalars=scalars, strict=strict)
+
+
+def _number(draw: random.Random, dtype: str) -> float:
+    return draw.randint(-3, 3) if dtype.startswith("int") else round(draw.uniform(-1.0, 1.0), 3)
+
+
+def _sides(draw: random.Random, rank: int, dtype: str, *, wraps: bool) -> Sides:
+    def side() -> Boundary:
+        kind = draw.choices(("fixed", "constant", "nearest", "reflect", "mirror"), (40, 18, 16, 13, 13))[0]
+        return Boundary(kind=kind, value=float(_number(draw, dtype)) if kind == "constant" else 0.0)
+
+    def axis() -> tuple[Boundary, Boundary]:
+        if wraps and draw.random() < 0.7:
+            return Boundary(kind="wrap"), Boundary(kind="wrap")
+        below = side()
+        return (below, below) if draw.random() < 0.5 else (below, side())
+
+    return tuple(axis() for _ in range(rank))
+
+
+def _reach(draw: random.Random, rank: int) -> list[tuple[int, int]]:
+    """Per axis how far reads go below and above; now and then far, often lopsided."""
+    far = rank == 1 and draw.random() < 0.12
+    spread = (0, 4, 5, 6, 8) if far else (0, 1, 1, 1, 1, 2, 2, 3)
+    reach = [(draw.choice(spread), draw.choice(spread)) for _ in range(rank)]
+    if draw.random() < 0.5:
+        reach = [(max(pair), max(pair)) for pair in reach]
+    return [(min(a, 2), min(b, 2)) for a, b in reach] if rank == 3 else reach
+
+
+def _program(draw: random.Random, rank: int, dtype: str, *, arithmetic_only: bool) -> Program:
+    updated = ("u", "v", "w")[: draw.choices((1, 2, 3), (60, 28, 12))[0]]
+    constant = ("k",) if draw.random() < 0.25 else ()
+    reach = _reach(draw, rank)
+    old = draw.choices((0, -1, -2), (70, 23, 7))[0]
+    values: dict[str, Value] = {}
+    for position, field in enumerate(updated):
+        reads = []
+        for _ in range(draw.randint(1, 6)):
+            source = field if draw.random() < 0.65 else draw.choice((*updated, *constant))
+            level = 0
+            if source in updated[:position] and draw.random() < 0.5:
+                level = 1
+            elif source in updated and draw.random() < 0.3:
+                level = old
+            reads.append(FieldBuilder(source, level)[tuple(draw.randint(-a, b) for a, b in reach)])
+        corner = tuple(draw.choice((-a, b)) for a, b in reach)
+        reads.append(FieldBuilder(field)[corner])
+        draw.shuffle(reads)
+        make = _integral if dtype.startswith("int") else _linear if draw.random() < 0.6 else _curved
+        if arithmetic_only and make is _curved:
+            make = _algebraic
+        values[field] = make(draw, reads, constant, rank)
+    return stencil(f"law{rank}d", rank, values, fields=updated)
+
+
+def _weights(draw: random.Random, count: int) -> list[float]:
+    """Distinct coefficients whose sizes sum to 0.97: the field neither explodes nor dies in a few dozen steps."""
+    raw = [draw.uniform(0.2, 1.0) * draw.choice((1, 1, 1, -1)) for _ in range(count)]
+    total = sum(abs(value) for value in raw)
+    return [round(0.97 * value / total, 4) for value in raw]
+
+
+def _linear(draw: random.Random, reads: Sequence[Value], constant: Sequence[str], rank: int) -> Value:
+    total: Value | None = None
+    for weight, value in zip(_weights(draw, len(reads)), reads, strict=True):
+        chance = draw.random()
+        term = weight * value
+        if chance < 0.12:
+            term = term * _scalar(draw)
+        elif chance < 0.24 and constant:
+            term = FieldBuilder(constant[0])[(0,) * rank] * term
+        elif chance < 0.3:
+            term = value / round(1.03 / weight, 3)
+        total = term if total is None else total - (-term) if draw.random() < 0.2 else total + term
+    assert total is not None
+    return total + 0.01 if draw.random() < 0.2 else total
+
+
+def _scalar(draw: random.Random) -> Value:
+    from tilewright.programs.expression import Scalar
+
+    return Value(Scalar(draw.choice(("a", "b"))))
+
+
+def _algebraic(draw: random.Random, reads: Sequence[Value], constant: Sequence[str], rank: int) -> Value:
+    """Non-linear, of ``+ - * / sqrt`` only."""
+    base = _linear(draw, reads, constant, rank)
+    other = draw.choice(reads)
+    if draw.random() < 0.5:
+        return base / apply("sqrt", 1.0 + other * other)
+    return base * (1.0 / (1.0 + base * base)) + 0.25 * other / (2.0 + other * other)
+
+
+def _curved(draw: random.Random, reads: Sequence[Value], constant: Sequence[str], rank: int) -> Value:
+    """Non-linear and continuous: a rounding error may not decide a branch that matters."""
+    base = _linear(draw, reads, constant, rank)
+    other, third = draw.choice(reads), draw.choice(reads)
+    forms = (
+        lambda: apply("tanh", base + 0.3 * other),
+        lambda: 0.6 * apply("sin", base) + 0.4 * apply("cos", other),
+        lambda: apply("minimum", base, 0.5 * (other + third)),
+        lambda: apply("maximum", base, 0.3 * other - 0.1),
+        lambda: apply("where", base > 0.0, base, 0.5 * base) + 0.02 * abs(other),
+        lambda: apply("sqrt", abs(other) + 0.1) - 0.5 * base,
+        lambda: apply("exp", -(base * base)) - 0.4 * other,
+        lambda: apply("log", 1.5 + abs(base)) * 0.9 - 0.2 * third,
+        lambda: _algebraic(draw, reads, constant, rank),
+        lambda: (
+            apply("where", (other < third) | (other > 0.9 + abs(third)), apply("maximum", other, -1.0), third) * 0.9
+        ),
+    )
+    return draw.choice(forms)()
+
+
+def _integral(draw: random.Random, reads: Sequence[Value], constant: Sequence[str], rank: int) -> Value:
+    """Whole numbers, clamped so that nothing overflows; integers are compared exactly."""
+    total: Value = draw.choice((-2, -1, 1, 1, 2)) * reads[0]
+    for value in reads[1:]:
+        term = draw.choice((-2, -1, 1, 1, 2)) * value
+        total = draw.choice((lambda a, b: a + b, lambda a, b: a - b, lambda a, b: apply("maximum", a, b)))(total, term)
+    if draw.random() < 0.3:
+        total = total + _scalar(draw)
+    if constant and draw.random() < 0.5:
+        total = total - FieldBuilder(constant[0])[(0,) * rank]
+    other = draw.choice(reads)
+    if draw.random() < 0.4:
+        total = apply("where", (other > 3) & ~(total < other), total - other, abs(total))
+    return apply("maximum", apply("minimum", total, 1000), -1000)
+
+
+def _tiling(draw: random.Random, problem: Problem) -> Tiling:
+    """A tiling of the family that fits the rank, sized for the reach; its sizes are anything legal, not round."""
+    slope = slopes(problem)
+    stages = len(analyse(problem.program).stages)
+    least = max(1, slope[0].widest)
+    heights = (2, 4) if problem.program.rank == 3 else (2, 4, 4, 6, 8, 10)
+    while True:
+        time = draw.choice(heights)
+        if time * stages % 2 == 0:
+            break
+    base = least + draw.choice((0, 0, 1, 2, 5))
+    if problem.program.rank == 1:
+        return Tiling(family="hexagonal", time=time, space=(base,))
+    classic = [draw.choice((1, 3, 5, 8, 16, 24) if axis < problem.program.rank - 1 else (3, 8, 16, 17, 32, 40))
+               for axis in range(1, problem.program.rank)]  # fmt: skip
+    return Tiling(family="hybrid", time=time, space=(base, *classic))
+
+
+def _size(draw: random.Random, problem: Problem, tiling: Tiling) -> tuple[tuple[int, ...], int]:
+    """Extents and steps: mostly several whole tiles and wavefronts, now and then less than one tile."""
+    stages = len(analyse(problem.program).stages)
+    slope = slopes(problem)
+    rank = problem.program.rank
+    if tiling == NONE:
+        limit = {1: 200, 2: 40, 3: 14}[rank]
+        return tuple(draw.randint(1, limit) for _ in range(rank)), draw.randint(0, 9)
+    if draw.random() < 0.16:
+        limit = {1: 40, 2: 20, 3: 10}[rank]
+        return tuple(draw.choice((1, 2, draw.randint(1, limit))) for _ in range(rank)), draw.randint(0, 2 * tiling.time)
+    return _large(draw, slope, stages, tiling, problem.program.reach)
+
+
+def _large(
+    draw: random.Random, slope: Sequence[Slope], stages: int, tiling: Tiling, reach: Sequence[tuple[int, int]]
+) -> tuple[tuple[int, ...], int]:
+    half = tiling.time * stages // 2
+    pitch = 2 * tiling.space[0] + 2 * slope[0].widest * (half - 1)
+    shape = [3 * pitch + sum(reach[0]) + draw.randint(0, pitch)]
+    for size, side, (below, above) in zip(tiling.space[1:], slope[1:], reach[1:], strict=True):
+        travel = side.widest * (2 * half - 1)
+        shape.append(below + above + travel + 3 * size + draw.randint(0, size + 3))
+    return tuple(shape), 2 * tiling.time + draw.randint(-(tiling.time // 2) + 1, tiling.time // 2 + 1)

@@ -1,0 +1,201 @@
+"""Many kernels in one translation unit, run on guarded buffers."""
+
+import ctypes
+import functools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tilewright.base.errors import ToolchainError
+from tilewright.codegen.emit import emit_all
+from tilewright.programs import reference, rounding
+from tilewright.programs.problem import Problem
+from tilewright.programs.reference import Array
+from tilewright.runtime.toolchain import Toolchain, compile_shared, toolchain
+
+from .generator import LawCase
+
+BATCH = 25
+"""Kernels per translation unit."""
+_GUARD = 64
+"""Poisoned elements before, between and behind everything a kernel may touch."""
+
+
+@functools.cache
+def tools() -> Toolchain | None:
+    """The C compiler that the package itself uses, if there is one."""
+    try:
+        return toolchain()
+    except ToolchainError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A kernel in a compiled unit: plain data, so that another process can load it."""
+
+    library: str
+    entry: str
+    copies: tuple[int, ...]
+    constants: tuple[float, ...]
+
+
+def compile_cases(cases: Sequence[LawCase], directory: Path) -> list[Built]:
+    """Compile the kernels of all cases, :data:`BATCH` to a unit, two compilers at a time; in the order of the cases."""
+    groups = [[case for case in cases if case.strict is strict] for strict in (False, True)]
+    batches = [group[i : i + BATCH] for group in groups for i in range(0, len(group), BATCH)]
+    with ThreadPoolExecutor(2) as pool:
+        units = list(pool.map(lambda item: _unit(item[1], directory / f"unit{item[0]}"), enumerate(batches)))
+    built = {
+        case.index: kernel
+        for batch, unit in zip(batches, units, strict=True)
+        for case, kernel in zip(batch, unit, strict=True)
+    }
+    return [built[case.index] for case in cases]
+
+
+def _unit(cases: Sequence[LawCase], stem: Path) -> list[Built]:
+    source = emit_all([(case.problem, case.tiling) for case in cases], strict=cases[0].strict)
+    compiler, library = tools(), stem.with_suffix(".so")
+    assert compiler is not None
+    library.write_bytes(compile_shared(compiler, source.text, strict=source.strict))
+    return [
+        Built(library=str(library), entry=kernel.entry, copies=kernel.copies, constants=kernel.constants)
+        for kernel in source.kernels
+    ]
+
+
+def judge(cases: Sequence[LawCase], built: Sequence[Built], directory: Path, processes: int = 2) -> dict[int, str]:
+    """Run all cases in other processes and compare them with the reference.
+
+    A kernel that kills its process is a failing case like any other, and the cases behind it still run.
+
+    Returns:
+        What is wrong, by index of the case; nothing for a case that agrees.
+    """
+    work = list(zip(cases, built, strict=True))
+    with ThreadPoolExecutor(processes) as pool:
+        parts = pool.map(lambda n: _judge_part(work[n::processes], directory / f"work{n}.json"), range(processes))
+        return {index: text for part in parts for index, text in part.items()}
+
+
+def _judge_part(work: list[tuple[LawCase, Built]], path: Path) -> dict[int, str]:
+    wrong: dict[int, str] = {}
+    while work:
+        path.write_text(json.dumps([[case.seed, case.index, asdict(kernel)] for case, kernel in work]))
+        done = subprocess.run(
+            [sys.executable, str(Path(__file__).with_name("worker.py")), str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+        )
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        wrong |= {index: text for index, text in answers if text}
+        work = work[len(answers) :]
+        if work and done.returncode >= 0:
+            raise AssertionError(f"the worker failed: {done.stderr[-4000:]}")
+        if work:
+            wrong[work[0][0].index] = f"the kernel killed its process (signal {-done.returncode})"
+            work = work[1:]
+    return wrong
+
+
+class Guarded:
+    """The versions of one field inside poisoned memory: rows are padded, slots are apart.
+
+    Slots that hold no initial version are poisoned too, apart from the cells that no step updates.
+    """
+
+    def __init__(self, problem: Problem, versions: Sequence[Array], copies: int, box: Sequence[slice] | None) -> None:
+        shape = problem.shape
+        self.poison = np.nan if np.dtype(problem.dtype).kind == "f" else 1_000_000_007
+        padded = (*shape[:-1], shape[-1] + 3)
+        self.strides = tuple(int(np.prod(padded[axis + 1 :])) for axis in range(len(shape) - 1))
+        self.distance = int(np.prod(padded)) + _GUARD
+        self.raw = np.full(_GUARD + copies * self.distance + _GUARD, self.poison, problem.dtype)
+        self.slots: list[Array] = []
+        for slot in range(copies):
+            flat = self.raw[_GUARD + slot * self.distance :][: int(np.prod(padded))]
+            self.slots.append(flat.reshape(padded)[..., : shape[-1]])
+        for values in self.slots:
+            np.copyto(values, versions[0])
+            if box is not None:
+                values[tuple(box)] = self.poison
+        for age, version in enumerate(versions):
+            np.copyto(self.slots[-age % copies], version)
+        self.inside = np.zeros(self.raw.shape, bool)
+        for slot in range(copies):
+            mask = self.inside[_GUARD + slot * self.distance :][: int(np.prod(padded))].reshape(padded)
+            mask[..., : shape[-1]] = True
+
+    @property
+    def pointer(self) -> int:
+        """Address of cell zero of slot zero."""
+        return int(self.slots[0].ctypes.data)
+
+    def intact(self) -> bool:
+        """Whether no guard was written."""
+        guard = self.raw[~self.inside]
+        return bool(np.all(np.isnan(guard) if guard.dtype.kind == "f" else guard == self.poison))
+
+
+def run_kernel(case: LawCase, built: Built, threads: int = 2) -> dict[str, Array]:
+    """Run a case's kernel and return the newest version of every updated field.
+
+    Raises:
+        AssertionError: If the kernel wrote outside its arrays.
+    """
+    problem, program = case.problem, case.problem.program
+    state = reference.start(problem, case.arrays())
+    written = {statement.field: statement for statement in program.statements}
+    fields: dict[str, Guarded] = {}
+    for field, copies in zip(program.fields, built.copies, strict=True):
+        box = [slice(*span) for span in problem.update_box(written[field])] if field in written else None
+        fields[field] = Guarded(problem, state[field], copies, box)
+    first = fields[program.fields[0]]
+    numbers = (problem.steps, threads, *problem.shape, *first.strides, first.distance)
+    scalars = np.array([value for _, value in case.scalars] or [0], problem.dtype)
+    rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in built.constants]
+    getattr(ctypes.CDLL(built.library), built.entry)(
+        (ctypes.c_void_p * len(fields))(*(guarded.pointer for guarded in fields.values())),
+        (ctypes.c_int64 * len(numbers))(*numbers),
+        ctypes.c_void_p(scalars.ctypes.data),
+        (ctypes.c_void_p * max(1, len(rows)))(*(row.ctypes.data for row in rows)),
+    )
+    torn = [field for field, guarded in fields.items() if not guarded.intact()]
+    assert not torn, f"it wrote outside the array of {torn}"
+    return {
+        field: fields[field].slots[problem.steps % len(fields[field].slots)]
+        for field in program.fields
+        if field in written
+    }
+
+
+def verdict(case: LawCase, result: Mapping[str, Array]) -> str:
+    """Compare a result with the reference; an empty text if they agree."""
+    arrays, scalars = case.arrays(), dict(case.scalars)
+    if case.strict:
+        exact = reference.run(case.problem, arrays, scalars)
+        wrong = [field for field in exact if exact[field].tobytes() != np.ascontiguousarray(result[field]).tobytes()]
+        return "".join(f"{field}: {_first(result[field] != exact[field])} is not bit-equal; " for field in wrong)
+    exact, allowed = rounding.bound(case.problem, arrays, scalars)
+    text = ""
+    for field, value in result.items():
+        error, good = rounding.worst_excess(value, exact[field], allowed[field])
+        if not good:
+            far = ~(np.abs(value - exact[field]) <= allowed[field])
+            text += f"{field}: off by up to {error:g} in {int(far.sum())} of {far.size} cells, first at {_first(far)}; "
+    return text
+
+
+def _first(where: Array) -> tuple[int, ...] | None:
+    found = np.argwhere(where)
+    return tuple(int(i) for i in found[0]) if len(found) else None

@@ -1,0 +1,182 @@
+"""The catalogue of machines, machine files and the host's defaults."""
+
+import re
+
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.machines.files import load, names, parse
+from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+
+INTERFACE = ["gtx980", "titanx", "k20c", "gtx590", "gtx780", "gtx750", "c2070", "c1060", "p100", "v100", "a100", "h100"]
+INTERFACE += ["h200", "rtx4090", "host"]
+
+SMALL = """
+schema = 1
+name = "small"
+title = "A small machine"
+kind = "gpu"
+[quantities]
+sm_count = { value = 2, unit = "1", source = "estimated" }
+vector_width = { value = 8, unit = "1", source = "estimated" }
+shared_bytes = { value = 4096, unit = "B", source = "estimated" }
+dram_bandwidth = { value = 1e9, unit = "B/s", source = "measured", low = 0.9e9, high = 1.1e9 }
+barrier_seconds = { value = 1e-8, unit = "s", source = "estimated" }
+launch_seconds = { value = 1e-6, unit = "s", source = "estimated" }
+clock = { value = 1e9, unit = "Hz", source = "datasheet" }
+flop_cycles = { value = 1, unit = "1", source = "estimated" }
+special_cycles = { value = 8, unit = "1", source = "estimated" }
+load_cycles = { value = 1, unit = "1", source = "estimated" }
+loop_cycles_1d = { value = 1, unit = "1", source = "estimated" }
+loop_cycles_2d = { value = 2, unit = "1", source = "estimated" }
+loop_cycles_3d = { value = 3, unit = "1", source = "estimated" }
+fp64_ratio = { value = 0.5, unit = "1", source = "datasheet" }
+[c_iter]
+heat2d = { value = 1e-8, unit = "s", source = "measured" }
+"""
+
+
+def test_names_are_the_interface():
+    assert list(names()) == INTERFACE
+
+
+@pytest.mark.parametrize("name", INTERFACE[:-1])
+def test_every_machine_loads_with_provenance(name):
+    machine = load(name)
+    assert machine.name == name
+    assert machine.kind == "gpu"
+    for parameter, schema in PARAMETERS.items():
+        quantity = getattr(machine, parameter)
+        if quantity is None:
+            assert schema.optional
+            continue
+        assert quantity.unit == schema.unit
+        if quantity.source == "estimated":
+            assert quantity.low < quantity.value < quantity.high, parameter
+            assert quantity.note, parameter
+        if quantity.source == "paper":
+            assert quantity.note, parameter
+    assert machine.peak_dram_bandwidth.value >= machine.dram_bandwidth.value
+    assert machine.block_shared_bytes.value <= machine.shared_bytes.value
+
+
+@pytest.mark.parametrize(
+    ("name", "sm", "bandwidth", "barrier", "launch", "c_iter"),
+    [
+        ("gtx980", 16, 7.36e-3, 7.96e-10, 9.24e-7, (3.39e-8, 3.68e-8, 3.11e-8, 6.09e-8, 1.55e-7, 1.36e-7)),
+        ("titanx", 24, 5.42e-3, 6.74e-10, 9.00e-7, (3.83e-8, 4.23e-8, 3.81e-8, 7.60e-8, 1.64e-7, 1.44e-7)),
+    ],
+)
+def test_tables_2_to_4_of_the_time_model(name, sm, bandwidth, barrier, launch, c_iter):
+    machine = load(name)
+    assert (machine.sm_count.value, machine.vector_width.value, machine.max_blocks.value) == (sm, 128, 32)
+    assert (machine.shared_bytes.value, machine.registers.value) == (96 * 1024, 65536)
+    assert 1e9 / machine.dram_bandwidth.value == pytest.approx(bandwidth, rel=1e-12)
+    assert (machine.barrier_seconds.value, machine.launch_seconds.value) == (barrier, launch)
+    order = ("jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d")
+    assert tuple(machine.iteration_seconds(program).value for program in order) == c_iter
+    assert machine.iteration_seconds("jacobi1d") is None
+
+
+def test_tables_of_the_other_papers():
+    platforms = {name: load(name) for name in ("gtx590", "gtx780", "gtx750", "c2070", "c1060")}
+    table = {
+        name: (m.sm_count.value, m.shared_bytes.value // 1024, m.max_threads.value, m.max_blocks.value)
+        for name, m in platforms.items()
+    }
+    assert table == {
+        "gtx590": (16, 48, 1536, 8),
+        "gtx780": (12, 48, 2048, 16),
+        "gtx750": (4, 64, 2048, 32),
+        "c2070": (14, 48, 1536, 8),
+        "c1060": (30, 16, 1024, 8),
+    }
+    assert platforms["c2070"].sm_count.value * platforms["c2070"].vector_width.value == 448
+    assert platforms["c1060"].sm_count.value * platforms["c1060"].vector_width.value == 240
+    k20c = load("k20c")
+    assert (k20c.static_watts.value, k20c.global_word_joules.value) == (48, 2.2e-9)
+
+
+def test_a_machine_file_on_disk(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    machine = load(str(path))
+    assert isinstance(machine, Machine)
+    assert machine.dram_bandwidth == Quantity(value=1e9, unit="B/s", source="measured", low=0.9e9, high=1.1e9)
+    assert machine.registers is None
+    assert machine.iteration_seconds("heat2d").value == 1e-8
+    assert machine.to_dict()["quantities"]["sm_count"]["value"] == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("schema = 1", "schema = 2", "must have schema = 1, got 2"),
+        ("schema = 1", "schema = true", "must have schema = 1, got True"),
+        ("schema = 1", "", "must have schema = 1, got None"),
+        ('kind = "gpu"', 'kind = "fpga"', "one of gpu, cpu, got 'fpga'"),
+        ('kind = "gpu"', 'kind = "gpu"\ncolour = 3', "unknown key 'colour'"),
+        ("sm_count =", "sm_cuont =", "unknown key 'sm_cuont'.*did you mean sm_count"),
+        ("value = 2,", 'value = "2",', "the value of sm_count of 'x' is a number, got '2'"),
+        ("value = 2,", "value = true,", "is a number, got True"),
+        ("value = 2,", "value = 2.5,", "whole number, got 2.5"),
+        ("value = 2,", "value = 0,", "must be above 0, got 0"),
+        ("value = 2,", "value = nan,", "finite number of at least 0, got nan"),
+        ("value = 1e9, unit", "value = -1e9, unit", "finite number of at least 0"),
+        ('unit = "B/s"', 'unit = "GB/s"', "must be 'B/s', got 'GB/s'"),
+        ("low = 0.9e9", "low = 2e9", "lies in its range"),
+        ('source = "measured", low', 'source = "guessed", low', "source of a quantity is one of"),
+        ('source = "measured", low', "low", "has a source"),
+        ("fp64_ratio", "#", "lacks quantities.fp64_ratio"),
+        ("[quantities]", "[[quantities]]", "must have a table"),
+        ("[quantities]", "[quantities", "is not TOML"),
+        ('title = "A small machine"', 'title = ""', "title of the machine file 'x' must be text"),
+    ],
+)
+def test_a_bad_machine_file_is_one_sentence(old, new, message):
+    assert old in SMALL
+    with pytest.raises(UsageError, match=message):
+        parse(SMALL.replace(old, new, 1), "x")
+
+
+def test_unknown_and_unreadable_machines(tmp_path):
+    with pytest.raises(UsageError, match=r"no machine 'gtx98'.*did you mean gtx980"):
+        load("gtx98")
+    with pytest.raises(UsageError, match="cannot be read"):
+        load(str(tmp_path / "absent.toml"))
+    big = tmp_path / "big.toml"
+    big.write_bytes(b"#" * (2**20 + 1))
+    with pytest.raises(UsageError, match="at most 1048576 bytes"):
+        load(str(big))
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="UTF-8"):
+        load(str(binary))
+    deep = tmp_path / "deep.toml"
+    deep.write_text("a = " + "[" * 100_000, encoding="utf-8")
+    with pytest.raises(UsageError, match="not TOML"):
+        load(str(deep))
+
+
+def test_host_follows_the_description():
+    description = CpuDescription(
+        cores=4, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**23, clock_hz=3e9, model_name="A CPU"
+    )
+    machine = host_machine(description)
+    assert (machine.name, machine.kind, machine.title) == ("host", "cpu", "A CPU")
+    assert (machine.sm_count.value, machine.vector_width.value, machine.shared_bytes.value) == (4, 8, 2**20)
+    assert machine.sm_count.source == "description"
+    estimated = [name for name in PARAMETERS if getattr(machine, name) and getattr(machine, name).source == "estimated"]
+    assert {"dram_bandwidth", "launch_seconds", "row_seconds"} <= set(estimated)
+    for name in estimated:
+        quantity = getattr(machine, name)
+        assert quantity.low <= quantity.value <= quantity.high
+        assert quantity.note
+
+
+def test_host_survives_a_cpu_that_says_nothing():
+    machine = host_machine(CpuDescription(cores=0, simd_bits=0, l1_bytes=0, l2_bytes=0, l3_bytes=0, clock_hz=0.0))
+    assert machine.sm_count.value == machine.vector_width.value == 1
+    assert machine.clock.source == "estimated"
+    assert re.match("this machine", machine.title)

@@ -1,0 +1,102 @@
+"""The rounding bound holds for honest results and fails for wrong ones."""
+
+import numpy as np
+import pytest
+
+from tilewright.programs import reference, rounding
+from tilewright.programs.catalogue import program
+from tilewright.programs.expression import apply
+from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil import FieldBuilder, stencil
+
+U, K = FieldBuilder("u"), FieldBuilder("k")
+
+
+def _start(built, shape, dtype):
+    generator = np.random.default_rng(11)
+    return {
+        field: [generator.uniform(0.0, 0.25, shape).astype(dtype) for _ in range(built.history(field))]
+        for field in built.fields
+    }
+
+
+@pytest.mark.parametrize("name", ["j2d5pt", "heat2d", "wave2d", "fdtd2d", "heat2d_var", "gradient2d", "j3d27pt"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("boundary", ["fixed", "mirror", "wrap"])
+def test_honest_results_are_inside(name, dtype, boundary):
+    built = program(name)
+    shape = (9, 10, 8)[: built.rank]
+    problem = make_problem(built, shape, 12, dtype, boundary)
+    arrays = _start(built, shape, dtype)
+    result = reference.run(problem, arrays, {})
+    exact, allowed = rounding.bound(problem, arrays, {})
+    for field, value in result.items():
+        error, good = rounding.worst_excess(value, exact[field], allowed[field])
+        assert good
+        assert error <= allowed[field].max()
+
+
+@pytest.mark.parametrize("name", ["j2d5pt", "wave2d", "gradient2d", "heat2d_var"])
+def test_one_wrong_cell_is_outside(name):
+    built = program(name)
+    problem = make_problem(built, (12, 12), 10, "float32", "mirror")
+    arrays = _start(built, (12, 12), "float32")
+    exact, allowed = rounding.bound(problem, arrays, {})
+    field = built.updated[0]
+    wrong = reference.run(problem, arrays, {})[field].copy()
+    assert rounding.worst_excess(wrong, exact[field], allowed[field])[1]
+    wrong[6, 7] += np.float32(2.0 * allowed[field][6, 7] + 1e-3)
+    assert not rounding.worst_excess(wrong, exact[field], allowed[field])[1]
+    wrong[6, 7] = np.nan
+    assert not rounding.worst_excess(wrong, exact[field], allowed[field])[1]
+
+
+def test_one_step_less_is_outside():
+    built = program("j2d5pt")
+    arrays = _start(built, (12, 12), "float32")
+    exact, allowed = rounding.bound(make_problem(built, (12, 12), 10), arrays, {})
+    early = reference.run(make_problem(built, (12, 12), 9), arrays, {})["u"]
+    assert not rounding.worst_excess(early, exact["u"], allowed["u"])[1]
+
+
+def test_the_bound_of_a_linear_program_is_the_formula():
+    built = stencil("three", 1, {"u": 0.5 * U[-1] - 0.25 * U[1]})
+    problem = make_problem(built, (3,), 1, "float32", "constant")
+    arrays = {"u": [np.array([1.0, -2.0, 4.0], dtype="float32")]}
+    _, allowed = rounding.bound(problem, arrays, {})
+    size = np.array([0.5, 0.5 * 1 + 0.25 * 4, 0.5 * 2])
+    np.testing.assert_allclose(allowed["u"], 4 * 2.0**-23 * (3 + 2) * size, rtol=1e-12)
+
+
+def test_integers_are_exact():
+    built = stencil("sum", 1, {"u": U[-1] + U[1]})
+    problem = make_problem(built, (9,), 3, "int32", "wrap")
+    arrays = {"u": [np.arange(9, dtype="int32")]}
+    exact, allowed = rounding.bound(problem, arrays, {})
+    assert not allowed["u"].any()
+    assert rounding.worst_excess(exact["u"], exact["u"], allowed["u"]) == (0.0, True)
+    assert not rounding.worst_excess(exact["u"] + 1, exact["u"], allowed["u"])[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "linear"),
+    [
+        (U[0] + 2.0 * U[1] - 1.0, True),
+        (K[0] * U[0] + K[1] * K[0], True),
+        (U[0] / K[0], True),
+        (apply("sqrt", K[0]) * U[1], True),
+        (U[0] * U[1], False),
+        (K[0] / U[0], False),
+        (apply("maximum", U[0], U[1]), False),
+        (abs(U[0]), False),
+        (apply("where", U[0] > 0, U[1], U[0]), False),
+    ],
+)
+def test_linearity(value, linear):
+    assert rounding.is_linear(stencil("case", 1, {"u": value})) is linear
+
+
+def test_values_beyond_the_range_agree_with_any_infinity():
+    exact = np.array([1e300, np.nan, 1.0])
+    out = np.array([np.inf, np.nan, 1.0], dtype="float32")
+    assert rounding.worst_excess(out, exact, np.array([1.0, np.nan, 1e-6]))[1]

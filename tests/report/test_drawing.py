@@ -1,0 +1,76 @@
+"""Drawings are made from the scan; what cannot be drawn is one sentence."""
+
+import importlib
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.report.drawing import draw_tiling
+from tilewright.tilings.tiling import NONE, parse
+
+
+def _problem(name, extent=200, steps=50, **more):
+    built = program(name)
+    return make_problem(built, (extent,) * built.rank, steps, **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "tiling"),
+    [
+        ("jacobi1d", "hexagonal:t=8,s=4"),
+        ("j2d5pt", "hybrid:t=8,s=4x12"),
+        ("fdtd2d", "hybrid:t=4,s=4x12"),
+        ("j3d7pt", "hybrid:t=4,s=2x8x16"),
+        ("heat2d", "none"),
+        ("smith_waterman", "none"),
+    ],
+)
+def test_pictures_show_both_colours(tmp_path, name, tiling):
+    target = draw_tiling(_problem(name), parse(tiling), tmp_path / "tiles.png")
+    with Image.open(target) as picture:
+        pixels = np.asarray(picture.convert("RGB")).reshape(-1, 3)
+    shares = [(pixels == colour).all(axis=1).mean() for colour in ((0x5B, 0x8F, 0xC7), (0xF0, 0xA4, 0x4B))]
+    assert min(shares) > 0.05
+
+
+def test_every_wavefront_is_numbered(tmp_path, monkeypatch):
+    matplotlib = importlib.import_module("matplotlib")
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+    target = draw_tiling(_problem("j2d5pt"), parse("hybrid:t=8,s=4x12"), tmp_path / "tiles.svg")
+    text = target.read_text()
+    numbers = {int(number) for number in re.findall(r'<text style="[^"]*\b700\b[^>]*>(\d+)</text>', text)}
+    assert set(range(6)) <= numbers
+    assert "j2d5pt, hybrid:t=8,s=4x12" in text
+
+
+@pytest.mark.parametrize(("extent", "steps"), [(1, 1), (3, 2), (7, 100)])
+def test_tiny_problems_are_drawn(tmp_path, extent, steps):
+    for tiling in ("hybrid:t=4,s=2x3", "none"):
+        assert draw_tiling(_problem("j2d5pt", extent, steps), parse(tiling), tmp_path / "t.png").stat().st_size > 5000
+
+
+def test_an_illegal_tiling_is_not_drawn(tmp_path):
+    with pytest.raises(IllegalTilingError, match="narrower than the 2 cells"):
+        draw_tiling(_problem("j2d9pt"), parse("hybrid:t=4,s=1x8"), tmp_path / "t.png")
+    assert not (tmp_path / "t.png").exists()
+
+
+def test_what_cannot_be_drawn_is_one_sentence(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match=r"is written as \.png, \.svg, \.pdf, got 't\.txt'"):
+        draw_tiling(_problem("j2d5pt"), NONE, tmp_path / "t.txt")
+    with pytest.raises(UsageError, match="0 steps"):
+        draw_tiling(_problem("j2d5pt", steps=0), NONE, tmp_path / "t.png")
+    with pytest.raises(UsageError, match="cannot be written"):
+        draw_tiling(_problem("j2d5pt"), NONE, tmp_path / "missing" / "t.png")
+
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(UsageError, match=r'pip install "tilewright\[plot\]"'):
+        draw_tiling(_problem("j2d5pt"), NONE, tmp_path / "t.png")

@@ -1,0 +1,156 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import TilewrightWarning
+from tilewright.codegen.emit import emit
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.runtime import cache, cpu
+from tilewright.runtime.cpu import Inputs, compile_source, execute
+from tilewright.runtime.toolchain import toolchain
+from tilewright.tilings.tiling import NONE
+
+from .conftest import forget
+
+PROBLEM = make_problem(program("jacobi1d"), (40,), 3)
+SOURCE = emit(PROBLEM, NONE)
+U = np.linspace(0, 1, 40, dtype=np.float32) ** 2
+
+
+def _result():
+    (kernel,) = compile_source(SOURCE, toolchain())
+    return execute(kernel, PROBLEM, Inputs(arrays={"u": [U]}, scalars={}), 1)["u"]
+
+
+def _entry(private_cache):
+    (path,) = (private_cache / "kernels").glob("*.so")
+    return path
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    calls = []
+    real = cpu.compile_shared
+    monkeypatch.setattr(cpu, "compile_shared", lambda *a, **k: calls.append(1) or real(*a, **k))
+    return calls
+
+
+def test_a_second_process_does_not_compile(private_cache, compilations, monkeypatch):
+    first = _result()
+    forget(monkeypatch)
+    np.testing.assert_array_equal(_result(), first)
+    assert len(compilations) == 1
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.3, 0.7, 0.999])
+def test_a_cut_entry_is_built_again(private_cache, compilations, monkeypatch, share):
+    first = _result()
+    path = _entry(private_cache)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    forget(monkeypatch)
+    np.testing.assert_array_equal(_result(), first)
+    assert len(compilations) == 2
+    assert path.read_bytes()[33:]
+
+
+@pytest.mark.parametrize("place", [0, 31, 32, 33, 34, 500, 4000, -1])
+def test_a_flipped_bit_is_noticed(private_cache, compilations, monkeypatch, place):
+    first = _result()
+    path = _entry(private_cache)
+    data = bytearray(path.read_bytes())
+    data[place] ^= 4
+    path.write_bytes(bytes(data))
+    forget(monkeypatch)
+    np.testing.assert_array_equal(_result(), first)
+    assert len(compilations) == 2
+
+
+def test_every_cut_and_flip_of_a_small_entry_is_noticed(private_cache):
+    store = cache.directory()
+    cache.save(store, "small", b"some facts")
+    data = (store / "small").read_bytes()
+    assert cache.load(store, "small") == b"some facts"
+    for i in range(len(data)):
+        (store / "small").write_bytes(data[:i])
+        assert cache.load(store, "small") is None
+        (store / "small").write_bytes(data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :])
+        assert cache.load(store, "small") is None
+
+
+def test_an_entry_that_is_no_library_is_built_again(private_cache, compilations, monkeypatch):
+    first = _result()
+    cache.save(cache.directory(), _entry(private_cache).name, b"not a library, but with a good digest")
+    forget(monkeypatch)
+    np.testing.assert_array_equal(_result(), first)
+    assert len(compilations) == 2
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
+def test_a_directory_others_may_write_to_is_refused(private_cache, compilations, monkeypatch, mode):
+    _result()
+    (private_cache / "kernels").chmod(mode)
+    forget(monkeypatch)
+    with pytest.warns(TilewrightWarning, match="can be written by other users, so it is not used"):
+        assert cache.directory() is None
+    _result()
+    assert len(compilations) == 2
+
+
+def test_a_directory_of_another_user_is_refused(private_cache, monkeypatch):
+    folder = cache.directory()
+    real = type(folder).lstat
+
+    def planted(path):
+        status = real(path)
+        return os.stat_result((*status[:4], 4321, *status[5:])) if path == folder else status
+
+    monkeypatch.setattr(type(folder), "lstat", planted)
+    with pytest.warns(TilewrightWarning, match="belongs to another user, so it is not used"):
+        assert cache.directory() is None
+
+
+def _save_twice():
+    cache.save(cache.directory(), "a", b"1")
+    cache.save(cache.directory(), "b", b"2")
+
+
+def test_a_cache_that_cannot_be_written_costs_one_warning(private_cache, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    cache.directory()
+    monkeypatch.setattr(cache.tempfile, "mkstemp", full)
+    with pytest.warns(TilewrightWarning, match="cannot be written.*No space left") as caught:
+        _save_twice()
+    assert len(caught) == 1
+    assert not list((private_cache / "kernels").iterdir())
+
+
+def test_no_home(monkeypatch, tmp_path):
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(blocker / "below"))
+    with pytest.warns(TilewrightWarning, match="the kernel cache cannot be used"):
+        result = _result()
+    assert result.shape == (40,)
+
+
+def test_processes_that_write_at_the_same_time(private_cache):
+    code = (
+        "import numpy as np, tilewright as tw\n"
+        "u = np.arange(50, dtype='f') ** 2\n"
+        "print(float(tw.run('jacobi1d', u, steps=3, backend='c').sum()))\n"
+    )
+    workers = [
+        subprocess.Popen([sys.executable, "-W", "error", "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    answers = {worker.communicate(timeout=60)[0] for worker in workers}
+    assert len(answers) == 1
+    assert all(worker.returncode == 0 for worker in workers)
+    assert not list((private_cache / "kernels").glob(".new-*"))

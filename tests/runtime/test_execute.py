@@ -1,0 +1,165 @@
+"""Compiled kernels against the NumPy reference."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import ArrayError
+from tilewright.codegen.emit import emit, emit_all
+from tilewright.programs import reference, rounding
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import KINDS, Boundary, make_problem
+from tilewright.runtime import cpu, memory
+from tilewright.runtime.cpu import Inputs, compile_source, execute
+from tilewright.runtime.toolchain import toolchain
+from tilewright.tilings.catalogue import check
+from tilewright.tilings.legality import Legal
+from tilewright.tilings.tiling import parse
+
+PROGRAMS = ("jacobi1d", "gradient2d", "j2d9pt", "wave2d", "fdtd2d", "j3d7pt")
+TILINGS = {
+    1: ("none", "hexagonal:t=8,s=5", "hexagonal:t=4,s=40"),
+    2: ("none", "hybrid:t=4,s=5x37", "hybrid:t=8,s=4x300,rows=3"),
+    3: ("none", "hybrid:t=4,s=4x5x40"),
+}
+SHAPES = {
+    1: ((1,), (2,), (3,), (4,), (5,), (100,)),
+    2: ((1, 1), (2, 40), (5, 5), (41, 90)),
+    3: ((1, 2, 3), (4, 5, 6), (13, 12, 50)),
+}
+MIXED = (Boundary(kind="nearest"), Boundary(kind="constant", value=0.25))
+
+
+def _boundaries(rank):
+    plain = [Boundary(kind=kind, value=0.3) if kind == "constant" else kind for kind in KINDS]
+    return [*plain, (MIXED, *(("mirror", "fixed"),) * (rank - 1))]
+
+
+def _cases(name, dtype):
+    chosen = program(name)
+    for boundary in _boundaries(chosen.rank):
+        for tiling in map(parse, TILINGS[chosen.rank]):
+            problem = make_problem(chosen, SHAPES[chosen.rank][-1], 7, dtype, boundary)
+            if isinstance(check(problem, tiling), Legal):
+                yield problem, tiling, boundary
+
+
+def _data(problem, seed=0):
+    generator = np.random.default_rng(seed)
+    return {
+        field: [generator.random(problem.shape).astype(problem.dtype) for _ in range(problem.program.history(field))]
+        for field in problem.program.fields
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "strict"), [*((name, True) for name in PROGRAMS), *((name, False) for name in PROGRAMS[::2])]
+)
+def test_every_boundary_tiling_and_size(name, strict):
+    cases = list(_cases(name, "float64" if strict else "float32"))
+    kernels = compile_source(emit_all([case[:2] for case in cases], strict=strict), toolchain())
+    ran = 0
+    for (base, tiling, boundary), kernel in zip(cases, kernels, strict=True):
+        for shape in SHAPES[base.program.rank]:
+            for steps in (0, 1, 7)[-1 if shape != SHAPES[base.program.rank][-1] else 0 :]:
+                problem = make_problem(base.program, shape, steps, base.dtype, boundary)
+                arrays = _data(problem)
+                got = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2)
+                where = f"{tiling} {boundary} {shape} {steps} {base.dtype}"
+                if strict:
+                    expected = reference.run(problem, arrays, {})
+                    assert all(np.array_equal(got[field], expected[field]) for field in got), where
+                else:
+                    expected, allowed = rounding.bound(problem, arrays, {})
+                    for field in got:
+                        assert rounding.worst_excess(got[field], expected[field], allowed[field])[1], where
+                ran += 1
+    assert ran >= 50
+
+
+def test_recurrence_runs_in_order():
+    problem = make_problem(program("smith_waterman"), (17, 33), 1, "int32", Boundary(kind="constant"))
+    arrays = {
+        "h": [np.zeros(problem.shape, np.int32)],
+        "match": [np.random.default_rng(3).integers(-2, 3, problem.shape, dtype=np.int32)],
+    }
+    (kernel,) = compile_source(emit(problem, parse("none")), toolchain())
+    got = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2)
+    np.testing.assert_array_equal(got["h"], reference.run(problem, arrays, {})["h"])
+    assert got["h"].max() > 2
+
+
+def test_many_threads_share_one_kernel_and_workspace():
+    problem = make_problem(program("jacobi2d"), (64, 64), 20)
+    (kernel,) = compile_source(emit(problem, parse("hybrid:t=8,s=8x32")), toolchain())
+    workspace = memory.Workspace()
+    datas = [_data(problem, seed) for seed in range(8)]
+    results = [None] * 8
+
+    def work(i):
+        for _ in range(5):
+            results[i] = execute(kernel, problem, Inputs(arrays=datas[i], scalars={}), 2, workspace)["u"]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for data, result in zip(datas, results, strict=True):
+        alone = execute(kernel, problem, Inputs(arrays=data, scalars={}), 1)["u"]
+        np.testing.assert_array_equal(result, alone)
+
+
+def test_the_interpreter_runs_while_a_kernel_does():
+    problem = make_problem(program("jacobi2d"), (700, 700), 400)
+    (kernel,) = compile_source(emit(problem, parse("none")), toolchain())
+    data, done, ticks = _data(problem), threading.Event(), 0
+    worker = threading.Thread(target=lambda: (execute(kernel, problem, Inputs(arrays=data, scalars={}), 1), done.set()))
+    worker.start()
+    while not done.wait(0.0005):
+        ticks += 1
+    worker.join()
+    assert ticks >= 3
+
+
+def test_a_grid_larger_than_memory_is_refused_before_it_is_allocated():
+    problem = make_problem(program("jacobi2d"), (2**22, 2**22), 1)
+    (kernel,) = compile_source(emit(problem, parse("none")), toolchain())
+    broadcast = np.broadcast_to(np.float32(1), problem.shape)
+    with pytest.raises(ArrayError, match=r"this run needs .* of memory but .* are available"):
+        execute(kernel, problem, Inputs(arrays={"u": [broadcast]}, scalars={}), 1)
+
+
+def test_layout_avoids_pages_and_keeps_lines():
+    for shape in ((4096, 4096), (1024, 1000), (100, 1024, 1024), (3, 5)):
+        for itemsize in (4, 8):
+            plan = memory.layout(shape, itemsize)
+            jumps = [*plan.strides[:-1], plan.slot]
+            assert all(jump * itemsize % 64 == 0 for jump in jumps)
+            assert all(jump * itemsize % 4096 for jump in jumps)
+            assert plan.slot >= plan.strides[0] * shape[0]
+
+
+def test_frame_is_the_complement_of_the_box():
+    cells = np.zeros((5, 6, 7), int)
+    cells[1:4, 2:6, 0:5] += 1
+    for slab in memory.frame(cells.shape, ((1, 4), (2, 6), (0, 5))):
+        cells[slab] += 1
+    assert (cells == 1).all()
+
+
+def test_failures_of_copying_threads_are_raised():
+    def fail():
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        memory.spread([lambda: None, lambda: None, fail], 3)
+
+
+def test_kernels_are_loaded_once_per_process():
+    problem = make_problem(program("jacobi1d"), (9,), 1)
+    (first,) = compile_source(emit(problem, parse("none")), toolchain())
+    (second,) = compile_source(emit(problem, parse("none")), toolchain())
+    assert len(cpu._loaded) == 1
+    assert first.kernel == second.kernel

@@ -1,0 +1,137 @@
+import stat
+import sys
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.runtime import host, toolchain
+from tilewright.runtime.toolchain import compile_shared
+
+
+def _fake(tmp_path, body):
+    path = tmp_path / "my cc"
+    path.write_text(f"#!{sys.executable}\nimport sys, time\n{body}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def _use(monkeypatch, path):
+    monkeypatch.setenv("TILEWRIGHT_CC", str(path))
+
+
+def test_the_compiler_of_this_machine_works():
+    tools = toolchain.toolchain()
+    assert compile_shared(tools, "int tw_x(void) { return 1; }", strict=True).startswith((b"\x7fELF", b"\xcf\xfa"))
+    assert toolchain.toolchain() == tools
+
+
+def test_no_flag_gives_up_ieee_arithmetic():
+    tools = toolchain.toolchain()
+    for strict in (False, True):
+        flags = tools.flags(strict=strict)
+        assert not {"-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-ffinite-math-only"} & set(flags)
+    assert "-ffp-contract=off" in tools.flags(strict=True)
+
+
+def test_a_compiler_that_does_not_exist(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CC", "no-such-compiler")
+    with pytest.raises(
+        ToolchainError, match=r"TILEWRIGHT_CC names the compiler 'no-such-compiler', which does not exist"
+    ):
+        toolchain.toolchain()
+
+
+def test_no_compiler_at_all(monkeypatch, tmp_path):
+    for name in ("TILEWRIGHT_CC", "CC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ToolchainError, match=r"there is no C compiler on this machine.*apt install gcc"):
+        toolchain.toolchain()
+
+
+def test_a_compiler_that_fails_says_why(monkeypatch, tmp_path):
+    _use(monkeypatch, _fake(tmp_path, "print('x.c:1: error: out of cheese', file=sys.stderr); sys.exit(1)"))
+    with pytest.raises(ToolchainError, match=r"failed: x\.c:1: error: out of cheese"):
+        toolchain.toolchain()
+
+
+def test_a_compiler_that_writes_nothing(monkeypatch, tmp_path):
+    _use(monkeypatch, _fake(tmp_path, "sys.exit(0)"))
+    with pytest.raises(ToolchainError, match="wrote no output"):
+        toolchain.toolchain()
+
+
+def test_a_compiler_that_hangs(monkeypatch, tmp_path):
+    body = "print('fake 1.0') if '--version' in sys.argv else time.sleep(60)"
+    _use(monkeypatch, _fake(tmp_path, body))
+    monkeypatch.setattr(toolchain, "COMPILE_SECONDS", 0.3)
+    with pytest.raises(ToolchainError, match=r"did not finish in 0\.3 s"):
+        toolchain.toolchain()
+
+
+def test_a_file_that_is_no_program(monkeypatch, tmp_path):
+    path = tmp_path / "cc"
+    path.write_bytes(b"\x00\x01garbage")
+    path.chmod(0o755)
+    _use(monkeypatch, path)
+    with pytest.raises(ToolchainError, match="cannot be run"):
+        toolchain.toolchain()
+
+
+def test_without_openmp_kernels_run_on_one_thread(monkeypatch, tmp_path):
+    real = toolchain.find_command()[0]
+    body = (
+        "import subprocess\n"
+        "if '-fopenmp' in sys.argv: print('error: no libgomp', file=sys.stderr); sys.exit(1)\n"
+        f"sys.exit(subprocess.call([{real!r}, *sys.argv[1:]]))"
+    )
+    _use(monkeypatch, _fake(tmp_path, body))
+    with pytest.warns(UserWarning, match="cannot link OpenMP, so kernels run on one thread"):
+        tools = toolchain.toolchain()
+    assert not tools.openmp
+    import tilewright as tw
+
+    u = np.random.default_rng(0).random((40, 60)).astype("f")
+    expected = tw.run("jacobi2d", u, steps=5, backend="numpy")
+    np.testing.assert_allclose(tw.run("jacobi2d", u, steps=5, backend="c", threads=2), expected, rtol=1e-5)
+
+
+def test_a_changed_compiler_is_looked_at_again(monkeypatch, tmp_path):
+    real = toolchain.find_command()[0]
+    body = f"import subprocess\nsys.exit(subprocess.call([{real!r}, *sys.argv[1:]]))"
+    path = _fake(tmp_path, body)
+    _use(monkeypatch, path)
+    first = toolchain.toolchain()
+    path.write_text(path.read_text() + "\n# a newer version\n")
+    assert toolchain.toolchain().identity != first.identity
+
+
+@pytest.mark.parametrize(("text", "count"), [("3", 3), ("2,1", 2), (" 4 ", 4)])
+def test_threads_from_the_environment(monkeypatch, text, count):
+    monkeypatch.delenv("TILEWRIGHT_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", text)
+    assert host.thread_count() == count
+    assert host.thread_count(7) == 7
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "99999"])
+def test_bad_threads_in_the_environment(monkeypatch, text):
+    monkeypatch.setenv("TILEWRIGHT_THREADS", text)
+    with pytest.raises(UsageError, match="TILEWRIGHT_THREADS is a whole number from 1 to 4096"):
+        host.thread_count()
+
+
+@pytest.mark.parametrize("asked", [0, -3, 2.5, True, 10**9])
+def test_bad_threads(asked):
+    with pytest.raises(UsageError, match="threads is a whole number from 1 to 4096"):
+        host.thread_count(asked)
+
+
+def test_the_cpu_describes_itself():
+    cpu = host.describe_cpu()
+    assert cpu.cores >= 1
+    assert cpu.simd_bits in {128, 256, 512}
+    assert 2**13 <= cpu.l1_bytes <= cpu.l2_bytes
+    assert host.available_bytes() > 2**20
