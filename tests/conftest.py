@@ -10,6 +10,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def private_store(tmp_path_factory: pytest.TempPathFactory):
+    """Nothing that was tuned or calibrated on this machine is seen by a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_STORE", str(tmp_path_factory.mktemp("store")))
+        yield
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest):
     """Compare text with a file of ``tests/golden``, or write it with ``--update-golden``."""

@@ -39,10 +39,12 @@ def verdict(result: Codesign, seconds: float) -> str:
     with_k = {case.program: len(one.configurations.k) for case, one in _solved(result)}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     lines = [
-        f"{result.exploration.axes.size} designs, {len(result.exploration.cases)} pairs of stencil and size, "
-        f"{tiles['jacobi2d']} tiles in 2D and {tiles['heat3d']} in 3D ({with_k['jacobi2d']} and {with_k['heat3d']} "
-        f"with their k, grid {result.exploration.options.grid}), solved exactly and drawn in {seconds:.1f} s with "
-        f"{memory:.2f} GiB (published: 7 to 24 hours).",
+        (
+            f"{result.exploration.axes.size} designs, {len(result.exploration.cases)} pairs of stencil and size, "
+            f"{tiles['jacobi2d']} tiles in 2D and {tiles['heat3d']} in 3D ({with_k['jacobi2d']} and {with_k['heat3d']} "
+            f"with their k, grid {result.exploration.options.grid}), solved exactly and drawn in {seconds:.1f} s with "
+            f"{memory:.2f} GiB (published: 7 to 24 hours)."
+        ),
         "",
     ]
     for panel in panels(result):
@@ -63,8 +65,10 @@ def verdict(result: Codesign, seconds: float) -> str:
             )
     lines += [
         "",
-        "Cacheless designs beat the stock chips at equal area, as published; the sizes of the gains are not "
-        "reproducible (see docs/codesign.md): nothing charges wide SMs, so the model buys a few of them.",
+        (
+            "Cacheless designs beat the stock chips at equal area, as published; the sizes of the gains are not "
+            "reproducible (see docs/codesign.md): nothing charges wide SMs, so the model buys a few of them."
+        ),
         "",
     ]
     return "\n".join(lines)

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tilewright.api import chain
+    from tilewright.api.area import area
+    from tilewright.api.calibrate import calibrate, sensitivity
+    from tilewright.api.codesign import codesign
     from tilewright.api.operators import (
         abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
         cos,
@@ -21,9 +24,11 @@ if TYPE_CHECKING:
         tanh,
         where,
     )
+    from tilewright.api.plan import Plan
     from tilewright.api.predict import choose_tiling, predict, select
     from tilewright.api.run import run
     from tilewright.api.stencil import Stencil, stencil
+    from tilewright.api.tune import tune
     from tilewright.base.errors import (
         ArrayError,
         IllegalTilingError,
@@ -41,6 +46,9 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "tilewright.api.area": ("area",),
+    "tilewright.api.codesign": ("codesign",),
+    "tilewright.api.calibrate": ("calibrate", "sensitivity"),
     "tilewright.api.operators": (
         "abs",
         "cos",
@@ -56,7 +64,9 @@ _HOMES = {
     ),
     "tilewright.api.predict": ("choose_tiling", "predict", "select"),
     "tilewright.api.run": ("run",),
+    "tilewright.api.plan": ("Plan",),
     "tilewright.api.stencil": ("Stencil", "stencil"),
+    "tilewright.api.tune": ("tune",),
     "tilewright.base.errors": (
         "ArrayError",
         "IllegalTilingError",
@@ -76,10 +86,13 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [  # noqa: RUF022  (grouped by purpose)
     "stencil",
     "run",
+    "tune",
     "predict",
     "select",
     "choose_tiling",
     "chain",
+    "area",
+    "codesign",
     "program",
     "abs",
     "cos",
@@ -93,6 +106,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "tanh",
     "where",
     "Boundary",
+    "Plan",
     "Program",
     "Stencil",
     "Tiling",

@@ -153,7 +153,7 @@ def test_without_a_compiler_numpy_computes(cli, monkeypatch, tmp_path):
         (("heat2d", "--shape", "900000x900000"), 2, "memory"),
         (("heat2d", "--shape", "8x8", "--tile", "hybrid:t=x"), 2, "whole number"),
         (("heat2d", "--shape", "8x8", "--tile", "hexagonal:t=4,s=8"), 2, ""),
-        (("heat2d", "--shape", "8x8", "--tile", "hybrid:t=4,s=8x8", "--boundary", "wrap"), 2, "wrap"),
+        (("fdtd2d", "--shape", "8x8", "--tile", "hybrid:t=4,s=8x8", "--boundary", "hz=wrap"), 2, "wrap"),
         (("smith_waterman", "--shape", "8x8", "--tile", "hybrid:t=4,s=8x8"), 2, "recurrence"),
         (("heat2d", "--shape", "8x8", "--backend", "cuda"), 2, "cuda"),
         (("heat2d", "--shape", "8x8", "--backend", "fortran"), 2, "backend"),

@@ -15,7 +15,7 @@ from tilewright.machines.files import load
 from tilewright.machines.machine import Quantity
 from tilewright.programs.catalogue import program
 from tilewright.tuning import codesign_tiles
-from tilewright.tuning.codesign import Axes, Case, Options, make_cases
+from tilewright.tuning.codesign import Axes, Options, make_cases
 from tilewright.tuning.codesign_designs import tiling_of
 from tilewright.tuning.codesign_energy import Energy
 from tilewright.tuning.codesign_solve import solve
@@ -96,7 +96,7 @@ def _random_axes(random):
 @pytest.mark.usefixtures("small_grid")
 @pytest.mark.parametrize("seed", range(54))
 def test_the_time_equals_brute_force(seed):
-    """54 random problems, hardware sets and forms; every design's time is that of the best of all its tiles, bit for bit."""
+    """54 random problems, hardware and forms: every design's time is that of the best of all its tiles, bit for bit."""
     random = np.random.default_rng(seed)
     case, axes = _random_case(random), _random_axes(random)
     options = Options(
@@ -111,7 +111,10 @@ def test_the_time_equals_brute_force(seed):
     finite = 0
     for position in np.ndindex(axes.shape):
         share, *_ = axes.outer[position[0]]
-        hardware = [values[i] for values, i in zip((axes.sm_count, axes.vector_width, axes.shared_kb), position[1:])]
+        hardware = [
+            values[i]
+            for values, i in zip((axes.sm_count, axes.vector_width, axes.shared_kb), position[1:], strict=True)
+        ]
         machine = _machine(*hardware, options.blocks_per_sm, share)
         found, setting = _brute(case, options, every, machine)
         least = found.seconds.min()
@@ -147,7 +150,10 @@ def test_other_metrics_equal_brute_force(seed, metric):
     every = _every_tile(case, options, 6)
     for position in np.ndindex(axes.shape):
         share, *_ = axes.outer[position[0]]
-        hardware = [values[i] for values, i in zip((axes.sm_count, axes.vector_width, axes.shared_kb), position[1:])]
+        hardware = [
+            values[i]
+            for values, i in zip((axes.sm_count, axes.vector_width, axes.shared_kb), position[1:], strict=True)
+        ]
         found, setting = _brute(case, options, every, _machine(*hardware, options.blocks_per_sm, share))
         seconds, words = found.seconds, found.dram_bytes / 4
         if "none" in options.strategies:
@@ -177,7 +183,7 @@ def test_the_forms_are_what_they_say(model, pitch, single):
     tau, sync, c_iter = GTX980.barrier_seconds.value, GTX980.launch_seconds.value, 3.68e-8
     word = 4 / GTX980.dram_bandwidth.value
     up = lambda a, b: -(-a // b)  # noqa: E731
-    for t, s1, s2, k in zip(every.time.tolist(), *(a.tolist() for a in every.space), every.k.tolist()):
+    for t, s1, s2, k in zip(every.time.tolist(), *(a.tolist() for a in every.space), every.k.tolist(), strict=True):
         shared = 2 * 4 * (s1 + t + 1) * (s2 + t + 1)
         if max(k, 2) * shared > 40 * 1024:
             continue
@@ -207,7 +213,7 @@ def test_the_forms_are_what_they_say(model, pitch, single):
             prism = first + k * count * max(m, c)
         else:
             prism = (m + c) * count
-        rounds = sum(n * up(up(w, k), 6) for n, w in zip(fronts, tiles))
+        rounds = sum(n * up(up(w, k), 6) for n, w in zip(fronts, tiles, strict=True))
         least = min(least, sum(fronts) * sync + prism * rounds)
     assert solution.seconds.item() == pytest.approx(least, rel=1e-12)
 
@@ -234,7 +240,7 @@ def test_registers_bound_the_tiles_per_sm():
 def test_more_hardware_is_never_slower_where_it_must_not_be(seed):
     """More shared memory only adds choices: the times fall along M_SM."""
     random = np.random.default_rng(seed)
-    case = Case(problem=make_cases(program("jacobi2d"), sizes=[((512, 512), 64, 1.0)])[0].problem, weight=1.0, flops_per_cell=5)
+    (case,) = make_cases(program("jacobi2d"), sizes=[((512, 512), 64, 1.0)])
     axes = dataclasses.replace(_random_axes(random), bandwidth=(1.0,))
     (solution,) = solve([case], axes, GTX980, Options(grid="coarse"))
     assert (np.diff(solution.seconds, axis=3)[np.isfinite(solution.seconds[..., :-1])] <= 0).all()

@@ -99,9 +99,7 @@ def area(
     lines = {name: model.fit_line(some) for name, some in (points or {}).items()}
     by = model.calibrated(by, lines)
     factor = model.process_factor(one, reference, process)
-    parts = model.parts(
-        chip if caches else chip.without_caches(), by, model=form, width_cost=width_cost, factor=factor
-    )
+    parts = model.parts(chip if caches else chip.without_caches(), by, model=form, width_cost=width_cost, factor=factor)
     return Area(
         machine=one.name,
         parts=parts,
@@ -158,5 +156,7 @@ def _number(text: str | None, path: Path, rows: "csv.DictReader[str]") -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise UsageError(f"a size or an area is a number of at least 0, got {text!r} in line {rows.line_num} of {path.name}")
+        raise UsageError(
+            f"a size or an area is a number of at least 0, got {text!r} in line {rows.line_num} of {path.name}"
+        )
     return value

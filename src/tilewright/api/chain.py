@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.api.chain_plan import ChainPlan, Variant, node_words, variant
+from tilewright.api.chain_plan import ChainPlan, Variant, variant
 from tilewright.api.chain_run import Trial, calibrate, choose, multi_dot, trial
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.base.errors import UsageError
@@ -22,13 +22,14 @@ from tilewright.tuning.chain_search import (
     Price,
     Setting,
     batch_of,
-    best_trees,
+    best_by_each,
     by_operations,
     by_operations_only,
     by_words,
     fuse_trees,
     weighted,
     with_tiles,
+    words_of,
 )
 from tilewright.tuning.chain_shared import can_share, computed, shared_tree
 
@@ -87,19 +88,19 @@ def plan(
     price = _price(goal, weights, rates)
     metered = rates if rates is not None and rates.metered else None
     view = _View(chain=chain, model=model, memory=memory, rates=metered)
-    first = _two_step(chain, model, memory)
-    chosen = first if goal == "two-step" else _best(chain, Setting(model=model, memory=memory, price=price))
+    words_first = Setting(model=model, memory=memory, price=by_words)
     together = by_words if metered is None else _price("energy", weights, metered)
-    joint = chosen if goal == "words" and metered is None else _best(
-        chain, Setting(model=model, memory=memory, price=together)
-    )  # fmt: skip
+    goals = [replace(words_first, price=each) for each in (together, price)]
+    textbook, *optima = _optima(chain, goals[: 1 if goal == "two-step" else 2])
+    first = fuse_trees([chain.sizes], [textbook], words_first)[0]
+    joint, chosen = optima if len(optima) > 1 else (*optima, first)
     return ChainPlan(
         chain=chain,
         model=model,
         memory=memory,
         objective=goal,
         tree=with_tiles(chain.sizes, chosen, model, memory),
-        numpy=view.variant(_textbook(chain)),
+        numpy=view.variant(textbook),
         two_step=view.variant(first),
         joint=view.variant(joint),
         machine="" if rates is None else rates.machine,
@@ -127,12 +128,10 @@ class _View:
         """Return a tree's seconds and joules, if there is a machine that has energy figures."""
         if self.rates is None:
             return None
-        sizes = self.chain.sizes
-        done = [
-            (float(node_operations(sizes, node)), node_words(sizes, node, self.model, self.memory))
-            for node in computed(self.chain, tree)
-        ]
-        return energy(self.rates, done) if done else None
+        done = tuple(computed(self.chain, tree))
+        words = words_of(self.chain.sizes, done, self.model, self.memory)
+        operations = [float(node_operations(self.chain.sizes, node)) for node in done]
+        return energy(self.rates, list(zip(operations, words, strict=True))) if done else None
 
 
 def _sizes(shapes: Sequence[int] | Sequence[tuple[int, int]]) -> tuple[int, ...]:
@@ -172,22 +171,19 @@ def _price(goal: str, weights: tuple[float, float], rates: Rates | None) -> Pric
     return by_machine
 
 
-def _textbook(chain: Chain) -> Tree:
-    """Return the tree with the fewest multiply-adds, as numpy.linalg.multi_dot chooses it."""
-    setting = Setting(model="published", memory=1, price=by_operations_only, fuse=False)
-    return best_trees(np.array([chain.sizes], dtype=np.int64), setting)[0]
+def _optima(chain: Chain, goals: Sequence[Setting]) -> list[Tree]:
+    """Return the textbook's tree, as numpy.linalg.multi_dot chooses it, and the best tree by every goal.
 
-
-def _two_step(chain: Chain, model: str, memory: int) -> Tree:
-    return fuse_trees([chain.sizes], [_textbook(chain)], Setting(model=model, memory=memory, price=by_words))[0]
-
-
-def _best(chain: Chain, setting: Setting) -> Tree:
-    """Return the best tree; with repeated matrices, the better of the optimum and one that seeks equal products."""
-    tree = best_trees(np.array([chain.sizes], dtype=np.int64), setting)[0]
-    if not can_share(chain):
-        return tree
-    return min(tree, shared_tree(chain, setting), key=lambda each: _total(chain, each, setting))
+    With repeated matrices, a goal's tree is the better of the optimum and one that seeks equal products.
+    """
+    textbook = replace(goals[0], price=by_operations_only, fuse=False)
+    sizes = np.array([chain.sizes], dtype=np.int64)
+    first, *found = (trees[0] for trees in best_by_each(sizes, (textbook, *goals)))
+    if can_share(chain):
+        for number, goal in enumerate(goals):
+            pair = (found[number], shared_tree(chain, goal))
+            found[number] = min(pair, key=lambda tree, goal=goal: _total(chain, tree, goal))  # type: ignore[misc]
+    return [first, *found]
 
 
 def _total(chain: Chain, tree: Tree, setting: Setting) -> tuple[float, float]:

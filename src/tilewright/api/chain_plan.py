@@ -1,22 +1,16 @@
 """The plan of a matrix chain: a tree with what every node keeps on chip, and what it costs."""
 
-import functools
 import html
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tilewright.costs.chain import count, kept_result, moves
+from tilewright.costs.chain import count, kept_result
 from tilewright.costs.chain_time import Energy
 from tilewright.programs.chain import Chain, Product, Tree, extents, halves, node_operations, nodes, text, unfused
+from tilewright.tuning.chain_search import words_of
 from tilewright.tuning.chain_shared import computed
-
-
-def node_words(sizes: Sequence[int], node: Product, model: str, memory: int) -> float:
-    """Return the words that one node moves, by a model."""
-    columns = tuple(np.array([size], dtype=np.float64) for size in extents(sizes, node))
-    return float(moves(model, memory, node.fusion, columns).words[0])
 
 
 def kept_words(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> float:
@@ -106,13 +100,13 @@ class ChainPlan:
     @property
     def unfused_best_words(self) -> int:
         """Words of the same parenthesisation, unfused, every product with its best schedule."""
-        every = computed(self.chain, unfused(self.tree))
-        return int(sum(node_words(self.chain.sizes, node, self.model, self.memory) for node in every))
+        every = tuple(computed(self.chain, unfused(self.tree)))
+        return int(sum(words_of(self.chain.sizes, every, self.model, self.memory)))
 
     @property
     def fused_words(self) -> int:
         """Words of the plan, by its model, rounded down."""
-        return int(sum(node_words(self.chain.sizes, node, self.model, self.memory) for node in self.nodes))
+        return int(sum(words_of(self.chain.sizes, self.nodes, self.model, self.memory)))
 
     @property
     def counted_words(self) -> int:
@@ -171,7 +165,7 @@ class ChainPlan:
             "tile": list(node.tile),
             "sizes": list(extents(self.chain.sizes, node)),
             "opcount": node_operations(self.chain.sizes, node),
-            "words": int(node_words(self.chain.sizes, node, self.model, self.memory)),
+            "words": int(words_of(self.chain.sizes, [node], self.model, self.memory)[0]),
             "counted_words": self._counted(node),
         }
 
@@ -228,12 +222,11 @@ def _saving(words: float, reference: float) -> float:
     return 1.0 - words / reference if reference else 0.0
 
 
-@functools.lru_cache(maxsize=256)
 def variant(chain: Chain, tree: Tree, model: str, memory: int) -> Variant:
     """Return a tree with its costs, equal products counted once."""
     done = tuple(computed(chain, tree))
     return Variant(
         tree=tree,
         operations=sum(node_operations(chain.sizes, node) for node in done),
-        words=sum(node_words(chain.sizes, node, model, memory) for node in done),
+        words=sum(words_of(chain.sizes, done, model, memory)),
     )

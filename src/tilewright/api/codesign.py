@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from tilewright.tuning.codesign_designs import (
     Exploration,
     Range,
     best_of,
-    chips,
     designs_at,
     pareto_set,
 )
@@ -248,11 +246,9 @@ def codesign(
     _overlap(area, areas)
     model = _energy(base if energy is None else as_machine(energy), by, options, areas.reshape(axes.shape))
     explored = replace(draft, solutions=_solved(draft, base, model, progress))
-    chips_ = tuple(_stock(name, draft, base, model) for name in stock)
+    chips_ = tuple(solve_stock(name, draft, base, model) for name in stock)
     name = workload if isinstance(workload, str) else "workload"
-    result = Codesign(
-        workload=name, machine=base.name, exploration=explored, area=area, weights=weights, stock=chips_
-    )
+    result = Codesign(workload=name, machine=base.name, exploration=explored, area=area, weights=weights, stock=chips_)
     result.feasible  # noqa: B018  (says so at once if nothing is)
     return result
 
@@ -281,12 +277,12 @@ def _solved(
     return solve(draft.cases, draft.axes, base, draft.options, energy, progress=progress)
 
 
-def _stock(name: str, draft: Exploration, base: Machine, energy: Energy | None) -> Stock:
+def solve_stock(name: str, draft: Exploration, base: Machine, energy: Energy | None) -> Stock:
     """Solve one chip of the catalogue in the base machine's technology, without its caches."""
     chip = area_model.chip(files.load(name))
     axes = Axes(
-        sm_count=(int(chip.sm_count),),  # type: ignore[arg-type]
-        vector_width=(int(chip.vector_width),),  # type: ignore[arg-type]
+        sm_count=(int(chip.sm_count),),
+        vector_width=(int(chip.vector_width),),
         shared_kb=(float(chip.shared_kb),),
         register_kb=(float(chip.register_kb),),
     )

@@ -4,16 +4,19 @@ import csv
 import dataclasses
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tilewright.api.codesign import Codesign, _stock
+from tilewright.api.codesign import Codesign, solve_stock
 from tilewright.api.codesign_workload import IN_2D, IN_3D
 from tilewright.api.predict import as_machine
 from tilewright.base.errors import UsageError
 from tilewright.costs import area as area_model
+from tilewright.costs.arrays import Floats
 from tilewright.costs.separable import Form
 from tilewright.costs.setting import make_setting
 from tilewright.programs import catalogue
@@ -22,10 +25,17 @@ from tilewright.report.codesign_plots import Panel, draw_designs, draw_shares
 from tilewright.tuning.codesign import Axes, Case, Options
 from tilewright.tuning.codesign_designs import Exploration, pareto_set
 from tilewright.tuning.codesign_insights import shares
-from tilewright.tuning.codesign_solve import Solution
+from tilewright.tuning.codesign_search import NOTHING
+from tilewright.tuning.codesign_solve import Choices, Solution
 from tilewright.tuning.codesign_tiles import configurations
 
 _VERSION = 1
+_LARGEST = 2**31
+_DAMAGE = (
+    ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, EOFError, MemoryError, RuntimeError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What reading a damaged archive can raise; its checksums find the damage, in one way or another."""
 _COLUMNS = (
     "stencil", "sm_count", "vector_width", "shared_kb", "area_mm2", "gflops", "tiling_of_largest_size",
     "gflops_on_common_best",
@@ -172,37 +182,50 @@ def load(path: Path) -> Codesign:
         UsageError: If the file is not one of those.
     """
     try:
+        _inspect(path)
         with np.load(path, allow_pickle=False) as data:
             meta = json.loads(str(data["meta"]))
             seconds, choice = data["seconds"], data["choice"]
         return _restored(meta, seconds, choice)
+    except UsageError:
+        raise
     except OSError as error:
         raise UsageError(f"the tables {str(path)!r} cannot be read: {error.strerror or 'no such format'}") from None
-    except (ValueError, KeyError, TypeError, EOFError, IndexError, zipfile.BadZipFile, RecursionError) as error:
-        if isinstance(error, UsageError):
-            raise
+    except _DAMAGE:
         raise UsageError(f"{str(path)!r} holds no tables of codesign", "write them with --save") from None
 
 
-def _restored(meta: Mapping[str, object], seconds: np.ndarray, choice: np.ndarray) -> Codesign:  # type: ignore[type-arg]
+def _inspect(path: Path) -> None:
+    """Refuse an archive that is too large or whose checksums do not hold, before anything in it is parsed."""
+    with zipfile.ZipFile(path) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
+            raise UsageError(f"tables of codesign have at most {_LARGEST} bytes, {str(path)!r} has more")
+        if archive.testzip() is not None:
+            raise zipfile.BadZipFile
+
+
+def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa: ANN401  (JSON that is checked here)
     if meta["version"] != _VERSION:
         raise UsageError(f"the tables are of version {meta['version']!r}, this one reads {_VERSION}", "solve again")
-    axes = Axes(**{name: tuple(values) for name, values in dict(meta["axes"]).items()})  # type: ignore[call-overload]
-    held = dict(meta["options"])  # type: ignore[call-overload]
+    axes = Axes(**{name: tuple(values) for name, values in dict(meta["axes"]).items()})
+    held = dict(meta["options"])
     options = Options(**{**held, "form": Form(**held["form"]), "strategies": tuple(held["strategies"])})
     base = as_machine(str(meta["machine"]))
     cases = tuple(
-        Case(
-            problem=make_problem(catalogue.program(name), tuple(shape), steps), weight=weight, flops_per_cell=flops
-        )
-        for name, shape, steps, weight, flops in meta["cases"]  # type: ignore[attr-defined]
+        Case(problem=make_problem(catalogue.program(name), tuple(shape), steps), weight=weight, flops_per_cell=flops)
+        for name, shape, steps, weight, flops in meta["cases"]
     )
     if seconds.shape != (len(cases), *axes.shape) or choice.shape != seconds.shape:
         raise ValueError("the arrays do not fit")
+    if seconds.dtype.kind != "f" or choice.dtype != np.int32 or not (seconds > 0).all():
+        raise ValueError("these are no times and choices")
     known = {
         case.problem.program: configurations(make_setting(case.problem, base), axes.shared_kb, options)
         for case in cases
     }
+    for case, chosen in zip(cases, choice, strict=True):
+        if chosen.min() < NOTHING or chosen.max() >= len(known[case.problem.program].k):
+            raise ValueError("a choice is out of range")
     draft = Exploration(
         cases=cases, axes=axes, options=options, coefficients=area_model.coefficients(base),
         area_model=str(meta["area_model"]), width_cost=bool(meta["width_cost"]),
@@ -211,8 +234,8 @@ def _restored(meta: Mapping[str, object], seconds: np.ndarray, choice: np.ndarra
             for case, s, c in zip(cases, seconds, choice, strict=True)
         ),
     )  # fmt: skip
-    low, high = meta["area"]  # type: ignore[misc]
-    stock = tuple(_stock(str(name), draft, base, None) for name in meta["stock"])  # type: ignore[attr-defined]
+    low, high = meta["area"]
+    stock = tuple(solve_stock(str(name), draft, base, None) for name in meta["stock"])
     return Codesign(
         workload=str(meta["workload"]), machine=base.name, exploration=draft, area=(low, high), weights=None,
         stock=stock,

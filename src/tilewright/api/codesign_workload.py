@@ -9,6 +9,7 @@ A file is::
     sizes = [{ shape = "4096x4096", steps = 1024, weight = 0.5 }]    # optional, the thesis' 16 pairs by default
 """
 
+import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,9 +50,9 @@ def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[Ca
     if name.endswith(".toml"):
         return _read(Path(name), strategies)
     if name not in NAMED and ":" not in name and name not in catalogue.names():
-        raise UsageError(
-            f"there is no workload {name!r}", f"give {', '.join(NAMED)}, a program of `tilewright programs` or FILE.toml"
-        )
+        close = difflib.get_close_matches(name, [*NAMED, *catalogue.names()], n=1)
+        hint = f"give {', '.join(NAMED)}, a program of `tilewright programs` or FILE.toml"
+        raise UsageError(f"there is no workload {name!r}", f"did you mean {close[0]!r}?" if close else hint)
     cases = (make_cases(load_program(one), strategies=strategies) for one in NAMED.get(name, (name,)))
     return tuple(case for some in cases for case in some)
 
@@ -69,7 +70,9 @@ def _read(path: Path, strategies: Sequence[str]) -> tuple[Case, ...]:
         raise UsageError(f"the workload {str(path)!r} is not TOML: {error}") from None
     stencils = table.get("stencil")
     if set(table) != {"stencil"} or not isinstance(stencils, list) or not stencils:
-        raise UsageError(f"the workload {path.name!r} is a list of [[stencil]] tables, got {', '.join(table) or 'nothing'}")
+        raise UsageError(
+            f"the workload {path.name!r} is a list of [[stencil]] tables, got {', '.join(table) or 'nothing'}"
+        )
     cases: list[Case] = []
     for number, stencil in enumerate(stencils, 1):
         where = f"stencil {number} of {path.name}"

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
+from tilewright.api.blocks import Blocks
 from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
 from tilewright.codegen.emit import C_DTYPES, emit
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.session import Halo
 from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings import catalogue
@@ -25,23 +27,31 @@ class Executable:
         backend: ``c`` or ``numpy``.
         tiling: The tiling that the kernel follows; ``none`` for NumPy.
         compiled: The kernel, or None for NumPy.
+        halo: Periodic copies around a grid that wraps, where it runs in time tiles.
     """
 
     backend: str
     tiling: Tiling
     compiled: CompiledKernel | None = None
+    halo: Halo | None = None
 
 
 def prepare(
-    problem: Problem, tiling: Tiling | str | None = None, backend: str = "auto", *, strict: bool = False
+    problem: Problem,
+    tiling: Tiling | str | None = None,
+    backend: str = "auto",
+    *,
+    strict: bool = False,
+    threads: int | None = None,
 ) -> Executable:
     """Make a problem ready to run: choose its tiling, write its kernel, compile or load it.
 
     Args:
         problem: The problem.
-        tiling: A tiling, or the model's choice by default.
+        tiling: A tiling; by default what tuning found, or else the model's choice.
         backend: One of :data:`BACKENDS`; ``auto`` is C where a compiler and the element type allow, else NumPy.
         strict: Bit-equal to the untiled order of operations.
+        threads: Threads that it will run on; only what was tuned for as many counts.
 
     Returns:
         The executable.
@@ -56,11 +66,15 @@ def prepare(
     if backend not in BACKENDS:
         raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
     _check_recurrence(problem)
-    asked = None if tiling is None else check_tiling(problem, tiling)
+    blocks, asked = _wrapped(problem, tiling, backend)
     if backend == "numpy" or (backend == "auto" and problem.dtype not in C_DTYPES):
         return Executable(backend="numpy", tiling=Tiling(family="none"))
-    chosen = default_tiling(problem) if asked is None else asked
-    source = emit(problem, chosen, strict=strict)
+    chosen = default_tiling(problem, threads) if asked is None else asked
+    halo = None
+    if blocks is not None:
+        whole = blocks.extended.problem
+        halo = Halo(around=blocks.extended.around, steps=whole.steps, problem=whole)
+    source = emit(problem if halo is None else halo.problem, chosen, strict=strict)
     try:
         (compiled,) = compile_source(source, toolchain())
     except ToolchainError as error:
@@ -68,7 +82,19 @@ def prepare(
             raise
         warn_once(f"running with NumPy, which is many times slower: {error}")
         return Executable(backend="numpy", tiling=Tiling(family="none"))
-    return Executable(backend="c", tiling=chosen, compiled=compiled)
+    return Executable(backend="c", tiling=chosen, compiled=compiled, halo=halo)
+
+
+def _wrapped(problem: Problem, tiling: Tiling | str | None, backend: str) -> tuple[Blocks | None, Tiling | None]:
+    """Return the blocks of a problem that wraps, and the tiling: theirs, or the one that was asked for, checked."""
+    from tilewright.api.predict import blocks_of
+
+    parsed = parse(tiling) if isinstance(tiling, str) else tiling
+    compiled = backend != "numpy" and problem.dtype in C_DTYPES
+    blocks = blocks_of(problem, tiling=parsed) if compiled or parsed is not None else None
+    if blocks is not None:
+        return blocks, blocks.tiling
+    return None, None if parsed is None else check_tiling(problem, parsed)
 
 
 def check_tiling(problem: Problem, tiling: Tiling | str) -> Tiling:
@@ -85,11 +111,13 @@ def check_tiling(problem: Problem, tiling: Tiling | str) -> Tiling:
     return parsed
 
 
-def default_tiling(problem: Problem) -> Tiling:
-    """Return the tiling that the cost model expects to be fastest on this machine."""
+def default_tiling(problem: Problem, threads: int | None = None) -> Tiling:
+    """Return what tuning found for a problem, or else what the cost model expects to be fastest on this machine."""
     from tilewright.api.predict import choose_tiling
+    from tilewright.api.wisdom import remembered
+    from tilewright.runtime.host import thread_count
 
-    return choose_tiling(problem)
+    return remembered(problem, thread_count(threads)) or choose_tiling(problem)
 
 
 def _check_recurrence(problem: Problem) -> None:

@@ -169,7 +169,7 @@ def perform(job: Job, note: Note) -> Report:
     given = [gather(program, arrays, scalars, job.dtype) for arrays in planes]
     problem = make_problem(program, given[0].shape, job.steps, given[0].dtype, parse_boundary(job.boundary))
     threads = thread_count(job.threads)
-    executable = prepare(problem, job.tile, job.backend, strict=job.strict)
+    executable = prepare(problem, job.tile, job.backend, strict=job.strict, threads=threads)
     begin = time.perf_counter()
     results = [compute(executable, problem, each, threads) for each in given]
     seconds = time.perf_counter() - begin

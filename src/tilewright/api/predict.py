@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tilewright.api.blocks import Blocks, plan_blocks
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.units import format_bytes, format_seconds, format_shape
@@ -15,8 +16,8 @@ from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines import files
-from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Machine, Quantity
+from tilewright.programs.periodic import wrapped_axes
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.tilings import catalogue as tilings
 from tilewright.tilings.legality import Violation
@@ -122,10 +123,11 @@ def predict(
     problem = make_problem(as_program(program), shape, steps, dtype, boundary)
     where = as_machine(machine)
     setting = make_setting(problem, where, scope)
-    if tiling is None:
-        chosen = _choose(problem, setting, model, coarse=False)
-    else:
-        chosen = _legal(problem, parse(tiling) if isinstance(tiling, str) else tiling)
+    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    blocks = blocks_of(problem, where, asked) if model == "exact" and scope is None else None
+    if blocks is not None:
+        return _prediction(problem, where, model, blocks.tiling, blocks.costs, setting)
+    chosen = _choose(problem, setting, model, coarse=False) if asked is None else _legal(problem, asked)
     costs = time_model.predict(problem, chosen, where, model=model, scope=scope)
     return _prediction(problem, where, model, chosen, costs, setting)
 
@@ -174,11 +176,11 @@ def select(
     where = as_machine(machine)
     setting = make_setting(problem, where, scope)
     pool = [(family, *evaluated(setting, family, model)) for family in space.families(problem)]
-    lowest = min(float(np.min(_cost(result, metric), initial=np.inf)) for _, _, result in pool)
+    lowest = min(float(np.min(cost_of(result, metric), initial=np.inf)) for _, _, result in pool)
     limit = np.inf if within is None else (1.0 + _share(within)) * lowest
     found: list[tuple[float, int, Prediction]] = []
     for number, (family, sizes, result) in enumerate(pool):
-        cost = _cost(result, metric)
+        cost = cost_of(result, metric)
         inside = np.where(cost <= limit, cost, np.inf)
         for index in selection.select(inside, sizes, within=np.inf, top=top).tolist():
             chosen = NONE if family == "none" else space.tiling_at(family, sizes, index)
@@ -201,6 +203,28 @@ def choose_tiling(problem: Problem, machine: MachineLike = "host") -> Tiling:
     return _choose(problem, make_setting(problem, as_machine(machine)), "exact", coarse=True)
 
 
+def blocks_of(problem: Problem, machine: MachineLike = "host", tiling: Tiling | None = None) -> Blocks | None:
+    """Return how a problem that wraps around its grid runs in time tiles, in blocks on an extended grid.
+
+    Args:
+        problem: What is computed.
+        machine: Where.
+        tiling: The tiling of the blocks; the model's choice by default.
+
+    Returns:
+        The blocks, or None where nothing wraps, blocks are impossible, or no time tiling is expected to be faster.
+
+    Raises:
+        UsageError: If the tiling that was asked for fits no block.
+    """
+    if problem.steps < 2 or not wrapped_axes(problem) or (tiling is not None and tiling.family == "none"):
+        return None
+    where = as_machine(machine)
+    if tiling is None:
+        return plan_blocks(problem, where, lambda block: choose_tiling(block, where))
+    return plan_blocks(problem, where, lambda block: _legal(block, tiling), always=True)
+
+
 def as_machine(machine: MachineLike) -> Machine:
     """Return the machine that a user means.
 
@@ -213,9 +237,9 @@ def as_machine(machine: MachineLike) -> Machine:
     if isinstance(machine, Machine):
         return machine
     if machine == files.HOST:
-        from tilewright.runtime.host import describe_cpu
+        from tilewright.runtime.hosts import host
 
-        return host_machine(describe_cpu())
+        return host()
     return files.load(str(machine))
 
 
@@ -244,7 +268,7 @@ def _legal(problem: Problem, tiling: Tiling) -> Tiling:
     return complete
 
 
-def _cost(result: Breakdown, metric: str) -> Floats:
+def cost_of(result: Breakdown, metric: str) -> Floats:
     return result.seconds if metric == "time" else np.where(np.isfinite(result.seconds), result.dram_bytes, np.inf)
 
 

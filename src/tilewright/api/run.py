@@ -1,13 +1,16 @@
 """``run``: a program on the caller's arrays."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array, gather, like
 from tilewright.api.compile import Executable, prepare
+from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
 from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.watch import Callback, make_watch, march
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.runtime.host import thread_count
@@ -25,6 +28,11 @@ def run(
     threads: int | None = None,
     strict: bool = False,
     out: Any = None,  # noqa: ANN401
+    every: int | None = None,
+    callback: Callback | None = None,
+    until: float | None = None,
+    where: Any = None,  # noqa: ANN401
+    sources: Mapping[str, SourceList] | SourceList | None = None,
     **scalars: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
     """Run a program for a number of steps, in time tiles and compiled where possible.
@@ -42,6 +50,15 @@ def run(
         threads: Number of threads; every CPU that the process may use by default.
         strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
         out: An array, or a tuple of one per updated field, to write the result into.
+        every: Look at the run every so many steps; it ends, with a warning that names the step, once a value is not
+            finite. ``callback`` and ``until`` are heeded at these steps.
+        callback: Called with the number of steps done and a read-only view of the updated field (a tuple of views if
+            there are several), valid during the call; the run ends if it returns True.
+        until: End the run when no value has changed by more than this per step since the last look; ``steps`` is then
+            the most that are done.
+        where: Truth values of the grid's shape; cells where it is false keep their first value.
+        sources: Point sources, a list of pairs (cell, values) for the first updated field or a mapping of such lists
+            by field: a number, or one per step, is added to the cell's new value in every step.
         **scalars: The program's scalars; an array makes one a coefficient field.
 
     Returns:
@@ -59,11 +76,23 @@ def run(
     """
     chosen = as_program(program)
     given = gather(chosen, arrays, scalars, dtype)
+    if where is not None:
+        given = with_mask(given, where)
+    forcing = Forcing()
+    if sources is not None:
+        given, forcing = with_sources(given, sources, steps)
+    watch = make_watch(every, callback, until)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
     count = thread_count(threads)
     targets = None if out is None else _targets(problem, out)
-    executable = prepare(problem, tiling, backend, strict=strict)
-    results = compute(executable, problem, given, count, targets)
+    portion = min(steps, watch.every if watch else steps, forcing.longest or steps)
+    executable = prepare(replace(problem, steps=portion), tiling, backend, strict=strict, threads=count)
+    if watch is None and not forcing.steps:
+        results = compute(executable, problem, given, count, targets)
+    else:
+        state = march(executable, problem, given, count, watch, forcing)
+        results = state.results(targets)
+        state.close()
     if out is not None:
         return out
     wrapped = [like(results[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]
@@ -93,7 +122,7 @@ def compute(
         from tilewright.runtime.session import Inputs
 
         inputs = Inputs(arrays=given.versions, scalars=given.scalars, out=out)
-        return execute(executable.compiled, problem, inputs, threads)
+        return execute(executable.compiled, problem, inputs, threads, halo=executable.halo)
     from tilewright.programs import reference
     from tilewright.runtime.memory import check_memory
 

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from tilewright.base.errors import TilewrightError
-from tilewright.cli import catalogues, chain, codesign, doctor, predict, run, settings
+from tilewright.cli import calibrate, catalogues, chain, codesign, doctor, predict, run, settings, tune, wisdom
 
 _SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost model for every other.
 
@@ -96,7 +96,9 @@ def _root(
 
 _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
+    "tune": tune.tune,
     "predict": predict.predict,
+    "calibrate": calibrate.calibrate,
     "programs": catalogues.programs,
     "machines": catalogues.machines,
     "tilings": catalogues.tilings,
@@ -107,3 +109,4 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
+app.add_typer(wisdom.app, name="wisdom")

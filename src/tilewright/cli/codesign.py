@@ -63,9 +63,9 @@ def codesign(
     workload: Annotated[
         str, typer.Option("--workload", metavar="W", help="2d, 3d, all, a program, or FILE.toml.")
     ] = "all",
-    area: Annotated[str, typer.Option("--area", metavar="LO:HI", help="Range of areas in mm^2; HI alone is a budget.")] = (
-        "200:650"
-    ),
+    area: Annotated[
+        str, typer.Option("--area", metavar="LO:HI", help="Range of areas in mm^2; HI alone is a budget.")
+    ] = ("200:650"),
     weights: Annotated[
         list[str] | None,
         typer.Option("--weight", metavar="NAME=X", help="Weight of a stencil; those not named get 0."),
@@ -176,7 +176,9 @@ def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) 
     shown = front[:: max(1, -(-len(front) // top))]
     title = f"{len(front)} Pareto-optimal of {result.feasible} designs, {len(shown)} of them"
     output.say(str(result), as_json)
-    output.show(None, lambda: tables.designs([d.to_dict() for d in (*shown, result.best)], f"{title} and the best"), False)
+    output.show(
+        None, lambda: tables.designs([d.to_dict() for d in (*shown, result.best)], f"{title} and the best"), False
+    )
     stock = [{"name": name, **design.to_dict()} for name, design in result.stock_designs()]
     output.show(None, lambda: tables.stock(stock), as_json=False)
     output.show(None, lambda: tables.tilings(result.tilings(result.best)), as_json=False)

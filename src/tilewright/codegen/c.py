@@ -130,6 +130,8 @@ class _Printer:
 
     def function(self, function: Function) -> str:
         parameters = ", ".join(self.declare(param) for param in function.params)
+        if function.distinct:
+            parameters = parameters.replace(" *", " *restrict ")
         result = c_type(function.result_type) if function.result is not None else "void"
         start = {"entry": "", "inline": "static inline ", "local": "static "}[function.kind]
         gap = "" if result.endswith("*") else " "

@@ -146,6 +146,7 @@ class Function:
         result: Expression to return, or None.
         result_type: Type of ``result``.
         kind: ``entry`` (exported), ``inline`` or ``local``.
+        distinct: Whether what one pointer parameter writes is reached through no other one.
     """
 
     name: str
@@ -154,6 +155,7 @@ class Function:
     result: Expr | None = None
     result_type: str = ""
     kind: str = "local"
+    distinct: bool = False
 
 
 def add(a: Expr, b: Expr | int) -> Expr:

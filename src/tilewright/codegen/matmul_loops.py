@@ -1,6 +1,6 @@
 """Plain loops of the five schedules of :mod:`tilewright.costs.chain`, instrumented: they count what they move.
 
-Every access to a matrix off chip goes through READ or WRITE, which count; accesses to what is kept on chip go through
+Words move between memory and chip through READ, FETCH and WRITE, which count; accesses to what is kept on chip go through
 CHIP, which does not. Given a trace buffer, all accesses are written there too, for a cache simulator: a word is
 ``matrix * 2^40 + index``, negated minus one for a write. Matrices are 0 for R, 1 to 3 for A1 to A3, 4 for the tile of
 T.
@@ -24,6 +24,7 @@ static inline double read_(run *g, int m, long i, long j) { ++g->reads; return *
 static inline void write_(run *g, int m, long i, long j, double v) { ++g->writes; *touch(g, m, i, j, 1) = v; }
 #define READ(m, i, j) read_(g, m, i, j)
 #define WRITE(m, i, j, v) write_(g, m, i, j, v)
+#define FETCH(m, i, j) ((void)read_(g, m, i, j))
 #define CHIP(m, i, j) (*touch(g, m, i, j, 0))
 #define CHIP_SET(m, i, j, v) (*touch(g, m, i, j, 1) = (v))
 #define BLOCKS(n, size, b, e) for (long b = 0, e; e = least(b + (size), (n)), b < (n); b += (size))
@@ -33,25 +34,25 @@ static inline void write_(run *g, int m, long i, long j, double v) { ++g->writes
 _BODY = """
 static void keep_r(run *g, double *s) {
   BLOCKS(g->p0, g->x, i0, i1) BLOCKS(g->p2, g->y, j0, j1) {
-    EACH(i, i0, i1) EACH(j, j0, j1) CHIP_SET(T, i - i0, j - j0, 0);
+    EACH(i, i0, i1) EACH(j, j0, j1) CHIP_SET(R, i, j, 0);
     EACH(k, 0, g->p1) {
       EACH(j, j0, j1) s[j - j0] = READ(A2, k, j);
       EACH(i, i0, i1) {
         const double a = READ(A1, i, k);
-        EACH(j, j0, j1) CHIP_SET(T, i - i0, j - j0, CHIP(T, i - i0, j - j0) + a * s[j - j0]);
+        EACH(j, j0, j1) CHIP_SET(R, i, j, CHIP(R, i, j) + a * s[j - j0]);
       }
     }
-    EACH(i, i0, i1) EACH(j, j0, j1) WRITE(R, i, j, CHIP(T, i - i0, j - j0));
+    EACH(i, i0, i1) EACH(j, j0, j1) WRITE(R, i, j, CHIP(R, i, j));
   }
 }
 static void keep_a1(run *g, double *s) {
   BLOCKS(g->p0, g->x, i0, i1) BLOCKS(g->p1, g->y, k0, k1) {
-    EACH(i, i0, i1) EACH(k, k0, k1) CHIP_SET(T, i - i0, k - k0, READ(A1, i, k));
+    EACH(i, i0, i1) EACH(k, k0, k1) FETCH(A1, i, k);
     EACH(j, 0, g->p2) {
       EACH(k, k0, k1) s[k - k0] = READ(A2, k, j);
       EACH(i, i0, i1) {
         double r = k0 ? READ(R, i, j) : 0;
-        EACH(k, k0, k1) r += CHIP(T, i - i0, k - k0) * s[k - k0];
+        EACH(k, k0, k1) r += CHIP(A1, i, k) * s[k - k0];
         WRITE(R, i, j, r);
       }
     }
@@ -59,12 +60,12 @@ static void keep_a1(run *g, double *s) {
 }
 static void keep_a2(run *g, double *s) {
   BLOCKS(g->p1, g->x, k0, k1) BLOCKS(g->p2, g->y, j0, j1) {
-    EACH(k, k0, k1) EACH(j, j0, j1) CHIP_SET(T, k - k0, j - j0, READ(A2, k, j));
+    EACH(k, k0, k1) EACH(j, j0, j1) FETCH(A2, k, j);
     EACH(i, 0, g->p0) {
       EACH(k, k0, k1) s[k - k0] = READ(A1, i, k);
       EACH(j, j0, j1) {
         double r = k0 ? READ(R, i, j) : 0;
-        EACH(k, k0, k1) r += s[k - k0] * CHIP(T, k - k0, j - j0);
+        EACH(k, k0, k1) r += s[k - k0] * CHIP(A2, k, j);
         WRITE(R, i, j, r);
       }
     }

@@ -89,7 +89,9 @@ def stage_function(plan: Plan, stage: int) -> Function:
     if plan.rank == 3:
         nest = (For(var=Var("line"), low=FIRST, high=LAST, body=nest),)
     lets = (Let(Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
-    return Function(name=plan.name(f"stage_{stage}"), params=stage_params(plan, stage), body=(*lets, *nest))
+    return Function(
+        name=plan.name(f"stage_{stage}"), params=stage_params(plan, stage), body=(*lets, *nest), distinct=True
+    )
 
 
 def _previous(plan: Plan, stage: int, field: int, shift: int, low: Expr) -> Expr:

@@ -245,13 +245,20 @@ def tile(model: str, memory: int, schedule: str, p: Sequence[int]) -> tuple[int,
         schedule: One of :data:`SCHEDULES`.
         p: Sizes of the product or the pair.
 
-    >>> tile("published", 65536, "right", (936, 1008, 552, 368)), tile("published", 65536, "left", (368, 1016, 616,
-    544)) ((312, 210), (220, 297))
+    >>> tile("published", 65536, "right", (936, 1008, 552, 368))
+    (312, 210)
+    >>> tile("published", 65536, "left", (368, 1016, 616, 544))
+    (220, 297)
     """
-    columns = [np.array([size], dtype=np.float64) for size in p]
+    (found,) = tiles(model, memory, schedule, [np.array([float(size)]) for size in p])
+    return found
+
+
+def tiles(model: str, memory: int, schedule: str, p: Sequence[Floats]) -> list[tuple[int, int]]:
+    """Return :func:`tile` of many nodes with one schedule; ``p`` holds three or four arrays."""
     if model == "published":
-        rows = float(closed_form(schedule, columns, memory, printed=True)[1][0])
-        return round(rows), round(memory / rows)
-    a, u, b, v, _ = terms(schedule, columns)
+        rows = closed_form(schedule, p, memory, printed=True)[1]
+        return [(round(each), round(memory / each)) for each in rows.tolist()]
+    a, u, b, v, _ = terms(schedule, p)
     _, x, y = least(a, u, b, v, memory)
-    return int(x[0]), int(y[0])
+    return [(int(width), int(height)) for width, height in zip(x.tolist(), y.tolist(), strict=True)]

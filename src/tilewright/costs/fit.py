@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
@@ -82,7 +83,12 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
     )
     one = replace(zero, c_iter=replace(zero.c_iter, value=1.0))
     row = replace(zero, row_seconds=1.0)
-    return np.array([evaluate(family, sizes, each).seconds[0] for each in (one, row)], dtype=np.float64)
+    if family == "none":
+        return np.array([evaluate(family, sizes, each).seconds[0] for each in (one, row)])
+    # Tiles are clipped at so small a grid: count its rows, not whole tiles.
+    prisms = 2.0 * setting.steps * setting.stages / traffic.height(sizes, setting)
+    prisms = prisms * setting.shape[0] / traffic.pitch(sizes, setting)
+    return np.array([(prisms * evaluate(family, sizes, each).prism_seconds)[0] for each in (one, row)])
 
 
 def iteration(factors: Floats, seconds: Floats) -> Fit:
@@ -120,7 +126,7 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
 def _least_absolute(scaled: Floats) -> Floats:
     """Minimise the sum of ``|scaled @ x - 1|`` by iteratively reweighted least squares."""
     weights = np.ones(len(scaled))
-    solution = np.zeros(2)
+    solution: Floats = np.zeros(2)
     for _ in range(_ROUNDS):
         root = np.sqrt(weights)
         solution = np.linalg.lstsq(scaled * root[:, None], root, rcond=None)[0]

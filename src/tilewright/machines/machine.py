@@ -89,6 +89,8 @@ PARAMETERS: dict[str, Parameter] = {
     "l3_bytes": Parameter(unit="B", meaning="L3 cache of the whole device", optional=True),
     "peak_dram_bandwidth": Parameter(unit="B/s", meaning="peak off-chip bandwidth", optional=True),
     "cache_bandwidth": Parameter(unit="B/s", meaning="bandwidth of M_SM, per core", optional=True),
+    "core_bandwidth": Parameter(unit="B/s", meaning="off-chip bandwidth of one core alone", optional=True),
+    "call_seconds": Parameter(unit="s", meaning="start and end of one team of threads", optional=True),
     "row_seconds": Parameter(unit="s", meaning="start-up of one innermost row of a tile", optional=True),
     "static_watts": Parameter(unit="W", meaning="static power (P_stat)", optional=True),
     "global_word_joules": Parameter(unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True),
@@ -167,6 +169,8 @@ class Machine:
     l3_bytes: Quantity | None = None
     peak_dram_bandwidth: Quantity | None = None
     cache_bandwidth: Quantity | None = None
+    core_bandwidth: Quantity | None = None
+    call_seconds: Quantity | None = None
     row_seconds: Quantity | None = None
     static_watts: Quantity | None = None
     global_word_joules: Quantity | None = None

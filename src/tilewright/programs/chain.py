@@ -118,9 +118,12 @@ def span(tree: Tree) -> tuple[int, int]:
     >>> span(Product(children=(0, Product(children=(1, 2)))))
     (0, 2)
     """
-    if isinstance(tree, int):
-        return tree, tree
-    return span(tree.children[0])[0], span(tree.children[-1])[1]
+    first = last = tree
+    while isinstance(first, Product):
+        first = first.children[0]
+    while isinstance(last, Product):
+        last = last.children[-1]
+    return first, last
 
 
 def extents(sizes: Sequence[int], node: Product) -> tuple[int, ...]:

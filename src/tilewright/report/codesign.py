@@ -68,8 +68,10 @@ def stock(rows: Sequence[Row]) -> Table:
 def tilings(rows: Sequence[Row]) -> Table:
     """Show the chosen tiling of every case."""
     cells = [
-        (str(row["program"]), "x".join(map(str, _list(row["shape"]))), str(row["steps"]), f"{_number(row['seconds']):.4g}",
-         str(row["tiling"]))
+        (
+            str(row["program"]), "x".join(map(str, _list(row["shape"]))), str(row["steps"]),
+            f"{_number(row['seconds']):.4g}", str(row["tiling"]),
+        )
         for row in rows
     ]  # fmt: skip
     return table(("stencil", ">shape", ">steps", ">seconds", "tiling"), cells, "Tile sizes of the best design")
@@ -98,7 +100,7 @@ def _cacheless(row: Row) -> tuple[str, ...]:
     for area_key, best_key, gain_key in (("area", "best", "gain"), ("area_without", "best_without", "gain_without")):
         found.append(f"{_number(row[area_key]):.2f}")
         kept = row[best_key]
-        found.append("-" if kept is None else "{0} x {1}, {2} kB".format(*_design(kept)))
+        found.append("-" if kept is None else "{} x {}, {} kB".format(*_design(kept)))
         found.append("-" if kept is None else f"{100 * _number(row[gain_key]):+.1f} %")
     return tuple(found)
 
@@ -113,7 +115,7 @@ def _robustness(row: Row) -> tuple[str, ...]:
 
 def _marginal(row: Row) -> tuple[str, ...]:
     following = row["following"]
-    further = "-" if following is None else "{0} x {1}, {2} kB at {3} mm^2".format(*_design(following))
+    further = "-" if following is None else "{} x {}, {} kB at {} mm^2".format(*_design(following))
     return f"{_number(row['budget']):g}", *_design(row["best"]), f"{_number(row['gflops_per_mm2']):.3g}", further
 
 
@@ -129,9 +131,14 @@ _INSIGHTS = {
         ("stencil", *_DESIGN, ">GFlops/s on the common best", "tiling of the largest size"), _sensitivity,
         "The best design per stencil (table C.2)",
     ),
-    "shared": ((">M_SM, kB", ">of the best", ">SMs", ">n_V", ">area, mm^2", ">GFlops/s"), _shared, "Shared memory per SM"),
+    "shared": (
+        (">M_SM, kB", ">of the best", ">SMs", ">n_V", ">area, mm^2", ">GFlops/s"), _shared, "Shared memory per SM",
+    ),
     "cacheless": (
-        ("chip", ">GFlops/s", ">mm^2", "best of that area", ">gain", ">mm^2 without caches", "best of that area", ">gain"),
+        (
+            "chip", ">GFlops/s", ">mm^2", "best of that area", ">gain", ">mm^2 without caches", "best of that area",
+            ">gain",
+        ),
         _cacheless, "Caches against more units",
     ),
     "robustness": (

@@ -72,9 +72,7 @@ def draw_shares(panels: Sequence[Panel], path: Path) -> Path:
     figure, axes = _figure(len(panels))
     for panel, axis in zip(panels, axes, strict=True):
         _scatter(axis, panel, 100 * panel.shared, 100 * panel.vector)
-        axis.set(
-            title=panel.title, xlabel="area for shared memory, %", ylabel="area for vector units and registers, %"
-        )
+        axis.set(title=panel.title, xlabel="area for shared memory, %", ylabel="area for vector units and registers, %")
         axis.set_xlim(left=0)
         axis.legend(loc="upper right", fontsize="small", framealpha=0.9)
     figure.suptitle("What the area of a design goes to")
@@ -106,9 +104,7 @@ def draw_needs(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], p
 
 
 def _scatter(axis: "Axes", panel: Panel, x: Floats, y: Floats) -> None:
-    axis.plot(
-        x, y, ".", color=_DOMINATED, markersize=2.5, linestyle="none", label=f"{len(x)} designs", rasterized=True
-    )
+    axis.plot(x, y, ".", color=_DOMINATED, markersize=2.5, linestyle="none", label=f"{len(x)} designs", rasterized=True)
     front = panel.pareto
     label = f"{len(front)} Pareto-optimal"
     axis.plot(x[front], y[front], "o", color=_PARETO, markersize=3, linestyle="none", label=label)

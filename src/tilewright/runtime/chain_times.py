@@ -14,7 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.costs.chain import least, terms
 from tilewright.costs.chain_time import HostTimes, fit, host_terms, times_from
-from tilewright.runtime import cache
+from tilewright.runtime import cache, store
 from tilewright.runtime.fused import DTYPES, block_sizes, fused_product
 from tilewright.runtime.host import cpu_features, describe_cpu
 
@@ -48,7 +48,7 @@ def memory_words(itemsize: int) -> int:
 
 def stored(dtype: str, threads: int) -> HostTimes | None:
     """Return what :func:`calibrate` measured on this machine before, or None."""
-    text = cache.load_text(cache.directory(), _key(dtype, threads))
+    text = cache.load_text(store.directory(), _key(dtype, threads))
     if text is None:
         return None
     try:
@@ -78,7 +78,7 @@ def calibrate(dtype: str, threads: int) -> HostTimes:
     fused = [_fused(rng, p, dtype, threads, fusion) for p in _FUSED for fusion in ("left", "right")]
     (one, spread_one), (two, spread_two) = fit(single), fit(fused)
     times = HostTimes(single=one, fused=two, source="measured", spread=max(spread_one, spread_two))
-    cache.save_text(cache.directory(), _key(dtype, threads), json.dumps(dataclasses.asdict(times)))
+    cache.save_text(store.directory(), _key(dtype, threads), json.dumps(dataclasses.asdict(times)))
     return times
 
 

@@ -16,7 +16,7 @@ from tilewright.programs.problem import Problem
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, Workspace
-from tilewright.runtime.session import Inputs, Session
+from tilewright.runtime.session import Halo, Inputs, Session
 from tilewright.runtime.toolchain import Toolchain, compile_shared
 
 _VERSION = 1
@@ -109,7 +109,12 @@ def _load(content: bytes) -> ctypes.CDLL:
 
 
 def execute(
-    compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
+    compiled: CompiledKernel,
+    problem: Problem,
+    inputs: Inputs,
+    threads: int,
+    workspace: Workspace | None = None,
+    halo: Halo | None = None,
 ) -> dict[str, Array]:
     """Run a kernel.
 
@@ -122,6 +127,7 @@ def execute(
         inputs: Arrays and scalars.
         threads: Threads to use.
         workspace: Memory to compute in; fresh memory by default.
+        halo: Periodic copies around a grid that wraps, or None.
 
     Returns:
         The newest version of every updated field.
@@ -129,7 +135,7 @@ def execute(
     Raises:
         ArrayError: If there is not enough memory.
     """
-    session = Session(compiled, problem, inputs, threads, workspace=workspace)
+    session = Session(compiled, problem, inputs, threads, halo=halo, workspace=workspace)
     try:
         session.advance(problem.steps)
         return session.results(inputs.out)

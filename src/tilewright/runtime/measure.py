@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-MINIMUM_SECONDS = 0.02
+MINIMUM_SECONDS = 0.1
 """A sample is repeated until its repeats take this long together."""
 MOST_REPEATS = 64
 """However short, a sample is repeated no more often than this."""

@@ -142,6 +142,11 @@ class Session:
         """Return a view of a field's newest version, or of the one ``age`` steps before it while that is kept."""
         return self._grid(self._slot(field, age))
 
+    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
+        """Set one cell of a field that no statement updates, its periodic copies included."""
+        self.newest(field)[cell] = value
+        self._refresh(iter([(field, 0)]))
+
     def results(self, out: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """Copy the newest version of every updated field to new arrays, or into those given."""
         found: dict[str, Array] = {}
@@ -294,7 +299,7 @@ def periodic_pieces(low: int, high: int, extent: int) -> Iterator[tuple[int, int
         First cell, last cell (exclusive) and first cell of the source, counted from the start of the halo.
 
     >>> list(periodic_pieces(3, 1, 2))
-    [(0, 1, 3), (1, 3, 3), (5, 6, 3)]
+    [(0, 1, 4), (1, 3, 3), (5, 6, 3)]
     """
     for first, last in ((0, low), (low + extent, low + extent + high)):
         cuts = [first, *(c for c in range(low % extent, low + extent + high, extent) if first < c < last), last]

@@ -106,6 +106,14 @@ def toolchain() -> Toolchain:
     return known(command, _stamp(command))
 
 
+def compiler_identity() -> str:
+    """Return a fingerprint of the compiler's files without running it, or an empty string where there is none."""
+    try:
+        return fingerprint(_stamp(find_command()))
+    except (ToolchainError, OSError):
+        return ""
+
+
 def _stamp(command: tuple[str, ...]) -> tuple[str, ...]:
     """What changes when the compiler changes: the resolved path, size and time of every file of the command."""
     stamps = []

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
-from tilewright.base.fingerprint import DATA_MODEL_VERSION, fingerprint
+from tilewright.base.fingerprint import DATA_MODEL_VERSION, digest, fingerprint
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import DTYPES, Problem
 from tilewright.runtime import store
@@ -44,7 +44,7 @@ class Circumstances:
         device_key: Fingerprint of everything the device says about itself.
         compiler: The compiler's name and version.
         compiler_key: Fingerprint of its identity and flags.
-        version: Our version.
+        version: Our version, and a digest of what writes kernels.
     """
 
     device: str
@@ -121,16 +121,26 @@ def circumstances() -> Circumstances:
     return _circumstances(tools.identity, (*tools.command, *tools.flags(strict=False)))
 
 
-@functools.lru_cache(maxsize=16)
-def _circumstances(identity: str, flags: tuple[str, ...]) -> Circumstances:
+@functools.cache
+def _version() -> str:
+    """Our version, with a digest of what writes kernels: between two releases that is what changes."""
     from importlib import metadata
 
+    from tilewright import codegen
+
+    folder = Path(next(iter(codegen.__path__)))
+    texts = [path.name.encode() + path.read_bytes() for path in sorted(folder.glob("*.py"))]
+    return f"{metadata.version('tilewright')}/{DATA_MODEL_VERSION}/{digest(b''.join(texts))[:12]}"
+
+
+@functools.lru_cache(maxsize=16)
+def _circumstances(identity: str, flags: tuple[str, ...]) -> Circumstances:
     return Circumstances(
         device=describe_cpu().model_name[:_LONGEST],
         device_key=fingerprint(cpu_features()),
         compiler=identity.partition(" ")[2][:_LONGEST],
         compiler_key=fingerprint(identity, flags),
-        version=f"{metadata.version('tilewright')}/{DATA_MODEL_VERSION}",
+        version=_version(),
     )
 
 

@@ -8,14 +8,18 @@ Legal for every program without a recurrence and every boundary but ``wrap``: no
 computes is ever read.
 """
 
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
-from tilewright.base.intmath import ceil_div, round_up
+from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
+from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
+from tilewright.tilings.pieces import Box, Piece, clip
 from tilewright.tilings.pipeline import Pipeline, line_cells, of_problem
 from tilewright.tilings.tiling import Tiling
 
@@ -113,8 +117,6 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
             reason=f"the levels of a {NAME} tiling of {problem.program.name!r} advance by rows={limit}, got {rows}",
             hint="use the tiling hybrid or none for stencils that reach further",
         )
-    reach = (max(pair) for pair in zip(*(sum(axis, ()) for axis in _outside(problem)), strict=True))
-    del reach
     for axis, extent in enumerate(problem.shape):
         most = max(max(pair) for pair in _outside(problem)[axis])
         if extent < most + 2:
@@ -156,24 +158,94 @@ def _cuts(extent: int, size: int, unit: int) -> tuple[int, ...]:
     return (*(units * i // parts * unit for i in range(parts)), extent)
 
 
-def halo(problem: Problem, levels: int, stage: int, left: int) -> tuple[tuple[int, int], ...]:
-    """Per axis (two at least), the cells beyond a tile that a stage computes with ``left`` steps of the band to come.
+def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
+    """Yield the pieces in execution order; tiles of a band overlap, and every one computes all that it needs."""
+    stream = geometry(problem, tiling)
+    stages, step = len(stream.pipeline.stages), 0
+    for wavefront, levels in enumerate(stream.levels):
+        for tile, own in enumerate(_tiles(stream)):
+            for t, stage, rows in _advances(stream, levels, own[0]):
+                box = _box(stream, own, levels - 1 - t, stage)
+                ranges = (rows, *box[1:])[-problem.program.rank :]
+                clipped = clip(ranges, problem.shape)
+                if clipped is not None:
+                    yield Piece(wavefront=wavefront, tile=tile, time=(step + t) * stages + stage, box=clipped)
+        step += levels
 
-    On the innermost axis they are whole cache lines.
+
+def _tiles(stream: Stream) -> Iterator[Box]:
+    yield from itertools.product(*(tuple(itertools.pairwise(cuts)) for cuts in stream.cuts))
+
+
+def _box(stream: Stream, own: Box, left: int, stage: int) -> Box:
+    """The cells that a tile computes at a stage with ``left`` steps of its band to come, cut by no grid."""
+    sides = zip(own, stream.pipeline.below, stream.pipeline.above, strict=True)
+    return tuple((a - below.at(left, stage), b + above.at(left, stage)) for (a, b), below, above in sides)
+
+
+def _advances(stream: Stream, levels: int, own: tuple[int, int]) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Yield step, stage and cells of axis 0 of every unit of a tile, advance by advance."""
+    lag, stages = stream.pipeline.lag, range(len(stream.pipeline.stages))
+    start = own[0] - max(stream.pipeline.below[0].at(levels, stage) for stage in stages) - lag.period
+    stop = own[1] + max(lag.at(levels, stage) for stage in stages)
+    for y, t, stage in itertools.product(range(start, stop, stream.rows), range(levels), stages):
+        first = y - lag.at(t, stage)
+        low, high = _box(stream, (own,) * len(stream.cuts), levels - 1 - t, stage)[0]
+        rows = max(first, low), min(first + stream.rows, high)
+        if rows[0] < rows[1]:
+            yield t, stage, rows
+
+
+def counts(problem: Problem, tiling: Tiling) -> Counts:
+    """Count exactly what the tiling runs and moves; a tile has no sub-tiles but itself.
+
+    ``points`` to ``footprint`` describe a tile of the largest sizes in a band of the largest length: what it computes
+    itself, its neighbours' cells included, the boxes that it loads, its own cells that it writes, and the slabs that
+    hold its levels.
     """
-    del levels
-    pipeline = of_problem(problem)
-    unit = line_cells(problem)
-    sides = [(low.at(left, stage), high.at(left, stage)) for low, high in zip(pipeline.below, pipeline.above, strict=True)]
-    sides[-1] = (round_up(sides[-1][0], unit), round_up(sides[-1][1], unit))
-    return tuple(sides)
+    stream = geometry(problem, tiling)
+    pipeline, stages = stream.pipeline, range(len(stream.pipeline.stages))
+    tiles = math.prod(len(cuts) - 1 for cuts in stream.cuts)
+    levels = max(stream.levels, default=0)
+    largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
+    points = sum(_volume(_box(stream, largest, left, stage)) for left in range(levels) for stage in stages)
+    live_in = live_out = footprint = 0
+    for field, stage in enumerate(pipeline.stage_of):
+        updated = problem.program.fields[field] in problem.program.updated
+        ages = range(pipeline.history[field])
+        live_in += sum(_volume(_box(stream, largest, levels + age, stage)) for age in ages)
+        live_out += _volume(largest) * len(ages) * updated
+        passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
+        slabs = passing + 2 * pipeline.keep[field] * (len(ages) + levels)
+        footprint += slabs * _volume(_box(stream, largest, levels, stage)[1:])
+    return Counts(
+        wavefronts=len(stream.levels),
+        tiles_per_wavefront=tiles if levels else 0,
+        tiles=tiles * len(stream.levels),
+        subtiles_per_tile=int(levels > 0),
+        subtiles=tiles * len(stream.levels),
+        full=sum(_full(problem, stream, length) for length in stream.levels),
+        total_points=problem.steps * len(pipeline.stages) * problem.cells,
+        points=points if levels else 0,
+        live_in=live_in if levels else 0,
+        live_out=live_out if levels else 0,
+        footprint=footprint if levels else 0,
+    )
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator["object"]:
-    """Yield the pieces in execution order."""
-    raise NotImplementedError
+def _volume(box: Box) -> int:
+    return math.prod(high - low for low, high in box)
 
 
-def counts(problem: Problem, tiling: Tiling) -> "object":
-    """Count exactly what the tiling runs and moves."""
-    raise NotImplementedError
+def _full(problem: Problem, stream: Stream, levels: int) -> int:
+    """Tiles of one band that neither compute nor read anything outside the grid."""
+    shape = (1, *problem.shape) if problem.program.rank == 1 else problem.shape
+    stages = range(len(stream.pipeline.stages))
+    total = 1
+    for cuts, extent, below, above in zip(
+        stream.cuts, shape, stream.pipeline.below, stream.pipeline.above, strict=True
+    ):
+        low = max(below.at(levels, stage) for stage in stages)
+        high = max(above.at(levels, stage) for stage in stages)
+        total *= sum(a >= low and b + high <= extent for a, b in itertools.pairwise(cuts))
+    return total

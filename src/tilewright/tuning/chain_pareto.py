@@ -62,9 +62,9 @@ def pareto(sizes: Sequence[int], model: str, memory: int) -> tuple[Trade, ...]:
     """
     count = len(sizes) - 1
     chain = np.array([sizes], dtype=np.int64)
-    fewest, least = (
-        solve(chain, Setting(model=model, memory=memory, price=price))[0][:, 0] for price in (by_operations, by_words)
-    )
+    settings = [Setting(model=model, memory=memory, price=price) for price in (by_operations, by_words)]
+    total, _ = solve(chain, settings)
+    fewest, least = total[:, 0], total[:, 1]
     # Costs as (operations, words): least per range, and how much more a part of an undominated whole may cost.
     lowest = np.stack([fewest[0], least[0]])
     spare = np.array([least[1, 0, -1] - fewest[0, 0, -1], fewest[1, 0, -1] - least[0, 0, -1]])

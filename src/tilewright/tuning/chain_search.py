@@ -6,15 +6,19 @@ two fused products of three parts; parts are written to memory and may themselve
 chains of one length are solved together.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from tilewright.costs.chain import SCHEDULES, Floats, Ints, moves, tile
-from tilewright.programs.chain import FUSIONS, Product, Tree, extents, halves, nodes, span
+from tilewright.costs.chain import SCHEDULES, Floats, Ints, moves, tiles
+from tilewright.programs.chain import FUSIONS, Product, Tree, extents, nodes, span
 from tilewright.tuning.chain_splits import Level, levels
 
+_Number = TypeVar("_Number", np.float64, np.int64)
 _CHUNK = 200_000
 """Cuts whose costs are computed together."""
 
@@ -27,7 +31,7 @@ class Batch:
         fusion: What they all are, one of ``FUSIONS``.
         sizes: P0, P1, P2, and P3 for fused pairs.
         operations: Multiply-adds.
-        words: Computes the words moved, for the objectives that need them.
+        words: Computes the words moved, once, for the objectives that need them.
     """
 
     fusion: str
@@ -102,7 +106,7 @@ def batch_of(model: str, memory: int, fusion: str, p: tuple[Floats, ...]) -> Bat
         fusion=fusion,
         sizes=p,
         operations=operation_count(fusion, p),
-        words=lambda: moves(model, memory, fusion, p).words,
+        words=functools.cache(lambda: moves(model, memory, fusion, p).words),
     )
 
 
@@ -121,69 +125,115 @@ class Options:
     fused: tuple[Floats, Floats, Ints] | None
 
 
-def best_trees(sizes: Ints, setting: Setting) -> list[Tree]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Some levels of chains of one length, and every node that their cuts make: what all objectives share."""
+
+    levels: tuple[Level, ...]
+    single: Batch
+    pairs: tuple[Batch, ...]
+
+
+Prepared = tuple[Group, ...]
+
+
+def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool = True) -> Prepared:
+    """List every node of every tree of many chains of one length; their words are computed when first asked for.
+
+    Args:
+        sizes: P0 … Pn per chain, shape (chains, n + 1).
+        model: One of ``costs.chain.MODELS``.
+        memory: Words on chip.
+        fuse: Whether pairs may be fused.
+    """
+    known = sizes.astype(np.float64)
+    groups: list[Group] = []
+    levels_now: list[Level] = []
+    pending = 0
+    every = levels(sizes.shape[1] - 1)
+    for level in every:
+        levels_now.append(level)
+        pending += sizes.shape[0] * level.starts.size * (level.cuts.size + level.first.size)
+        if pending >= _CHUNK or level is every[-1]:
+            single = batch_of(model, memory, "none", _flat(known, levels_now, fused=False))
+            four = _flat(known, levels_now, fused=True) if fuse else ()
+            pairs = tuple(batch_of(model, memory, fusion, four) for fusion in FUSIONS[1:] if fuse)
+            groups.append(Group(levels=tuple(levels_now), single=single, pairs=pairs))
+            levels_now, pending = [], 0
+    return tuple(groups)
+
+
+def best_trees(sizes: Ints, setting: Setting, prepared: Prepared | None = None) -> list[Tree]:
     """Return the best tree over all parenthesisations and fusions, for many chains of one length.
 
     Args:
         sizes: P0 … Pn per chain, shape (chains, n + 1).
         setting: The model and the objective.
+        prepared: What :func:`prepare` made of the same sizes.
 
     Returns:
         One tree per chain, keeps and tiles undecided. Of equally good cuts the first wins, unfused before fused.
     """
-    _, choice = solve(sizes, setting)
-    last = sizes.shape[1] - 2
-    return [_build(choice[:, chain], 0, last) for chain in range(sizes.shape[0])]
+    return best_by_each(sizes, (setting,), prepared)[0]
 
 
-def solve(sizes: Ints, setting: Setting) -> tuple[Floats, Ints]:
+def best_by_each(sizes: Ints, settings: Sequence[Setting], prepared: Prepared | None = None) -> list[list[Tree]]:
+    """Return :func:`best_trees` for several objectives of one model and memory, solved side by side."""
+    _, choice = solve(sizes, settings, prepared)
+    chains, last = sizes.shape[0], sizes.shape[1] - 2
+    rows = [range(number * chains, (number + 1) * chains) for number in range(len(settings))]
+    return [[_build(choice[:, row], 0, last) for row in group] for group in rows]
+
+
+def solve(sizes: Ints, settings: Sequence[Setting], prepared: Prepared | None = None) -> tuple[Floats, Ints]:
     """Return the least cost of every range of operands, and how it is cut.
 
     Args:
         sizes: P0 … Pn per chain, shape (chains, n + 1).
-        setting: The model and the objective.
+        settings: Objectives of one model and memory.
+        prepared: What :func:`prepare` made of the same sizes.
 
     Returns:
-        Cost and tie-breaker, shape (2, chains, n, n), and fusion, first and second cut, shape (3, chains, n, n).
+        Cost and tie-breaker, shape (2, rows, n, n), and fusion, first and second cut, shape (3, rows, n, n): all
+        chains by the first objective, then all by the second, and so on.
     """
-    chains, count = sizes.shape[0], sizes.shape[1] - 1
-    total = np.zeros((2, chains, count, count))
-    choice = np.zeros((3, chains, count, count), dtype=np.int64)
-    for options in priced(sizes.astype(np.float64), setting):
+    rows, count = len(settings) * sizes.shape[0], sizes.shape[1] - 1
+    total = np.zeros((2, rows, count, count))
+    choice = np.zeros((3, rows, count, count), dtype=np.int64)
+    for options in priced(sizes, settings, prepared):
         _decide(options, total, choice)
     return total, choice
 
 
-def priced(sizes: Floats, setting: Setting) -> Iterator[Options]:
-    """Price the cuts level by level, many levels at a time where they are small."""
-    group: list[Level] = []
-    pending = 0
-    every = levels(sizes.shape[1] - 1)
-    for level in every:
-        group.append(level)
-        pending += sizes.shape[0] * level.starts.size * (level.cuts.size + level.first.size)
-        if pending >= _CHUNK or level is every[-1]:
-            yield from _price_group(sizes, setting, group)
-            group, pending = [], 0
+def priced(sizes: Ints, settings: Sequence[Setting], prepared: Prepared | None = None) -> Iterator[Options]:
+    """Price the cuts of every level by every objective, shortest ranges first."""
+    fuse = any(setting.fuse for setting in settings)
+    for group in prepared or prepare(sizes, settings[0].model, settings[0].memory, fuse=fuse):
+        single = _split(_joined([setting.price(group.single) for setting in settings]), group.levels, fused=False)
+        pairs = (
+            _split(_joined([_pair(setting, group) for setting in settings]), group.levels, fused=True) if fuse else None
+        )
+        for number, level in enumerate(group.levels):
+            fused = None
+            if pairs is not None and level.first.size:
+                first, tie, kinds = pairs[number]
+                fused = (first, tie, kinds.astype(np.int64))
+            yield Options(level=level, single=(single[number][0], single[number][1]), fused=fused)
 
 
-def _price_group(sizes: Floats, setting: Setting, group: Sequence[Level]) -> Iterator[Options]:
-    singles = _flat(sizes, group, fused=False)
-    single = _split(setting.price(batch_of(setting.model, setting.memory, "none", singles)), group, fused=False)
-    pairs: list[tuple[Floats, ...]] | None = None
-    if setting.fuse:
-        four = _flat(sizes, group, fused=True)
-        prices = [setting.price(batch_of(setting.model, setting.memory, fusion, four)) for fusion in FUSIONS[1:]]
-        (left, left_tie), (right, right_tie) = prices
-        kind = (right < left) | ((right == left) & (right_tie < left_tie))
-        merged = (np.where(kind, right, left), np.where(kind, right_tie, left_tie), kind.astype(np.float64))
-        pairs = _split(merged, group, fused=True)
-    for number, level in enumerate(group):
-        fused = None
-        if pairs is not None and level.first.size:
-            first, tie, kinds = pairs[number]
-            fused = (first, tie, kinds.astype(np.int64))
-        yield Options(level=level, single=(single[number][0], single[number][1]), fused=fused)
+def _pair(setting: Setting, group: Group) -> tuple[Floats, Floats, Floats]:
+    """Return the price and the tie-breaker of the better of the two fusions, and which it is."""
+    if not setting.fuse:
+        never = np.full_like(group.pairs[0].operations, np.inf)
+        return never, never, np.zeros_like(never)
+    (left, left_tie), (right, right_tie) = (setting.price(batch) for batch in group.pairs)
+    kind = (right < left) | ((right == left) & (right_tie < left_tie))
+    return np.where(kind, right, left), np.where(kind, right_tie, left_tie), kind.astype(np.float64)
+
+
+def _joined(prices: Sequence[Sequence[Floats]]) -> tuple[Floats, ...]:
+    """Stack the objectives' prices along the first axis."""
+    return tuple(np.concatenate(column) for column in zip(*prices, strict=True))
 
 
 def _flat(sizes: Floats, group: Sequence[Level], *, fused: bool) -> tuple[Floats, ...]:
@@ -210,14 +260,14 @@ def _decide(options: Options, total: Floats, choice: Ints) -> None:
     cost = [total[t][:, i, k] + total[t][:, k + 1, j] + options.single[t] for t in (0, 1)]
     rows = i[:, 0]
     at = _first_best(cost[0], cost[1])
-    best = [np.take_along_axis(each, at[..., None], 2)[..., 0] for each in cost]
+    best = [_at(each, at) for each in cost]
     chosen = [np.zeros_like(at), rows + level.cuts[at], np.zeros_like(at)]
     if options.fused is not None:
         k, m = i + level.first, i + level.second
         parts = [total[t][:, i, k] + total[t][:, k + 1, m] + total[t][:, m + 1, j] for t in (0, 1)]
         pair = [part + price for part, price in zip(parts, options.fused[:2], strict=True)]
         at = _first_best(pair[0], pair[1])
-        first, tie, kind = (np.take_along_axis(each, at[..., None], 2)[..., 0] for each in (*pair, options.fused[2]))
+        first, tie, kind = _at(pair[0], at), _at(pair[1], at), _at(options.fused[2], at)
         better = (first < best[0]) | ((first == best[0]) & (tie < best[1]))
         best = [np.where(better, first, best[0]), np.where(better, tie, best[1])]
         other = (1 + kind, rows + level.first[at], rows + level.second[at])
@@ -226,6 +276,11 @@ def _decide(options: Options, total: Floats, choice: Ints) -> None:
         total[t][:, rows, rows + level.length] = best[t]
     for t in (0, 1, 2):
         choice[t][:, rows, rows + level.length] = chosen[t]
+
+
+def _at(values: npt.NDArray[_Number], at: Ints) -> npt.NDArray[_Number]:
+    """Return ``values[chain, range, at[chain, range]]``."""
+    return values.reshape(-1, values.shape[2])[np.arange(at.size), at.ravel()].reshape(at.shape)
 
 
 def _first_best(cost: Floats, tie: Floats) -> Ints:
@@ -304,19 +359,34 @@ def _fuse(number: int, tree: Tree, prices: _Prices, done: _Done) -> tuple[Tree, 
 
 def with_tiles(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> Tree:
     """Return a tree whose every node says what it keeps on chip, and in what tile."""
+    decided: dict[tuple[int, int], tuple[str, tuple[int, int]]] = {}
+    for fusion in FUSIONS:
+        found = [node for node in nodes(tree) if node.fusion == fusion]
+        if found:
+            columns = np.array([extents(sizes, node) for node in found], dtype=np.float64).T
+            schedules = moves(model, memory, fusion, tuple(columns)).schedule
+            for number in sorted(set(schedules.tolist())):
+                at = np.flatnonzero(schedules == number)
+                shapes = tiles(model, memory, SCHEDULES[number], [column[at] for column in columns])
+                keep = SCHEDULES[number] if fusion == "none" else "T"
+                decided |= {span(found[i]): (keep, shape) for i, shape in zip(at.tolist(), shapes, strict=True)}
+    return _decided(tree, decided)
+
+
+def _decided(tree: Tree, known: dict[tuple[int, int], tuple[str, tuple[int, int]]]) -> Tree:
     if isinstance(tree, int):
         return tree
-    p = extents(sizes, tree)
-    columns = tuple(np.array([size], dtype=np.float64) for size in p)
-    kept = SCHEDULES[int(moves(model, memory, tree.fusion, columns).schedule[0])]
-    children = tuple(with_tiles(sizes, child, model, memory) for child in tree.children)
-    keep = kept if tree.fusion == "none" else "T"
-    return Product(children=children, fusion=tree.fusion, keep=keep, tile=tile(model, memory, kept, p))
+    keep, shape = known[span(tree)]
+    children = tuple(_decided(child, known) for child in tree.children)
+    return Product(children=children, fusion=tree.fusion, keep=keep, tile=shape)
 
 
-def parenthesised(tree: Tree) -> str:
-    """Return where every product of a tree is cut, fused or not: equal for equal parenthesisations."""
-    if isinstance(tree, int):
-        return str(tree)
-    left, right = halves(tree)
-    return f"({parenthesised(left)},{parenthesised(right)})"
+def words_of(sizes: Sequence[int], some: Sequence[Product], model: str, memory: int) -> list[float]:
+    """Return the words that each of some nodes moves, by a model."""
+    result: dict[int, float] = {}
+    for fusion in FUSIONS:
+        at = [i for i, node in enumerate(some) if node.fusion == fusion]
+        if at:
+            columns = np.array([extents(sizes, some[i]) for i in at], dtype=np.float64).T
+            result |= dict(zip(at, moves(model, memory, fusion, tuple(columns)).words.tolist(), strict=True))
+    return [result[i] for i in range(len(some))]

@@ -77,7 +77,7 @@ def shared_tree(chain: Chain, setting: Setting) -> Tree:
     for i in range(chain.length):
         key, flipped = key_of(chain, i, i)
         known[key] = _Known(tree=0, flipped=flipped, products=frozenset())
-    for options in priced(np.array([chain.sizes], dtype=np.float64), setting):
+    for options in priced(np.array([chain.sizes], dtype=np.int64), (setting,)):
         for row, start in enumerate(options.level.starts[:, 0].tolist()):
             key, flipped = key_of(chain, start, start + options.level.length)
             if key not in known:

@@ -29,10 +29,16 @@ class Level:
 
     def ends(self, fused: bool) -> tuple[Indexes, ...]:
         """Return the indexes into P0 … Pn of every cut's sizes, three or four arrays of shape (ranges, cuts)."""
-        inner = (self.first, self.second) if fused else (self.cuts,)
-        columns = [self.starts + offset + 1 for offset in inner]
-        last = np.broadcast_to(self.starts + self.length + 1, columns[0].shape)
-        return np.broadcast_to(self.starts, columns[0].shape), *columns, last
+        return _ends(self.length, self.starts.size, fused)
+
+
+@functools.lru_cache(maxsize=1024)
+def _ends(length: int, ranges: int, fused: bool) -> tuple[Indexes, ...]:
+    inner = np.triu_indices(length, 1) if fused else (np.arange(length),)
+    starts = np.arange(ranges)[:, None]
+    columns = [starts + offset + 1 for offset in inner]
+    low, high = (np.broadcast_to(each, columns[0].shape) for each in (starts, starts + length + 1))
+    return low, *columns, high
 
 
 @functools.lru_cache(maxsize=4)

@@ -7,7 +7,7 @@ lies in a range. :mod:`tilewright.tuning.codesign_solve` solves it in the separa
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.separable import Form
@@ -93,7 +93,7 @@ class Options:
         metric: What is least per stencil and size: ``time`` (also for ``per_area``), ``energy`` or ``edp``.
     """
 
-    form: Form = Form()
+    form: Form = field(default_factory=Form)
     scope: str | None = None
     blocks_per_sm: int = 2
     strategies: tuple[str, ...] = ("tiled",)

@@ -186,7 +186,9 @@ def chips(axes: Axes, by: Coefficients) -> Chip:
     )
 
 
-def designs_at(exploration: Exploration, indices: Ints | Sequence[int], score: Score, parts: Parts) -> tuple[Design, ...]:
+def designs_at(
+    exploration: Exploration, indices: Ints | Sequence[int], score: Score, parts: Parts
+) -> tuple[Design, ...]:
     """Return some of the explored designs as values."""
     held = chips(exploration.axes, exploration.coefficients)
     total = parts.total

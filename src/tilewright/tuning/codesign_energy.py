@@ -60,7 +60,8 @@ def energy_of(machine: Machine, areas: Floats, area: float) -> Energy:
     missing = [name for name in METERED if getattr(machine, name) is None]
     if missing:
         raise UsageError(
-            f"the energies of {machine.name} are not known: it has no {missing[0]}", "take those of k20c"
+            f"the energies of {machine.name} are not known: it has no {missing[0]}",
+            "take those of another machine: --energy-of k20c",
         )
     watts, word, access, flop = (getattr(machine, name).value for name in METERED)
     return Energy(watts=areas * (watts / area), word=word, access=access, flop=flop, watts_per_mm2=watts / area)

@@ -161,7 +161,9 @@ class Marginal:
     gflops_per_mm2: float
 
 
-def marginal(exploration: Exploration, between: Range, weights: Weights = None, step: float = 50.0) -> tuple[Marginal, ...]:
+def marginal(
+    exploration: Exploration, between: Range, weights: Weights = None, step: float = 50.0
+) -> tuple[Marginal, ...]:
     """Return what one more mm^2 buys at budgets from the least to the largest area."""
     parts = exploration.parts()
     total = parts.total

@@ -1,6 +1,7 @@
 """The kernel of codesign: the best configurations of one case for one width of the SMs, on every n_SM and M_SM."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -86,5 +87,5 @@ class Search:
         starts = self.configurations.starts.tolist()
         for count in {float(self.sm_count.min()), float(self.sm_count.max())}:
             bound = work + self.sync * count
-            found += [begin + int(bound[begin:end].argmin()) for begin, end in zip(starts, starts[1:]) if end > begin]
+            found += [begin + int(bound[begin:end].argmin()) for begin, end in pairwise(starts) if end > begin]
         return np.unique(np.array(found, dtype=np.int64))

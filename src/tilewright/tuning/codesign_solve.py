@@ -102,15 +102,13 @@ def solve(
             setting = make_setting(case.problem, machine)
             held[case.problem.program] = configurations(setting, axes.shared_kb, options)
     results = tuple(_empty(held[case.problem.program], axes, energy) for case in cases)
+    plan = _Plan(axes=axes, options=options, energy=energy)
     parts, done = tuple(_parts(axes, machine, options, energy)), 0
     pool = ThreadPoolExecutor(_THREADS)
     try:
         for part in parts:
             terms = _terms(cases, held, part, axes, options)
-            jobs = [
-                pool.submit(_solve_case, case, terms[case.problem.program], part, axes, options, energy)
-                for case in cases
-            ]
+            jobs = [pool.submit(_solve_case, case, terms[case.problem.program], part, plan) for case in cases]
             for job, result in zip(jobs, results, strict=True):
                 _put(result, part, *job.result())
                 done += 1
@@ -119,6 +117,15 @@ def solve(
     finally:
         pool.shutdown(cancel_futures=True)
     return results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What is asked for: the whole hardware, the assumptions, and the energy model if the metric needs one."""
+
+    axes: Axes
+    options: Options
+    energy: Energy | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,16 +191,15 @@ def _parts(axes: Axes, machine: Machine, options: Options, energy: Energy | None
             )
 
 
-def _solve_case(
-    case: Case, terms: _Terms, part: _Part, axes: Axes, options: Options, energy: Energy | None
-) -> tuple[Floats, Floats, Choices]:
+def _solve_case(case: Case, terms: _Terms, part: _Part, plan: _Plan) -> tuple[Floats, Floats, Choices]:
     """Return seconds, joules and choices of one case on one part; each of shape (s, n_V, M_SM)."""
+    axes, options = plan.axes, plan.options
     setting = make_setting(case.problem, part.machine, options.scope)
     shape = (len(part.sm_count), *axes.shape[2:])
     seconds, choice = np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
     joules = np.full(shape, np.inf)
     if "tiled" in options.strategies and families(case.problem) != ("none",):
-        search, words = _search(case, terms, setting, part, options, energy)
+        search = _search(case, terms, setting, part, plan)
         seeds = np.zeros(0, dtype=np.int64)
         held = terms.configurations
         for at, (width, tiles) in enumerate(zip(axes.vector_width, terms.widths, strict=True)):
@@ -210,47 +216,44 @@ def _solve_case(
         picked = choice >= 0
         joules[picked] = search.joules[choice[picked]] + (part.watts * np.where(picked, seconds, 0.0))[picked]
     if "none" in options.strategies:
-        _without_tiles(case, setting, part, axes, options, energy, (seconds, joules, choice))
+        _without_tiles(case, setting, part, plan, (seconds, joules, choice))
     return seconds, joules, choice
 
 
-def _search(
-    case: Case, terms: _Terms, setting: Setting, part: _Part, options: Options, energy: Energy | None
-) -> tuple[Search, Floats]:
-    """Collect what does not depend on n_V; also return the words that each configuration moves."""
-    held = terms.configurations
-    plan = separable.schedule(held.tiles, setting, options.form)
-    words = (terms.widths[0].words * plan.count * plan.prisms)[held.tile]
-    groups = tuple(ceil_div(tiles[held.tile], held.k).astype(float) for tiles in plan.tiles)
-    fronts = tuple(count[held.tile].astype(float) for count in plan.fronts)
-    search = Search(
+def _search(case: Case, terms: _Terms, setting: Setting, part: _Part, plan: _Plan) -> Search:
+    """Collect what does not depend on n_V."""
+    held, energy = terms.configurations, plan.energy
+    order = separable.schedule(held.tiles, setting, plan.options.form)
+    words = (terms.widths[0].words * order.count * order.prisms)[held.tile]
+    groups = tuple(ceil_div(tiles[held.tile], held.k).astype(float) for tiles in order.tiles)
+    fronts = tuple(count[held.tile].astype(float) for count in order.fronts)
+    return Search(
         configurations=held,
         io_seconds=terms.widths[0].io_seconds[held.tile],
-        count=plan.count[held.tile],
-        sync=(plan.wavefronts * setting.launch_seconds)[held.tile],
+        count=order.count[held.tile],
+        sync=(order.wavefronts * setting.launch_seconds)[held.tile],
         fronts=fronts,
         groups=groups,
         turns=np.asarray(sum(n * w for n, w in zip(fronts, groups, strict=True))),
         joules=np.zeros(len(held.k)) if energy is None else energy.dynamic(case, words),
         sm_count=part.sm_count,
-        metric=options.metric,
+        metric=plan.options.metric,
     )
-    return search, words
 
 
 def _without_tiles(
-    case: Case, setting: Setting, part: _Part, axes: Axes, options: Options, energy: Energy | None,
-    best: tuple[Floats, Floats, Choices],
-) -> None:  # fmt: skip
+    case: Case, setting: Setting, part: _Part, plan: _Plan, best: tuple[Floats, Floats, Choices]
+) -> None:
     """Put sweeps without time tiling wherever they cost less."""
+    energy, widths = plan.energy, plan.axes.vector_width
     sweeps = [
-        [untiled.evaluate(replace(setting, sm_count=int(count), vector_width=width)) for width in axes.vector_width]
+        [untiled.evaluate(replace(setting, sm_count=int(count), vector_width=width)) for width in widths]
         for count in part.sm_count.tolist()
     ]
     seconds = np.array([[float(sweep.seconds[0]) for sweep in row] for row in sweeps])[:, :, None]
     dynamic = np.zeros(()) if energy is None else energy.dynamic(case, sweeps[0][0].dram_bytes / WORD)
     whole = part.watts * seconds + dynamic
-    held = options.metric
+    held = plan.options.metric
     now = value(held, best[0], best[1] - np.where(np.isfinite(best[0]), part.watts * best[0], 0.0), part.watts)
     better = value(held, np.broadcast_to(seconds, whole.shape), dynamic, part.watts) < now
     best[0][better] = np.broadcast_to(seconds, whole.shape)[better]

@@ -1,6 +1,7 @@
 """The search: what is tried, in which order, until when, and who wins. Measuring arrives as an argument.
 
-Nothing here knows a compiler or a device, and the clock can be given, so every search can be replayed from recorded measurements.
+Nothing here knows a compiler or a device, and the clock can be given, so every search can be replayed from recorded
+measurements.
 """
 
 import math
@@ -18,7 +19,7 @@ BATCH = 8
 UNSTABLE = 0.10
 """Spread of a candidate's samples, as a share of their median, from which its result is flagged."""
 _FINAL_BAND = 1.5
-"""Candidates slower than this times the best first sample are no finalists."""
+"""Candidates slower than this times the second best first sample (the best may have been luck) are no finalists."""
 _CLOSE = 0.02
 """Neighbours must be faster by this share for the refinement to go on."""
 
@@ -127,8 +128,11 @@ class _State:
         return self.watch.clock() - self.begin >= self.effort.seconds
 
     def best(self) -> Trial | None:
+        """The best so far: among those that were sampled again, once there are any, since drift hits these alike."""
         good = [trial for trial in self.trials.values() if trial.ok]
-        return min(good, key=self.score, default=None)
+        most = max((len(trial.measurement.seconds) for trial in good), default=1)
+        even = [trial for trial in good if len(trial.measurement.seconds) >= max(2, most - 1)]
+        return min(even or good, key=self.score, default=None)
 
     def sample(self, tiling: Tiling, number: int) -> Measurement:
         """Take sample ``number`` of a candidate, from the records where they have it."""
@@ -281,12 +285,12 @@ def _refine(state: _State, strata: Sequence[Stratum]) -> None:
 
 def _repeat(state: _State) -> None:
     """Sample the best candidates again, one after the other and all over again, so that drift hits them alike."""
-    best = state.best()
-    if best is None or state.effort.repeats < 2:
+    good = [trial for trial in state.trials.values() if trial.ok]
+    if not good or state.effort.repeats < 2:
         return
-    limit = _FINAL_BAND * best.measurement.seconds[0]
-    good = [trial for trial in state.trials.values() if trial.ok and trial.measurement.seconds[0] <= limit]
-    finalists = sorted(good, key=lambda trial: trial.measurement.seconds[0])[: state.effort.finalists]
+    order = sorted(good, key=lambda trial: trial.measurement.seconds[0])
+    limit = _FINAL_BAND * order[min(1, len(order) - 1)].measurement.seconds[0]
+    finalists = [trial for trial in order[: state.effort.finalists] if trial.measurement.seconds[0] <= limit]
     for number in range(2, state.effort.repeats + 1):
         for finalist in finalists:
             tiling = finalist.candidate.tiling

@@ -123,7 +123,8 @@ def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
 
     The model's first choices alternate with a walk over the whole space: the best of every height, family by family,
     then points at even steps of predicted cost from the best to the worst. So a model that errs about one family, one
-    height or one cost does not hide a better candidate. ``none`` comes second: it is what every other must beat.
+    height or one cost does not hide a better candidate. The best of every family comes before all that, ``none`` among
+    them: it is what every other must beat.
 
     Args:
         strata: The families' spaces.
@@ -133,7 +134,7 @@ def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
         Distinct candidates.
     """
     first = list(ranked(strata, max(TOP, count // 2)))
-    start = [candidate for stratum in strata if stratum.family == "none" for candidate in ranked([stratum], 1)]
+    start = [candidate for stratum in strata for candidate in ranked([stratum], 1)]
     walk = _walk(strata, count)
     chosen: dict[Tiling, Candidate] = {candidate.tiling: candidate for candidate in [*first[:1], *start]}
     rest = iter(first[1:])

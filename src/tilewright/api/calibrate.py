@@ -1,0 +1,195 @@
+"""``tw.calibrate``: this machine's parameters measured, with their spread, and how much each of them matters."""
+
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tilewright.api.predict import MachineLike, as_machine, select
+from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_seconds
+from tilewright.costs.arrays import Floats
+from tilewright.costs.fit import Fit
+from tilewright.machines.machine import Machine
+from tilewright.programs import catalogue
+from tilewright.programs.stencil import Program
+from tilewright.tilings.legality import untileable
+from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.sensitivity import Sensitivity, sensitivities
+
+DEFAULT_PROGRAMS = (
+    "jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d",
+    "j1d3pt", "j2d5pt", "j2d9pt", "j2d9pt-gol", "j3d7pt", "j3d27pt", "wave2d",
+)  # fmt: skip
+"""The papers' programs and those of the benchmarks."""
+_MEASURED = ("dram_bandwidth", "cache_bandwidth", "launch_seconds", "row_seconds", "shared_bytes")
+_SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
+_STEPS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What a calibration found.
+
+    Attributes:
+        machine: The machine with what was measured.
+        path: The machine file, or None if it could not be written.
+        fits: The fit of C_iter, by program.
+        sensitivity: What the ranking of the first program's tilings depends on.
+        subject: The problem of the sensitivity, in words.
+    """
+
+    machine: Machine
+    path: Path | None
+    fits: dict[str, Fit]
+    sensitivity: tuple[Sensitivity, ...]
+    subject: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the calibration as plain data, the JSON document of ``tilewright calibrate``."""
+        return {
+            "machine": self.machine.to_dict(),
+            "path": None if self.path is None else str(self.path),
+            "sensitivity": {"problem": self.subject, "parameters": [each.to_dict() for each in self.sensitivity]},
+        }
+
+    def __str__(self) -> str:
+        bandwidth = self.machine.dram_bandwidth
+        spread = f"{(bandwidth.low or 0) / 1e9:.3g} to {(bandwidth.high or 0) / 1e9:.3g}"
+        lines = [
+            f"{self.machine.title}: {bandwidth.value / 1e9:.3g} GB/s from memory ({spread}), "
+            f"barrier {format_seconds(self.machine.launch_seconds.value)}, C_iter of {len(self.fits)} programs",
+            f"kept in {self.path}" if self.path else "not kept",
+            f"the ranking of {self.subject}, every parameter moved by 20 %:",
+        ]
+        for each in self.sensitivity:
+            tau = min(each.tau_down, each.tau_up)
+            verdict = "insensitive" if each.insensitive else f"Kendall's tau {tau:.3f}, loses {each.loss:.1%}"
+            lines.append(f"  {each.parameter:<16} {verdict}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def calibrate(
+    programs: Sequence[str] | None = None,
+    *,
+    backend: str = "auto",
+    output: str | Path | None = None,
+    quick: bool = False,
+    note: Callable[[str], None] | None = None,
+) -> Calibration:
+    """Measure this machine's parameters with micro-benchmarks and C_iter with random small instances.
+
+    Nothing else in tilewright measures unasked: until this is called, ``host`` is what the CPU says about itself.
+
+    Args:
+        programs: Names of built-in programs whose C_iter is measured; the papers' and the benchmarks' by default.
+        backend: ``auto`` or ``c``: processors are all that is calibrated so far.
+        output: A machine file to write in place of the user's store.
+        quick: Fewer samples and instances.
+        note: Called with a line about what goes on.
+
+    Returns:
+        The calibration. What is kept in the user's store is what the machine ``host`` is from now on, as long as
+        the CPU, the number of usable cores and the compiler stay the same.
+
+    Raises:
+        UsageError: If a program is unknown or cannot be tiled in time, or there is no such backend.
+        ToolchainError: If there is no compiler that works.
+    """
+    from tilewright.runtime import calibrate as runtime
+    from tilewright.runtime import hosts
+    from tilewright.runtime.toolchain import toolchain
+
+    if backend not in {"auto", "c"}:
+        raise UsageError(f"this version calibrates processors only, got the backend {backend!r}", "use c")
+    say = note or (lambda _: None)
+    target = None if output is None else _target(Path(output))
+    chosen = tuple(_tileable(name) for name in programs or DEFAULT_PROGRAMS)
+    tools = toolchain()
+    protocol = runtime.QUICK if quick else runtime.FULL
+    machine = runtime.measure_machine(tools, protocol, say)
+    fits = {}
+    for program in chosen:
+        say(f"C_iter of {program.name}")
+        fits[program.name] = runtime.fitted(runtime.measure_program(program, machine, tools, protocol))
+    machine = runtime.with_programs(machine, chosen, tuple(fits.values()))
+    if target is None:
+        target = hosts.keep(machine)
+    else:
+        hosts.write(machine, target)
+    first = chosen[0]
+    shape = _SHAPES[first.rank]
+    return Calibration(
+        machine=machine,
+        path=target,
+        fits=fits,
+        sensitivity=sensitivity(first, shape=shape, steps=_STEPS, machine=machine),
+        subject=f"{first.name} {'x'.join(map(str, shape))}, {_STEPS} steps",
+    )
+
+
+def sensitivity(
+    program: ProgramLike,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    machine: MachineLike = "host",
+    share: float = 0.2,
+    parameters: Sequence[str] | None = None,
+) -> tuple[Sensitivity, ...]:
+    """Say how much the predicted ranking of a problem's tilings depends on each parameter of a machine.
+
+    Args:
+        program: A stencil, a program, or the name of a built-in one.
+        shape: Extents of the grid.
+        steps: Time steps.
+        machine: The machine.
+        share: By how much every parameter is moved, up and down.
+        parameters: Names of parameters; by default those that a calibration measures, ``c_iter`` among them.
+
+    Returns:
+        One result per parameter, the one that matters most first.
+
+    Raises:
+        UsageError: If anything is unknown or does not fit.
+    """
+    chosen, base = as_program(program), as_machine(machine)
+    names = parameters
+    if names is None:
+        known = ("c_iter",) if base.iteration_seconds(chosen.name) else ("flop_cycles", "load_cycles")
+        names = (*known, *(name for name in _MEASURED if getattr(base, name) is not None))
+    order: list[Tiling] = []
+
+    def evaluate(where: Machine) -> Floats:
+        every = select(chosen, shape=shape, steps=steps, machine=where, within=None)
+        seconds = {each.tiling: each.costs.seconds for each in every}
+        if not order:
+            order.extend(seconds)
+        return np.array([seconds.get(tiling, np.inf) for tiling in order])
+
+    return sensitivities(base, chosen.name, names, evaluate, share)
+
+
+def _tileable(name: str) -> Program:
+    """Return a built-in program that time tiles can cut: the others have no use for C_iter."""
+    from tilewright.programs.problem import make_problem
+
+    program = catalogue.program(name)
+    verdict = untileable(make_problem(program, (64,) * program.rank, 2))
+    if verdict:
+        raise UsageError(f"C_iter of {name!r} is not calibrated: {verdict.reason}")
+    return program
+
+
+def _target(path: Path) -> Path:
+    if path.suffix != ".toml":
+        raise UsageError(f"a machine file ends with .toml, got {str(path)!r}")
+    if not path.resolve().parent.is_dir():
+        raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
+    return path

@@ -1,0 +1,267 @@
+"""``Plan``: what tuning decided, ready to run, to explain and to export."""
+
+import dataclasses
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.api.predict import Prediction
+from tilewright.base.errors import UsageError
+from tilewright.base.records import Outcome
+from tilewright.base.units import format_seconds, format_shape
+from tilewright.codegen.emit import emit
+from tilewright.codegen.header import header
+from tilewright.programs.problem import BoundarySpec, Problem
+from tilewright.programs.stencil import Program
+from tilewright.tilings.tiling import Tiling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A candidate of a tuning and what became of it.
+
+    Attributes:
+        tiling: The candidate.
+        predicted_seconds: The model's prediction.
+        measured_seconds: Median of its samples for the whole problem, or None if it was not measured.
+        registers: Registers per thread, where the compiler says.
+        spills: Spilled bytes per thread, where the compiler says.
+        outcome: ``ok``, how it failed, or None if it was not tried.
+        detail: One sentence about a failure.
+        samples: Number of samples.
+        spread: Range of the samples over their median, or None below two.
+        unstable: Whether the samples differ too much to trust their median.
+    """
+
+    tiling: Tiling
+    predicted_seconds: float
+    measured_seconds: float | None = None
+    registers: int | None = None
+    spills: int | None = None
+    outcome: Outcome | None = None
+    detail: str = ""
+    samples: int = 0
+    spread: float | None = None
+    unstable: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        tiling = {key: list(v) if isinstance(v, tuple) else v for key, v in dataclasses.asdict(self.tiling).items()}
+        plain = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        return {**plain, "tiling": tiling, "tile": str(self.tiling), "outcome": self.outcome and str(self.outcome)}
+
+    def cells(self) -> tuple[str, ...]:
+        """Return it as the cells of a table: tiling, predicted, measured, spread, outcome."""
+        noisy = " unstable" if self.unstable else ""
+        return (
+            str(self.tiling),
+            format_seconds(self.predicted_seconds),
+            "-" if self.measured_seconds is None else format_seconds(self.measured_seconds),
+            "-" if self.spread is None else f"{self.spread:.1%}{noisy}",
+            "-" if self.outcome is None else f"{self.outcome} {self.detail}".strip(),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What tuning decided for a problem.
+
+    Attributes:
+        program: The program as it was given.
+        problem: The problem; scalars that came as arrays are coefficient fields of its program.
+        prediction: What the model says about the winner; it names the machine.
+        winner: The winner.
+        candidates: Everything that was tried: the winner, the others by their measured time, failures last. Only those
+            with several samples could win.
+        evaluated: How many candidates were compiled or run.
+        space_size: How many tilings the model ranked.
+        effort: The effort level.
+        metric: What was to be small.
+        backend: ``c``.
+        threads: Threads that it was measured with.
+        strict: Whether the order of operations is kept.
+        boundary: The boundaries as they were given, for :meth:`run`.
+        scalars: Scalars that :meth:`run` takes where it is given no others.
+        confirmed: Whether the winner agreed with a second schedule on the whole problem.
+        interrupted: Whether tuning was stopped before its end.
+    """
+
+    program: Program
+    problem: Problem
+    prediction: Prediction
+    winner: Tried
+    candidates: tuple[Tried, ...]
+    evaluated: int
+    space_size: int
+    effort: str
+    metric: str
+    backend: str
+    threads: int
+    strict: bool
+    boundary: BoundarySpec
+    scalars: Mapping[str, Any]
+    confirmed: bool
+    interrupted: bool
+
+    @property
+    def tiling(self) -> Tiling:
+        """The winner's tiling."""
+        return self.winner.tiling
+
+    @property
+    def machine(self) -> str:
+        """Name of the machine."""
+        return self.prediction.machine
+
+    @property
+    def source(self) -> str:
+        """The kernel's C text."""
+        return emit(self.problem, self.tiling, strict=self.strict).text
+
+    def run(self, *arrays: Any, steps: int | None = None, out: Any = None, **scalars: Any) -> Any:  # noqa: ANN401
+        """Run the program with the winner's tiling.
+
+        Args:
+            *arrays: One array per field, as for :func:`tilewright.run`; any shape, though the plan was made for one.
+            steps: Time steps; those of the plan by default.
+            out: Arrays to write the result into.
+            **scalars: Scalars; those given to ``tune`` by default.
+
+        Returns:
+            The result, in the caller's array type.
+
+        Raises:
+            TilewrightError: As :func:`tilewright.run`.
+        """
+        from tilewright.api.run import run
+
+        return run(
+            self.program,
+            *arrays,
+            steps=self.problem.steps if steps is None else steps,
+            boundary=self.boundary,
+            tiling=self.tiling,
+            threads=self.threads,
+            strict=self.strict,
+            out=out,
+            **{**self.scalars, **scalars},
+        )
+
+    def export(self, path: str | Path) -> tuple[Path, Path]:
+        """Write the kernel as C, with a header that says how to call it.
+
+        Args:
+            path: The C file; the header lies beside it, with the suffix ``.h``. Both are replaced if they exist.
+
+        Returns:
+            The paths of both.
+
+        Raises:
+            UsageError: If the name does not end in ``.c``, or they cannot be written.
+        """
+        target = Path(path)
+        if target.suffix != ".c":
+            raise UsageError(f"a kernel is exported to a file that ends in .c, got {target.name!r}")
+        source = emit(self.problem, self.tiling, strict=self.strict)
+        beside = target.with_suffix(".h")
+        try:
+            target.write_text(source.text, encoding="utf-8")
+            beside.write_text(header(source, self.problem, self.tiling), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{str(target)!r} cannot be written: {error.strerror}") from None
+        return target, beside
+
+    def explain(self) -> str:
+        """Say in some lines what won, by how much, and how the model saw it."""
+        name = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.problem.steps} steps"
+        lines = [f"{name} on {self.machine}: {self.tiling}"]
+        costs = self.prediction.costs
+        lines.append(f"predicted {format_seconds(costs.seconds)}, bound by {costs.bound_by}")
+        if self.winner.measured_seconds is None:
+            lines.append(f"nothing was run: the model's first choice of {self.space_size}")
+            return "\n".join(lines)
+        speed = self.problem.cells * self.problem.steps / self.winner.measured_seconds / 1e9
+        lines.append(f"measured {format_seconds(self.winner.measured_seconds)}, {speed:.3g} GCells/s{self._spread()}")
+        lines += self._comparisons()
+        lines.append(
+            f"{self.evaluated} of {self.space_size} tilings were tried, effort {self.effort}{self._failures()}"
+        )
+        if not self.confirmed:
+            lines.append("its result was not compared with a second schedule on the whole problem")
+        if self.interrupted:
+            lines.append("tuning was stopped before its end: this is the best so far")
+        return "\n".join(lines)
+
+    def _spread(self) -> str:
+        if self.winner.spread is None:
+            return ", one sample"
+        noisy = ": UNSTABLE, the machine is busy or throttled" if self.winner.unstable else ""
+        return f", {self.winner.samples} samples within {self.winner.spread:.1%}{noisy}"
+
+    def _comparisons(self) -> list[str]:
+        best = self.winner.measured_seconds or math.nan
+        good = [each for each in self.candidates if each.measured_seconds is not None]
+        lines = [
+            f"{each.measured_seconds / best:.2f} times as fast as without time tiling"
+            for each in good
+            if each.tiling.family == "none" and each is not self.winner and each.measured_seconds
+        ]
+        first = min(good, key=lambda each: each.predicted_seconds)
+        place = sorted(each.predicted_seconds for each in good).index(self.winner.predicted_seconds) + 1
+        if first is not self.winner and first.measured_seconds:
+            lines.append(
+                f"the model's first choice, {first.tiling}, reaches {best / first.measured_seconds:.0%} of its speed; "
+                f"it ranked the winner {place} of {len(good)}"
+            )
+        else:
+            lines.append("it is the model's first choice as well")
+        return lines
+
+    def _failures(self) -> str:
+        failed = [each.outcome for each in self.candidates if each.outcome not in {None, Outcome.OK}]
+        counts = {str(outcome): failed.count(outcome) for outcome in dict.fromkeys(failed)}
+        return "".join(f", {count} {name}" for name, count in counts.items())
+
+    def plot(self, path: str | Path) -> Path:
+        """Plot predicted against measured times to a ``.png``, ``.svg`` or ``.pdf`` file.
+
+        Raises:
+            UsageError: If nothing was measured, or the file cannot be written.
+        """
+        from tilewright.report.scatter import scatter
+
+        pairs = [
+            (each.predicted_seconds, each.measured_seconds, each.tiling.family)
+            for each in self.candidates
+            if each.measured_seconds is not None
+        ]
+        return scatter(pairs, Path(path), f"{self.problem.program.name} on {self.machine}")
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the plan as plain data, the JSON document of ``tilewright tune``."""
+        return {
+            "program": self.problem.program.name,
+            "machine": self.machine,
+            "shape": list(self.problem.shape),
+            "steps": self.problem.steps,
+            "dtype": self.problem.dtype,
+            "backend": self.backend,
+            "threads": self.threads,
+            "effort": self.effort,
+            "metric": self.metric,
+            "winner": self.winner.to_dict(),
+            "candidates": [each.to_dict() for each in self.candidates],
+            "evaluated": self.evaluated,
+            "space_size": self.space_size,
+            "confirmed": self.confirmed,
+            "interrupted": self.interrupted,
+        }
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.explain())}</pre>"

@@ -1,0 +1,373 @@
+"""``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tilewright.api import predict as model_api
+from tilewright.api.compile import BACKENDS
+from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
+from tilewright.api.plan import Plan, Tried
+from tilewright.api.predict import MachineLike, as_machine
+from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.trial import TrialJob
+from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.costs.setting import Setting, make_setting
+from tilewright.machines.machine import Machine
+from tilewright.programs.dependences import analyse
+from tilewright.programs.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil import Program, with_coefficients
+from tilewright.report.progress import bar
+from tilewright.runtime import store, wisdom
+from tilewright.runtime.host import available_cpus, thread_count
+from tilewright.runtime.memory import check_memory
+from tilewright.runtime.warn import warn_once
+from tilewright.runtime.workers import pool
+from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tuning import space
+from tilewright.tuning.search import Choice, Progress, Trial, Watch, is_unstable, search
+from tilewright.tuning.shortlist import Candidate, Effort, Stratum, effort_level, ranked, shortlist
+
+PLANNED_BACKENDS = (*BACKENDS, "opencl", "cuda")
+"""What ``effort="none"`` plans for; measuring needs one of :data:`tilewright.api.compile.BACKENDS`."""
+_PROTOCOL = 1
+"""Raised when older logs could no longer be continued."""
+_DEFAULT_SCALAR = 0.1
+_SAMPLE_SECONDS = 1.0
+"""A sample that would take longer by the model computes fewer steps, but at least two heights of the tallest tile."""
+_MOST_WORKERS = 4
+_SPARE_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """What is tuned, checked."""
+
+    program: Program
+    problem: Problem
+    machine: Machine
+    setting: Setting
+    strata: tuple[Stratum, ...]
+    effort: Effort
+    level: str
+    metric: str
+    model: str
+    threads: int
+    strict: bool
+    boundary: BoundarySpec
+    scalars: dict[str, Any]
+
+
+def tune(
+    program: ProgramLike,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    machine: MachineLike = "host",
+    backend: str = "auto",
+    metric: str = "time",
+    effort: str = "quick",
+    seconds: float | None = None,
+    candidates: int | None = None,
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+    threads: int | None = None,
+    strict: bool = False,
+    model: str = "exact",
+    resume: bool = True,
+    progress: bool | None = None,
+    **scalars: Any,  # noqa: ANN401
+) -> Plan:
+    """Find the best tiling of a program for a problem by measuring the model's candidates.
+
+    Every candidate is compiled and run in a worker process with a time limit, and compared with the NumPy reference
+    on a small problem before it may win; the winner is compared with a second schedule on the whole problem. What is
+    measured goes to a log at once: a tuning that was cut is continued by the next one. The winner goes to the wisdom
+    store, where ``run`` finds it. Ctrl-C ends the tuning and keeps the best so far.
+
+    Args:
+        program: A stencil, a program, or the name of a built-in one.
+        shape: Extents of the grid, outermost first.
+        steps: Time steps.
+        machine: Whose model ranks; only a CPU's candidates are measured, and only on this machine.
+        backend: ``auto`` or ``c``.
+        metric: What is to be small, ``time`` or ``traffic``.
+        effort: ``none`` runs nothing and returns the model's choice; ``quick``, ``full`` and ``exhaustive`` try more
+            and more.
+        seconds: Time after which nothing new is begun; the effort's own by default.
+        candidates: Most candidates that are tried; the effort's own by default.
+        dtype: Element type.
+        boundary: Boundaries, as ``run`` takes them.
+        threads: Threads; every CPU that the process may use by default.
+        strict: Keep the order of operations exactly.
+        model: ``exact`` or ``published``.
+        resume: Whether to go on from what an earlier tuning of the same problem has measured.
+        progress: Whether to show a progress bar; by default where standard error is a terminal.
+        **scalars: Scalars of the program, for the plan's ``run``; an array makes one a coefficient field.
+
+    Returns:
+        The plan.
+
+    Raises:
+        UsageError: If anything is unknown or does not fit, or the machine cannot be measured.
+        ToolchainError: If no candidate compiles.
+        KeyboardInterrupt: If tuning is stopped before anything was measured.
+
+    >>> plan = tune("gradient2d", shape=(8192, 8192), steps=8192, machine="gtx980", effort="none")
+    >>> plan.winner.measured_seconds is None, plan.tiling.family
+    (True, 'hybrid')
+    """
+    level = effort_level(effort, seconds, candidates)
+    _check(backend, metric, effort)
+    known = as_program(program)
+    unknown = sorted(set(scalars) - set(known.scalars))
+    if unknown:
+        raise UsageError(f"{known.name!r} has no scalar {unknown[0]!r}", f"its scalars are {list(known.scalars)}")
+    fields = tuple(name for name, value in scalars.items() if np.ndim(value))
+    problem = make_problem(with_coefficients(known, fields), shape, steps, dtype, boundary)
+    where = as_machine(machine)
+    setting = make_setting(problem, where)
+    task = _Task(
+        program=known,
+        problem=problem,
+        machine=where,
+        setting=setting,
+        strata=strata(problem, setting, model, metric),
+        effort=level,
+        level=effort,
+        metric=metric,
+        model=model,
+        threads=thread_count(threads),
+        strict=strict,
+        boundary=boundary,
+        scalars=dict(scalars),
+    )
+    if effort == "none":
+        return _planned(task)
+    if where.kind != "cpu":
+        raise UsageError(
+            f"only this machine's CPU can be measured, got the machine {where.name!r}",
+            "leave --machine out, or plan without measuring by --effort none",
+        )
+    return _measured(task, resume=resume, progress=progress)
+
+
+def strata(problem: Problem, setting: Setting, model: str, metric: str) -> tuple[Stratum, ...]:
+    """Return the spaces of every family that can cut a problem, with the predicted cost of every point."""
+    found = []
+    for family in space.families(problem):
+        sizes, result = model_api.evaluated(setting, family, model)
+        cost = model_api.cost_of(result, metric)
+        found.append(Stratum(family=family, sizes=sizes, cost=cost, make=_maker(family, sizes)))
+    return tuple(found)
+
+
+def _maker(family: str, sizes: Any) -> Any:  # noqa: ANN401
+    return lambda index: NONE if family == "none" else space.tiling_at(family, sizes, index)
+
+
+def _check(backend: str, metric: str, effort: str) -> None:
+    if metric not in model_api.METRICS:
+        raise UsageError(
+            f"the metric of tuning is one of {', '.join(model_api.METRICS)}, got {metric!r}",
+            "the other metrics need the energy and area models",
+        )
+    if backend not in PLANNED_BACKENDS:
+        raise UsageError(f"the backend is one of {', '.join(PLANNED_BACKENDS)}, got {backend!r}")
+    if effort != "none" and backend not in {"auto", "c"}:
+        raise UsageError(f"nothing can be measured with the backend {backend!r}", "use c, or --effort none")
+
+
+def _planned(task: _Task) -> Plan:
+    """Return the model's choice; nothing is compiled or run."""
+    best = ranked(task.strata, task.effort.candidates)
+    if not best:
+        raise UsageError(f"no tiling of {task.problem.program.name!r} fits the machine {task.machine.name!r}")
+    tried = [Tried(tiling=each.tiling, predicted_seconds=_prediction(task, each.tiling).costs.seconds) for each in best]
+    return _plan(task, tried[0], tuple(tried), 0, None)
+
+
+def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
+    circumstances = wisdom.circumstances()
+    check_memory(_needed_bytes(task.problem))
+    steps = _sample_steps(task)
+    log = _log_path(task, steps, circumstances)
+    if log is not None and not resume:
+        store.append(log, {"kind": "restart", "when": wisdom.now()})
+    history = read_history(log)
+    job = TrialJob(
+        problem=task.problem,
+        tiling=NONE,
+        scalars=tuple((name, _number(task.scalars.get(name))) for name in task.problem.program.scalars),
+        threads=task.threads,
+        strict=task.strict,
+        steps=steps,
+    )
+    choice = _search(task, job, log, history, progress)
+    scale = task.problem.steps / steps
+    if choice.winner is None:
+        _raise_failure(choice)
+    winner = _tried(task, choice.winner, scale)
+    others = [_tried(task, trial, scale) for trial in choice.trials if trial is not choice.winner]
+    tried = [winner, *sorted(others, key=_order)]
+    _remember(task, winner, choice, circumstances)
+    return _plan(task, winner, tuple(tried), len(tried), choice)
+
+
+def _search(task: _Task, job: TrialJob, log: Path | None, history: History, progress: bool | None) -> Choice:
+    """Search with worker processes; they are gone when this returns."""
+    workers = min(available_cpus(), _MOST_WORKERS)
+    memory = _SPARE_BYTES + 4 * _needed_bytes(task.problem)
+    title = f"tuning {task.problem.program.name}"
+    with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
+        meter = WorkerMeter(processes, job, LIMITS, log, history)
+
+        def report(state: Progress) -> None:
+            best = "" if state.best is None else f", best {state.best:.3g} s"
+            update(state.done, state.total, state.stage + best)
+
+        choice = search(
+            task.strata,
+            task.effort,
+            meter,
+            recorded=history.measurements,
+            watch=Watch(report=report),
+            by_prediction=task.metric != "time",
+        )
+        if choice.interrupted:
+            meter.stopped()
+    if choice.interrupted:
+        if choice.winner is None:
+            raise KeyboardInterrupt
+        warn_once("tuning was stopped before its end; the best so far is kept, and tuning again goes on from here")
+    return choice
+
+
+LIMITS = Limits()
+"""Time limits of the worker processes."""
+
+
+def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
+    return Plan(
+        program=task.program,
+        problem=task.problem,
+        prediction=_prediction(task, winner.tiling),
+        winner=winner,
+        candidates=tried,
+        evaluated=evaluated,
+        space_size=sum(int(np.isfinite(stratum.cost).sum()) for stratum in task.strata),
+        effort=task.level,
+        metric=task.metric,
+        backend="c",
+        threads=task.threads,
+        strict=task.strict,
+        boundary=task.boundary,
+        scalars=task.scalars,
+        confirmed=choice is not None and choice.confirmed,
+        interrupted=choice is not None and choice.interrupted,
+    )
+
+
+def _prediction(task: _Task, tiling: Tiling) -> model_api.Prediction:
+    return model_api.predict(
+        task.problem.program,
+        shape=task.problem.shape,
+        steps=task.problem.steps,
+        machine=task.machine,
+        tiling=tiling,
+        dtype=task.problem.dtype,
+        boundary=task.boundary,
+        model=task.model,
+    )
+
+
+def _tried(task: _Task, trial: Trial, scale: float) -> Tried:
+    samples = trial.measurement.seconds if trial.ok else ()
+    return Tried(
+        tiling=trial.candidate.tiling,
+        predicted_seconds=_seconds(task, trial.candidate),
+        measured_seconds=scale * trial.measurement.median if trial.ok else None,
+        outcome=trial.measurement.outcome,
+        detail=trial.measurement.detail,
+        samples=len(samples),
+        spread=trial.spread if len(samples) > 1 else None,
+        unstable=trial.ok and is_unstable(trial),
+    )
+
+
+def _seconds(task: _Task, candidate: Candidate) -> float:
+    return candidate.predicted if task.metric == "time" else _prediction(task, candidate.tiling).costs.seconds
+
+
+def _order(tried: Tried) -> tuple[float, float]:
+    return (math.inf if tried.measured_seconds is None else tried.measured_seconds, tried.predicted_seconds)
+
+
+def _raise_failure(choice: Choice) -> NoReturn:
+    first = choice.trials[0] if choice.trials else None
+    reason = f": {first.measurement.outcome}, {first.measurement.detail}" if first else ""
+    raise ToolchainError(
+        f"none of {len(choice.trials)} candidates could be measured{reason}", "see `tilewright doctor`"
+    )
+
+
+def _remember(task: _Task, winner: Tried, choice: Choice, circumstances: wisdom.Circumstances) -> None:
+    if task.metric != "time" or task.strict or winner.measured_seconds is None:
+        return
+    entry = wisdom.Wisdom(
+        program=task.problem.program.name[:200],
+        problem_key=wisdom.problem_key(task.problem),
+        dtype=task.problem.dtype,
+        shape=task.problem.shape,
+        steps=max(1, task.problem.steps),
+        threads=task.threads,
+        tiling=str(winner.tiling),
+        seconds=winner.measured_seconds,
+        samples=max(1, winner.samples),
+        unstable=winner.unstable,
+        confirmed=choice.confirmed,
+        circumstances=circumstances,
+        when=wisdom.now(),
+    )
+    wisdom.remember([entry])
+
+
+def _sample_steps(task: _Task) -> int:
+    """Steps of one sample: all, unless that would take too long by the model."""
+    first = shortlist(task.strata, task.effort.candidates)
+    per_step = _seconds(task, first[0]) / max(1, task.problem.steps)
+    tallest = max(candidate.tiling.time for candidate in first)
+    return min(task.problem.steps, max(2 * tallest, math.ceil(_SAMPLE_SECONDS / max(per_step, 1e-12))))
+
+
+def _log_path(task: _Task, steps: int, circumstances: wisdom.Circumstances) -> Path | None:
+    root = store.directory()
+    if root is None:
+        return None
+    key = fingerprint(
+        _PROTOCOL, task.problem, task.threads, task.strict, steps, dataclasses.asdict(circumstances), task.metric
+    )
+    folder = root / "tunes"
+    try:
+        folder.mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        warn_once(f"what is measured cannot be kept for later runs: {error}")
+        return None
+    return folder / f"{key}.jsonl"
+
+
+def _needed_bytes(problem: Problem) -> int:
+    """Memory of one sample: the data, every version of every field, and the result."""
+    copies = sum(analyse(problem.program).copies)
+    fields = len(problem.program.fields) + len(problem.program.updated)
+    return (copies + fields) * problem.cells * problem.itemsize
+
+
+def _number(value: Any) -> float:  # noqa: ANN401
+    """A scalar's value for measuring, where it matters little."""
+    return _DEFAULT_SCALAR if value is None else float(value)

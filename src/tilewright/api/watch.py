@@ -1,0 +1,267 @@
+"""Runs that are looked at while they go on: callbacks, stopping at a residual, values that are not finite."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from tilewright.api.arrays import Array, Given
+from tilewright.api.compile import Executable
+from tilewright.api.forcing import Forcing
+from tilewright.base.errors import UsageError
+from tilewright.programs import reference
+from tilewright.programs.problem import Problem
+from tilewright.runtime.memory import check_memory
+from tilewright.runtime.warn import warn_once
+
+Callback = Callable[[int, Any], Any]
+_EVERY = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """How a run is looked at.
+
+    Attributes:
+        every: Look every so many steps.
+        callback: Called with the number of steps done and a read-only view of the updated field, or a tuple of
+            views; the run ends if it returns True.
+        until: End the run when no value changes by more than this per step.
+    """
+
+    every: int
+    callback: Callback | None = None
+    until: float | None = None
+
+
+class State(Protocol):
+    """A run in memory."""
+
+    def advance(self, steps: int) -> None:
+        """Compute further steps."""
+
+    def newest(self, field: str, age: int = 0) -> Array:
+        """See a field's newest version, or an older one."""
+
+    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
+        """Set one cell of a field that no statement updates."""
+
+    def results(self, out: Any = None) -> dict[str, Array]:  # noqa: ANN401
+        """Copy the newest version of every updated field."""
+
+    def close(self) -> None:
+        """Hand the memory back."""
+
+
+class ReferenceState:
+    """A run in memory that NumPy advances."""
+
+    def __init__(self, problem: Problem, given: Given) -> None:
+        copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
+        check_memory(copies * problem.cells * problem.itemsize)
+        self._problem = problem
+        self._state = reference.start(problem, given.versions)
+        kind = np.dtype(problem.dtype).type
+        self._scalars = {name: kind(value) for name, value in given.scalars.items()}
+
+    def advance(self, steps: int) -> None:
+        """Compute further steps."""
+        with np.errstate(all="ignore"):
+            for _ in range(steps):
+                self._state = reference.step(self._problem, self._state, self._scalars)
+
+    def newest(self, field: str, age: int = 0) -> Array:
+        """See a field's newest version, or an older one."""
+        return self._state[field][age]
+
+    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
+        """Set one cell of a field that no statement updates."""
+        self._state[field][0][cell] = value
+
+    def results(self, out: Any = None) -> dict[str, Array]:  # noqa: ANN401
+        """Copy the newest version of every updated field."""
+        found = {field: self._state[field][0] for field in self._problem.program.updated}
+        for field, target in (out or {}).items():
+            np.copyto(target, found[field], casting="same_kind")
+        return found
+
+    def close(self) -> None:
+        """Hand the memory back."""
+
+
+def make_watch(every: int | None, callback: Callback | None, until: float | None) -> Watch | None:
+    """Check the options of a watched run; None if nothing is asked for.
+
+    Raises:
+        UsageError: If a callback has no interval, or a number cannot be used.
+    """
+    if every is None and callback is None and until is None:
+        return None
+    if callback is not None and every is None:
+        raise UsageError("a callback needs to know how often it is called", "pass every=100")
+    if every is not None and (isinstance(every, bool) or int(every) != every or every < 1):
+        raise UsageError(f"every is a whole number of steps, at least 1, got {every!r}")
+    if until is not None and not (math.isfinite(until) and until >= 0):
+        raise UsageError(f"until is a change per step, a finite number of at least 0, got {until!r}")
+    return Watch(every=_EVERY if every is None else int(every), callback=callback, until=until)
+
+
+def march(
+    executable: Executable, problem: Problem, given: Given, threads: int, watch: Watch | None, forcing: Forcing
+) -> State:
+    """Run a problem in portions.
+
+    Args:
+        executable: The prepared problem.
+        problem: The problem.
+        given: Checked arrays and scalars.
+        threads: Threads to use.
+        watch: How it is looked at, or None.
+        forcing: The sources that change while it runs.
+
+    Returns:
+        The state at the end; to be closed.
+    """
+    state = make_state(executable, problem, given, threads)
+    try:
+        look = None if watch is None else _Look(executable, problem, given, threads, watch, forcing, state)
+        _advance(state, problem.steps, forcing, 0 if watch is None else watch.every, look)
+    except BaseException:
+        state.close()
+        raise
+    return state
+
+
+def make_state(executable: Executable, problem: Problem, given: Given, threads: int) -> State:
+    """Take memory for a run and fill it."""
+    if executable.compiled is None:
+        return ReferenceState(problem, given)
+    from tilewright.runtime.session import Inputs, Session
+
+    inputs = Inputs(arrays=given.versions, scalars=given.scalars)
+    return Session(executable.compiled, problem, inputs, threads, halo=executable.halo)
+
+
+def _advance(
+    state: State, steps: int, forcing: Forcing, every: int, look: "Callable[[int], bool] | None", first: int = 0
+) -> None:
+    """Advance from step ``first`` to ``steps``, changing the sources and looking at the state on the way."""
+    changes = set(forcing.steps)
+    done = first
+    for stop in _stops(first, steps, forcing, every):
+        state.advance(stop - done)
+        done = stop
+        if done in changes and done < steps:
+            for source in forcing.sources:
+                if source.values[done] != source.values[done - 1]:
+                    state.put(source.field, source.cell, source.values[done])
+        if look is not None and (done == steps or (done - first) % every == 0) and look(done):
+            return
+
+
+def _stops(first: int, steps: int, forcing: Forcing, every: int) -> Iterator[int]:
+    looks = range(first + every, steps, every) if every else range(0)
+    yield from sorted({*looks, *(step for step in forcing.steps if first < step < steps), steps} - {first})
+
+
+class _Look:
+    """Looks at a state; says whether the run is to end."""
+
+    def __init__(
+        self,
+        executable: Executable,
+        problem: Problem,
+        given: Given,
+        threads: int,
+        watch: Watch,
+        forcing: Forcing,
+        state: State,
+    ) -> None:
+        self._parts = (executable, problem, given, threads)
+        self._watch, self._forcing, self._state = watch, forcing, state
+        self._fields = problem.program.updated
+        self._finite = np.dtype(problem.dtype).kind in "fc" and self._all_finite(state)
+        self._done = 0
+        self._before = self._remember()
+
+    def __call__(self, done: int) -> bool:
+        """Look at the state after so many steps."""
+        if self._finite and not self._all_finite(self._state):
+            step = self._first_wild_step(done)
+            warn_once(
+                f"values of {self._parts[1].program.name!r} are not finite from step {step} on, so the run ended at "
+                f"step {done} (hint: an explicit scheme may need a smaller time step)"
+            )
+            return True
+        ended = False
+        if self._watch.callback is not None:
+            views = tuple(_readonly(self._state.newest(field)) for field in self._fields)
+            answer = self._watch.callback(done, views[0] if len(views) == 1 else views)
+            ended = answer is not None and bool(answer)
+        if self._watch.until is not None and not ended:
+            change = self._change() / (done - self._done)
+            ended = change <= self._watch.until
+            if not ended and done == self._parts[1].steps:
+                warn_once(
+                    f"{self._parts[1].program.name!r} still changes by {change:.3g} per step after {done} steps, "
+                    f"more than until={self._watch.until:g}"
+                )
+        if not ended:
+            self._done, self._before = done, self._remember()
+        return ended
+
+    def _all_finite(self, state: State) -> bool:
+        return all(bool(np.isfinite(state.newest(field)).all()) for field in self._fields)
+
+    def _remember(self) -> dict[str, tuple[Array, ...]]:
+        """Copy every version that the next step reads, to compare with and to find a step again."""
+        program = self._parts[1].program
+        if not self._finite and self._watch.until is None:
+            return {}
+        return {f: tuple(self._state.newest(f, a).copy() for a in range(program.history(f))) for f in self._fields}
+
+    def _change(self) -> float:
+        """The largest change of any value since the last look."""
+        largest = 0.0
+        for field in self._fields:
+            newest, old = self._state.newest(field), self._before[field][0]
+            largest = max(largest, float(np.max(np.abs(np.subtract(newest, old, dtype=_wide(newest))), initial=0.0)))
+        return largest
+
+    def _first_wild_step(self, done: int) -> int:
+        """Repeat the steps since the last look one by one and return the first with a value that is not finite."""
+        executable, problem, given, threads = self._parts
+        sources = {source.field: (self._state_of_source(source.field),) for source in self._forcing.sources}
+        again = replace(given, versions={**given.versions, **self._before, **sources})
+        state = make_state(executable, problem, again, threads)
+        found = [done]
+
+        def look(step: int) -> bool:
+            found[0] = step
+            return not self._all_finite(state)
+
+        try:
+            _advance(state, done, self._forcing, 1, look, first=self._done)
+        finally:
+            state.close()
+        return found[0]
+
+    def _state_of_source(self, field: str) -> Array:
+        """A field of sources as it was at the last look."""
+        values = np.array(self._state.newest(field))
+        for source in self._forcing.sources:
+            if source.field == field:
+                values[source.cell] = source.values[self._done]
+        return values
+
+
+def _wide(array: Array) -> Any:  # noqa: ANN401
+    return np.complex128 if array.dtype.kind == "c" else np.float64
+
+
+def _readonly(array: Array) -> Array:
+    seen = array.view()
+    seen.flags.writeable = False
+    return seen

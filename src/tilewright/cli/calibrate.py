@@ -1,0 +1,40 @@
+"""``tilewright calibrate``: micro-benchmarks -> a machine file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tilewright.cli import output
+from tilewright.cli.options import Json
+
+
+def calibrate(
+    backend: Annotated[str, typer.Option("--backend", help="auto or c.")] = "auto",
+    programs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--program",
+            metavar="P",
+            help="Measure C_iter of this program; repeat it for several. The papers' and the benchmarks' by default.",
+        ),
+    ] = None,
+    target: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write this .toml file in place of the user's store."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples and instances.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure this machine: bandwidths, barrier, and C_iter per program, with their spread.
+
+    The machine `host` is what was measured from then on, as long as CPU and compiler stay the same.
+
+    Example: tilewright calibrate --quick
+    """
+    from tilewright.api import calibrate as api
+
+    found = api.calibrate(programs, backend=backend, output=target, quick=quick, note=output.note)
+    if as_json:
+        output.emit(found.to_dict())
+    output.say(str(found), as_json)

@@ -1,0 +1,93 @@
+"""``tilewright tune``: find the best tiling by measuring the model's candidates."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tilewright.cli import output
+from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, Steps
+
+_SHOWN = 20
+
+
+def tune(
+    program: ProgramName,
+    shape: Shape,
+    steps: Steps,
+    backend: Annotated[str, typer.Option("--backend", help="auto or c; --effort none plans for any.")] = "auto",
+    metric: Annotated[str, typer.Option("--metric", help="What is to be small: time or traffic.")] = "time",
+    effort: Annotated[
+        str, typer.Option("--effort", help="none runs nothing; quick, full and exhaustive try more and more.")
+    ] = "quick",
+    seconds: Annotated[
+        str | None,
+        typer.Option("--seconds", metavar="N", help="Begin nothing new after this time, such as 30 or 5min."),
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option("--candidates", metavar="N", help="Try at most so many candidates.", min=1)
+    ] = None,
+    machine: Annotated[
+        str, typer.Option("--machine", metavar="M", help="Whose model ranks; any machine with --effort none.")
+    ] = "host",
+    dtype: DType = "float32",
+    boundary: BoundaryText = "fixed",
+    threads: Annotated[int | None, typer.Option("--threads", metavar="N", help="Threads; all by default.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Keep the order of operations exactly.")] = False,
+    model: Annotated[str, typer.Option("--model", help="exact or published.")] = "exact",
+    scalars: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Value of a scalar; repeat it for every one."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure anew what an earlier tuning has measured.")] = False,
+    source: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="FILE.c", help="Write the winner's C code, and a header beside it."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Plot predicted against measured times (.svg, .png, .pdf)."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Rank tilings by the model, measure the best, and remember the winner for `run`.
+
+    Example: tilewright tune heat2d --shape 4096x4096 --steps 256 --effort full
+    """
+    from tilewright.api import tune as api
+    from tilewright.api.data import scalar_values
+    from tilewright.api.load import load_program
+    from tilewright.base.units import parse_seconds, parse_shape
+    from tilewright.programs.problem import parse_boundary
+    from tilewright.report import tables
+
+    known = load_program(program)
+    values: dict[str, Any] = dict(scalar_values(known, scalars)) if scalars else {}
+    plan = api.tune(
+        known,
+        shape=parse_shape(shape),
+        steps=steps,
+        machine=machine,
+        backend=backend,
+        metric=metric,
+        effort=effort,
+        seconds=None if seconds is None else parse_seconds(seconds),
+        candidates=candidates,
+        dtype=dtype,
+        boundary=parse_boundary(boundary),
+        threads=threads,
+        strict=strict,
+        model=model,
+        resume=not fresh,
+        **values,
+    )
+    if source is not None:
+        plan.export(source)
+    if plot is not None:
+        plan.plot(plot)
+    columns = ("tiling", ">predicted", ">measured", ">spread", "outcome")
+    rows = [each.cells() for each in plan.candidates[:_SHOWN]]
+    output.show(plan.to_dict(), lambda: tables.table(columns, rows), as_json)
+    output.say(plan.explain(), as_json)
+    if plan.interrupted:
+        raise typer.Exit(1)

@@ -1,0 +1,69 @@
+"""The C header of an exported kernel: how a program of one's own calls it."""
+
+from tilewright.base.units import format_shape
+from tilewright.codegen.emit import KernelSource
+from tilewright.programs.problem import Problem
+from tilewright.tilings.tiling import Tiling
+
+_TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
+
+
+def header(source: KernelSource, problem: Problem, tiling: Tiling) -> str:
+    """Write the header of an exported kernel.
+
+    Args:
+        source: The translation unit; its first kernel is described.
+        problem: The problem it was written for.
+        tiling: Its tiling.
+
+    Returns:
+        The text of the header.
+    """
+    kernel, program = source.kernels[0], problem.program
+    kind = _TYPES[kernel.dtype]
+    guard = f"{kernel.entry.upper()}_H"
+    rank = program.rank
+    extents = ", ".join(f"extent {axis}" for axis in range(rank))
+    strides = ", ".join(f"stride {axis}" for axis in range(rank - 1))
+    fields = [
+        f"     field[{i}]  {name}, {count} version{'s' * (count != 1)}"
+        for i, (name, count) in enumerate(zip(program.fields, kernel.copies, strict=True))
+    ]
+    scalars = [f"     scalar[{i}]  {name}" for i, name in enumerate(program.scalars)]
+    rows = [
+        f"     constant[{i}]  a row of extent {rank - 1} values {value!r}" for i, value in enumerate(kernel.constants)
+    ]
+    if kernel.scratch:
+        rows.append(f"     constant[{len(rows)}]  {kernel.scratch} bytes of memory per thread, on a page boundary")
+    lines = [
+        f"/* {program.name}, {tiling}, tuned for {format_shape(problem.shape)} and {problem.steps} steps.",
+        "",
+        f"   {kernel.entry} advances the fields by size[0] steps.",
+        f"   size: steps, threads, {', '.join(part for part in (extents, strides) if part)}, slot;",
+        "   strides and slot, the distance between the versions of a field, are in elements; rows are contiguous.",
+        "   Version v of a field lies in slot v modulo its number of versions; the first state is version 0, older",
+        "   time levels are the versions before it. Cells that no step updates hold the same value in every version.",
+        *fields,
+        *scalars,
+        *rows,
+        "   Compile the source with: cc -O2 -march=native -fwrapv -fno-math-errno -fno-trapping-math -fopenmp -lm */",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        "#include <stdint.h>",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        f"void {kernel.entry}({kind} *const *field, const int64_t *size, const {kind} *scalar,",
+        f"  const {kind} *const *constant);",
+        "",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+        "",
+        "#endif",
+        "",
+    ]
+    return "\n".join(line.replace("*/ ", "") for line in lines)

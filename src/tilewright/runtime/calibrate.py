@@ -1,0 +1,262 @@
+"""Running the micro-benchmarks: this machine's CPU as a machine value whose parameters are measured.
+
+C_iter follows the papers' method (Prajapati et al., PPoPP 2017, section 5.2): random small instances of the program,
+computed from the cache by one core so that nothing but arithmetic counts, and a robust fit through their times.
+"""
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import TilewrightError
+from tilewright.codegen.emit import emit_all
+from tilewright.costs import fit
+from tilewright.costs.setting import iteration_seconds, make_setting
+from tilewright.costs.time import sizes_of
+from tilewright.machines.host import host_machine
+from tilewright.machines.machine import Machine, Quantity
+from tilewright.programs.problem import Problem, make_problem
+from tilewright.programs.stencil import Program
+from tilewright.runtime import micro
+from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.host import available_bytes, describe_cpu, thread_count
+from tilewright.runtime.session import Inputs, Session
+from tilewright.runtime.toolchain import Toolchain
+from tilewright.tilings import catalogue
+from tilewright.tilings.legality import untileable
+from tilewright.tilings.tiling import NONE, Tiling
+
+Note = Callable[[str], None]
+_L1_SHARE = 0.7
+_L2_SHARE = 0.5
+_INSTANCE_SECONDS = 3e-4
+_REPEATS = 3
+_TILES: dict[int, tuple[Tiling, ...]] = {
+    1: tuple(Tiling(family="hexagonal", time=t, space=(s,)) for t, s in ((8, 512), (16, 256), (32, 1024))),
+    2: tuple(Tiling(family="hybrid", time=t, space=s) for t, s in ((4, (8, 1024)), (8, (4, 128)), (16, (16, 1024)))),
+    3: tuple(Tiling(family="hybrid", time=t, space=s) for t, s in ((2, (4, 64, 512)), (4, (4, 16, 512)))),
+}
+"""Tilings of the instances, by rank: C_iter must not depend on them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How much is measured.
+
+    Attributes:
+        instances: Random instances per program; the papers take 70.
+        samples: Samples per micro-benchmark.
+        stream_bytes: Least size of the arrays that are streamed from memory, per thread.
+        seed: Seed of the random instances.
+    """
+
+    instances: int = 70
+    samples: int = 15
+    stream_bytes: int = 2**27
+    seed: int = 1
+
+
+FULL = Protocol()
+QUICK = Protocol(instances=20, samples=5, stream_bytes=2**26)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """One measured instance of a program.
+
+    Attributes:
+        shape: Extents of the grid.
+        steps: Time steps.
+        tiling: The tiling.
+        factors: What it takes per second of C_iter and per second of a row's start-up.
+        seconds: The least time of its repetitions.
+    """
+
+    shape: tuple[int, ...]
+    steps: int
+    tiling: Tiling
+    factors: tuple[float, float]
+    seconds: float
+
+
+def measure_machine(tools: Toolchain, protocol: Protocol, note: Note) -> Machine:
+    """Measure what belongs to no program: bandwidths, barrier, call.
+
+    Args:
+        tools: The compiler.
+        protocol: How much is measured.
+        note: Called with a line about what goes on.
+
+    Returns:
+        The machine ``host``; what cannot be measured stays as the CPU describes itself, or estimated.
+    """
+    base = host_machine(describe_cpu())
+    units, threads = micro.build(tools), thread_count()
+    threads = min(threads, int(base.sm_count.value)) if tools.openmp else 1
+    streamed = _stream_bytes(base, threads, protocol)
+    cached = int(_L2_SHARE * base.shared_bytes.value)
+    note("bandwidth of memory")
+    shared = micro.bandwidth(units, streamed, threads, cached=False, samples=protocol.samples)
+    alone = micro.bandwidth(units, streamed, 1, cached=False, samples=protocol.samples)
+    note("bandwidth of the caches")
+    inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
+    note("barriers and calls")
+    barrier = micro.barrier_seconds(units, threads, protocol.samples)
+    team = micro.team_seconds(units, threads, protocol.samples)
+    many, size = f"{threads} thread{'s' * (threads != 1)}", f"{streamed >> 20} MiB each"
+    return replace(
+        base,
+        dram_bandwidth=fit.robust(shared, "B/s", f"copy by {many}, {size}, fetches before writes counted"),
+        core_bandwidth=fit.robust(alone, "B/s", f"copy by one thread, {size}, fetches before writes counted"),
+        cache_bandwidth=fit.robust(inside, "B/s", f"copy by one thread in {cached >> 10} KiB"),
+        launch_seconds=fit.robust(barrier, "s", f"one loop shared dynamically by {many}, with its barrier"),
+        call_seconds=fit.robust(team, "s", f"a team of {many} starts and ends"),
+    )
+
+
+def measure_program(program: Program, machine: Machine, tools: Toolchain, protocol: Protocol) -> tuple[Instance, ...]:
+    """Measure random compute-only instances of a program on one core.
+
+    Args:
+        program: A program in float32.
+        machine: The machine, for the sizes of its caches.
+        tools: The compiler.
+        protocol: How many.
+
+    Returns:
+        The instances.
+
+    Raises:
+        ToolchainError: If its kernels do not compile.
+    """
+    generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
+    shapes = [_shape(program, machine, generator) for _ in range(protocol.instances)]
+    some = make_problem(program, shapes[0], 1024)
+    tilings = _tilings(some)
+    kernels = compile_source(emit_all([(some, tiling) for tiling in tilings]), tools)
+    guess = iteration_seconds(program, machine).value
+    found = []
+    for number, shape in enumerate(shapes):
+        index = number % len(tilings)
+        found.append(_measure(kernels[index], tilings[index], make_problem(program, shape, 1), machine, guess))
+    return tuple(found)
+
+
+def fitted(instances: Sequence[Instance]) -> fit.Fit:
+    """Fit C_iter to instances."""
+    factors = np.array([instance.factors for instance in instances])
+    return fit.iteration(factors, np.array([instance.seconds for instance in instances]))
+
+
+def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[fit.Fit]) -> Machine:
+    """Enter fitted C_iter into a machine, and what they say about every other program.
+
+    The start-up of a row becomes the median over the programs. The cycles from which C_iter of other programs is
+    estimated are scaled by the median ratio of fitted to estimated values.
+
+    Args:
+        machine: The machine without them.
+        programs: The programs.
+        fits: Their fits.
+
+    Returns:
+        The machine.
+    """
+    entries = []
+    ratios = []
+    for program, each in zip(programs, fits, strict=True):
+        ratios.append(each.iteration / iteration_seconds(program, machine).value)
+        note = f"fit through {each.instances} random instances, off by {each.deviation:.1%} in the median"
+        value = Quantity(value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high)
+        entries.append((program.name, value))
+    rows = [each.row for each in fits]
+    result = replace(
+        machine,
+        c_iter=tuple(entries),
+        row_seconds=fit.robust(rows, "s", f"fitted with C_iter, median of {len(rows)} programs"),
+    )
+    return _rescaled(result, ratios)
+
+
+def _rescaled(machine: Machine, ratios: Sequence[float]) -> Machine:
+    scale, least, most = statistics.median(ratios), min(ratios), max(ratios)
+    names = ("flop_cycles", "special_cycles", "load_cycles", "loop_cycles_1d", "loop_cycles_2d", "loop_cycles_3d")
+    note = f"default x {scale:.2f}, the median over {len(ratios)} measured programs"
+    changes: dict[str, Any] = {}
+    for name in names:
+        old: Quantity = getattr(machine, name)
+        changes[name] = replace(
+            old, value=scale * old.value, low=least * old.value, high=most * old.value, source="estimated", note=note
+        )
+    return replace(machine, **changes)
+
+
+def _stream_bytes(machine: Machine, threads: int, protocol: Protocol) -> int:
+    """Bytes per thread that are streamed: beyond the last cache where memory allows, and no more than 1 GiB in all."""
+    last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
+    wanted = max(protocol.stream_bytes, min(2 * last, 2**30) // threads)
+    room = available_bytes()
+    return wanted if room is None else max(2**20, min(wanted, room // (4 * threads)))
+
+
+def _tilings(problem: Problem) -> tuple[Tiling, ...]:
+    if untileable(problem):
+        return (NONE,)
+    legal = []
+    for tiling in _TILES[problem.program.rank]:
+        try:
+            complete = catalogue.complete(problem, tiling)
+            if not hasattr(catalogue.check(problem, complete), "reason"):
+                legal.append(tiling)
+        except TilewrightError:
+            continue
+    return tuple(legal) or (NONE,)
+
+
+def _shape(program: Program, machine: Machine, generator: random.Random) -> tuple[int, ...]:
+    """Draw extents whose values fill 30 to 100 % of what is used of the first-level cache."""
+    lanes = int(machine.vector_width.value)
+    copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
+    l1 = machine.l1_bytes.value if machine.l1_bytes else 2**15
+    cells = generator.uniform(0.3, 1.0) * _L1_SHARE * l1 / (4 * copies)
+    around = [low + high for low, high in program.reach]
+    if program.rank == 1:
+        return (max(8 * lanes, int(cells)) + around[0],)
+    longest = max(2.0, min(32.0, cells ** (1 / program.rank) * 4 / lanes))
+    innermost = int(lanes * generator.uniform(1.5, longest))
+    rest = max(4.0, cells / (innermost + around[-1]))
+    if program.rank == 2:
+        return (max(4, int(rest)) + around[0], innermost + around[1])
+    middle = max(3, int(math.sqrt(rest) * generator.uniform(0.6, 1.6)))
+    return (max(3, int(rest / middle)) + around[0], middle + around[1], innermost + around[2])
+
+
+def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine, guess: float) -> Instance:
+    boxes = [problem.update_box(statement) for statement in problem.program.statements]
+    shape = tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))
+    vectors = math.prod(shape) / machine.vector_width.value
+    steps = max(64, int(_INSTANCE_SECONDS / (vectors * guess)))
+    generator = np.random.default_rng(7)
+    arrays = {f: (generator.random(problem.shape, dtype=np.float32),) for f in problem.program.fields}
+    scalars = dict.fromkeys(problem.program.scalars, 0.1)
+    session = Session(kernel, problem, Inputs(arrays=arrays, scalars=scalars), 1)
+    try:
+        session.advance(steps)
+        seconds = []
+        for _ in range(_REPEATS):
+            begin = time.perf_counter()
+            session.advance(steps)
+            seconds.append(time.perf_counter() - begin)
+    finally:
+        session.close()
+    setting = make_setting(replace(problem, shape=shape, steps=steps), machine)
+    one, row = fit.design(tiling.family, sizes_of(tiling, setting), setting)
+    return Instance(
+        shape=problem.shape, steps=steps, tiling=tiling, factors=(float(one), float(row)), seconds=min(seconds)
+    )

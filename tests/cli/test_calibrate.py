@@ -1,0 +1,51 @@
+"""``tilewright calibrate``."""
+
+import pytest
+
+from tilewright.machines.files import load
+from tilewright.runtime import calibrate
+
+
+@pytest.fixture(autouse=True)
+def little(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
+    monkeypatch.setattr(calibrate, "QUICK", calibrate.Protocol(instances=4, samples=2, stream_bytes=2**20))
+    monkeypatch.setattr(calibrate, "_stream_bytes", lambda machine, threads, protocol: protocol.stream_bytes)
+
+
+def test_what_is_calibrated_is_the_host_from_then_on(cli):
+    assert not cli("machines", "host", "--json").json["c_iter"]
+    found = cli("calibrate", "--quick", "--program", "jacobi1d", "--json")
+    assert found.code == 0, found.err
+    machine = found.json["machine"]
+    assert machine["quantities"]["dram_bandwidth"]["source"] == "measured"
+    assert {"c_iter", "dram_bandwidth", "launch_seconds"} <= {
+        each["parameter"] for each in found.json["sensitivity"]["parameters"]
+    }
+    assert cli("machines", "host", "--json").json == machine
+    predicted = cli("predict", "jacobi1d", "--shape", "4096", "--steps", "9", "--json").json
+    assert predicted["c_iter"]["source"] == "measured"
+    assert predicted["c_iter"]["low"] <= predicted["c_iter"]["value"] <= predicted["c_iter"]["high"]
+
+
+def test_a_file_of_its_own(cli, tmp_path):
+    found = cli("calibrate", "--quick", "--program", "jacobi1d", "-o", tmp_path / "mine.toml")
+    assert found.code == 0, found.err
+    assert "insensitive" in found.out or "Kendall" in found.out
+    assert load(str(tmp_path / "mine.toml")).iteration_seconds("jacobi1d") is not None
+    assert not (tmp_path / "store").exists()
+    assert cli("predict", "jacobi1d", "--shape", "4096", "--steps", "9", "--machine", tmp_path / "mine.toml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "part"),
+    [
+        (("--program", "heat2e"), "heat2e"),
+        (("--program", "smith_waterman"), "recurrence"),
+        (("--backend", "cuda"), "processors"),
+        (("-o", "mine.json"), ".toml"),
+        (("-o", "nowhere/mine.toml"), "no folder"),
+    ],
+)
+def test_refusals(refuses, args, part):
+    assert part in refuses("calibrate", *args)

@@ -1,0 +1,246 @@
+"""The generated loops: what they compute, and that they move what the formulas say."""
+
+import ctypes
+import os
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen import matmul_loops
+from tilewright.codegen.matmul import Blocking, emit_fused
+from tilewright.codegen.matmul_gpu import DIALECTS, Block, emit_gpu
+from tilewright.costs.chain import SCHEDULES, count
+from tilewright.costs.chain_cache import simulate
+from tilewright.runtime.fused import block_sizes, compile_text, fused_product
+
+CASES = 600
+
+
+@pytest.fixture(scope="module")
+def counted():
+    """Run the instrumented loops: returns the product, the reads, the writes and the trace."""
+    kernel = compile_text(matmul_loops.emit_counted(), matmul_loops.ENTRY, "float64")
+
+    def run(schedule, arrays, tile, room=0):
+        p = [arrays[0].shape[0], *(array.shape[1] for array in arrays), 0][:4]
+        result = np.full((p[0], arrays[-1].shape[1]), np.nan)
+        others = [*arrays, *[result] * (3 - len(arrays))]
+        chip = [np.full(tile, np.nan), np.full(max(tile), np.nan)]
+        pointers = np.array([each.ctypes.data for each in (result, *others, *chip)], dtype=np.uintp)
+        size = np.array([SCHEDULES.index(schedule), *p, *tile, room], dtype=np.int64)
+        trace, counts = np.zeros(max(room, 1), dtype=np.int64), np.zeros(3, dtype=np.int64)
+        where = ctypes.c_void_p(trace.ctypes.data) if room else None
+        kernel.function(*(ctypes.c_void_p(each.ctypes.data) for each in (pointers, size)), where, counts.ctypes.data)
+        return result, int(counts[0]), int(counts[1]), trace[: counts[2]]
+
+    return run
+
+
+def matrices(rng, p):
+    return [rng.standard_normal((a, b)) for a, b in zip(p[:-1], p[1:], strict=True)]
+
+
+def product(arrays):
+    return np.linalg.multi_dot(arrays)
+
+
+def random_case(rng, high=26):
+    schedule = SCHEDULES[rng.integers(5)]
+    p = rng.integers(1, high, 4 if schedule in {"left", "right"} else 3).tolist()
+    tile = tuple(rng.integers(1, high, 2).tolist())
+    return schedule, p, tile
+
+
+def test_instrumented_loops_move_what_the_formulas_count(counted):
+    """On random sizes and tiles, tiles larger than the matrices included."""
+    rng = np.random.default_rng(10)
+    seen = dict.fromkeys(SCHEDULES, 0)
+    for _ in range(CASES):
+        schedule, p, tile = random_case(rng)
+        arrays = matrices(rng, p)
+        result, reads, writes, _ = counted(schedule, arrays, tile)
+        np.testing.assert_allclose(result, product(arrays), rtol=1e-11, atol=1e-11)
+        assert reads + writes == count(schedule, p, tile), (schedule, p, tile)
+        seen[schedule] += 1
+    assert sum(seen.values()) >= 500
+    assert min(seen.values()) >= 50
+
+
+def test_a_cache_moves_no_more_than_the_formulas_count(counted):
+    """Through a least-recently-used cache that holds the tile and the streams, instead of by name."""
+    rng = np.random.default_rng(11)
+    equal = 0
+    for _ in range(40):
+        schedule, p, tile = random_case(rng, 14)
+        arrays = matrices(rng, p)
+        _, reads, writes, trace = counted(schedule, arrays, tile, room=200_000)
+        assert 0 < trace.size < 200_000
+        capacity = tile[0] * tile[1] + 2 * sum(tile) + 2
+        moved = simulate(trace.tolist(), capacity, dead={4})
+        assert moved <= reads + writes
+        compulsory = sum(array.size for array in arrays) + p[0] * p[-1]
+        assert moved >= compulsory
+        equal += moved == reads + writes
+    assert equal > 0
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_cache_of_just_the_tile_and_its_streams_moves_exactly_the_count(counted, schedule):
+    """Where the streams are too long for anything to survive from one block to the next."""
+    p, tile = ((40, 41, 42), (4, 5)) if schedule in {"R", "A1", "A2"} else ((40, 41, 42, 39), (4, 5))
+    arrays = matrices(np.random.default_rng(0), p)
+    _, reads, writes, trace = counted(schedule, arrays, tile, room=2_000_000)
+    moved = simulate(trace.tolist(), tile[0] * tile[1] + 2 * sum(tile) + 2, dead={4})
+    assert moved == pytest.approx(count(schedule, p, tile), rel=0.02)
+    assert reads + writes == count(schedule, p, tile)
+
+
+def layouts(rng, shape, dtype):
+    """A matrix in one of several layouts."""
+    a = rng.standard_normal(shape).astype(dtype)
+    kind = rng.integers(4)
+    if kind == 0:
+        return np.asfortranarray(a)
+    if kind == 1:
+        return np.repeat(a, 2, axis=0)[::-2]
+    if kind == 2:
+        wide = np.zeros((shape[0], 2 * shape[1] + 1), dtype=dtype)
+        wide[:, ::2][:, : shape[1]] = a
+        return wide[:, ::2][:, : shape[1]]
+    return a
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("fusion", ["left", "right"])
+def test_fused_kernels_compute_the_product(fusion, dtype):
+    rng = np.random.default_rng(4)
+    for case in range(60):
+        p = rng.integers(1, (300 if case % 10 == 0 else 70), 4).tolist()
+        arrays = [layouts(rng, shape, dtype) for shape in zip(p[:-1], p[1:], strict=True)]
+        tile = tuple(rng.integers(1, 90, 2).tolist())
+        before = [array.copy() for array in arrays]
+        result = fused_product(fusion, tuple(arrays), tile, 1 + case % 3)
+        exact = product([array.astype("float64") for array in arrays])
+        bound = product([np.abs(array).astype("float64") for array in arrays])
+        assert result.dtype == dtype
+        assert np.all(np.abs(result - exact) <= 4 * np.finfo(dtype).eps * (p[1] + p[2] + 4) * bound)
+        assert all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
+
+
+@pytest.mark.parametrize("blocking", [Blocking(vector_bytes=16, rows=4, vectors=2, depth=16), Blocking(vector_bytes=32, rows=4)])
+@pytest.mark.parametrize("fusion", ["left", "right"])
+def test_other_register_blockings_compute_the_same(monkeypatch, fusion, blocking):
+    from tilewright.runtime import fused
+
+    monkeypatch.setattr(fused, "blocking", lambda: blocking)
+    arrays = tuple(matrices(np.random.default_rng(1), (53, 37, 41, 29)))
+    result = fused_product(fusion, arrays, (16, 17), 2)
+    np.testing.assert_allclose(result, product(arrays), rtol=1e-11, atol=1e-11)
+
+
+def test_blocks_cover_the_tile_and_leave_no_thread_idle():
+    assert block_sizes("left", (1000, 5, 24, 5), (5000, 50), 4) == (256, 24)
+    assert block_sizes("right", (7, 30, 5, 1000), (50, 5000), 4) == (30, 256)
+    assert block_sizes("left", (3, 5, 7, 5), (1, 1), 2) == (3, 1)
+
+
+def test_unknown_kernels_are_refused():
+    with pytest.raises(UsageError, match="float32 or float64"):
+        emit_fused("left", "int32")
+    with pytest.raises(UsageError, match="'left' or 'right'"):
+        emit_fused("up", "float32")
+    with pytest.raises(UsageError, match="must divide"):
+        emit_gpu("left", "float32", "cuda", Block(tile=(10, 8), cells=(4, 4)))
+    with pytest.raises(UsageError, match="no fused kernel"):
+        emit_gpu("left", "float16", "cuda", Block(tile=(8, 8)))
+
+
+@pytest.fixture(scope="module")
+def device():
+    """A context and queue on Oclgrind, which interprets kernels and reports races and accesses out of bounds."""
+    os.environ["OCLGRIND_DATA_RACES"] = "1"
+    cl = pytest.importorskip("pyopencl", reason="needs pip install 'tilewright[opencl]'")
+    platforms = [each for each in cl.get_platforms() if "Oclgrind" in each.name]
+    if not platforms:
+        pytest.skip("there is no Oclgrind: pip install 'tilewright[opencl]'")
+    context = cl.Context(platforms[0].get_devices()[:1])
+    return cl, context, cl.CommandQueue(context)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("fusion", ["left", "right"])
+@pytest.mark.parametrize(
+    ("p", "block"),
+    [
+        ((19, 13, 27, 17), Block(tile=(8, 12), cells=(2, 3), depth=5)),
+        ((16, 8, 16, 16), Block(tile=(8, 8), cells=(4, 4), depth=8)),
+        ((3, 2, 5, 4), Block(tile=(8, 8), cells=(2, 2), depth=3)),
+    ],
+)
+def test_opencl_kernels_compute_and_move_what_the_formulas_count(device, capfd, fusion, dtype, p, block):
+    cl, context, queue = device
+    source = emit_gpu(fusion, dtype, "opencl", block, counting=True)
+    kernel = cl.Kernel(cl.Program(context, source.text).build(), source.entry)
+    arrays = [each.astype(dtype) for each in matrices(np.random.default_rng(0), p)]
+    result, moved = np.full((p[0], p[3]), np.nan, dtype), np.zeros(1, np.uint32)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    buffers = [cl.Buffer(context, flags, hostbuf=each) for each in (*arrays, result, moved)]
+    threads = block.threads
+    kernel(queue, (source.groups(p) * threads,), (threads,), *buffers[:4], *map(np.int32, p), buffers[4])
+    cl.enqueue_copy(queue, result, buffers[3])
+    cl.enqueue_copy(queue, moved, buffers[4])
+    queue.finish()
+    tolerance = 1e-4 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(result, product(arrays), rtol=tolerance, atol=tolerance)
+    assert int(moved[0]) == count(fusion, p, block.tile)
+    said = capfd.readouterr()
+    assert "race" not in said.err.lower() + said.out.lower()
+    assert "invalid" not in said.err.lower() + said.out.lower()
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    """Compile CUDA text for an architecture, without a driver and without a GPU."""
+    from pathlib import Path
+
+    package = pytest.importorskip("nvidia.cuda_nvrtc", reason="needs pip install 'tilewright[cuda]'")
+    found = sorted(path for root in package.__path__ for path in Path(root).glob("lib/libnvrtc.so*"))
+    if not found:
+        pytest.skip("nvidia-cuda-nvrtc-cu12 has no library for this system")
+    library = ctypes.CDLL(str(found[0]))
+
+    def compile_cuda(text, architecture):
+        program = ctypes.c_void_p()
+        assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"k.cu", 0, None, None) == 0
+        options = (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
+        status = library.nvrtcCompileProgram(program, 1, options)
+        size = ctypes.c_size_t()
+        library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        library.nvrtcGetProgramLog(program, log)
+        assert status == 0, log.value.decode()
+        library.nvrtcGetCUBINSize(program, ctypes.byref(size))
+        assert size.value > 0
+        return log.value.decode()
+
+    return compile_cuda
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("fusion", ["left", "right"])
+@pytest.mark.parametrize(("dtype", "counting"), [("float32", False), ("float64", True)])
+def test_cuda_kernels_compile(nvrtc, fusion, dtype, counting, architecture):
+    source = emit_gpu(fusion, dtype, "cuda", Block(tile=(64, 64), cells=(4, 4)), counting=counting)
+    assert source.shared_bytes <= 48 * 1024
+    assert not nvrtc(source.text, architecture).strip()
+
+
+def test_both_dialects_share_their_text():
+    block = Block(tile=(8, 8))
+    bodies = []
+    for dialect in DIALECTS:
+        source = emit_gpu("left", "float32", dialect, block)
+        bodies.append(source.text.replace(source.entry, "entry").partition("typedef float real;")[2])
+    assert bodies[0] == bodies[1]

@@ -1,0 +1,72 @@
+"""Robust statistics: the fit finds what it was made of, whatever a minority of slow samples says."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright.base.errors import UsageError
+from tilewright.costs import fit
+from tilewright.costs.setting import make_setting
+from tilewright.costs.time import sizes_of
+from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.tilings.tiling import NONE, parse
+
+HOST = host_machine(
+    CpuDescription(cores=2, simd_bits=512, l1_bytes=48 << 10, l2_bytes=2 << 20, l3_bytes=0, clock_hz=2.6e9)
+)
+
+
+def instances(seed: int, row: float, slow: float) -> tuple[np.ndarray, np.ndarray]:
+    """Make 70 exact instances with C_iter 2 ns, a share of them slowed down."""
+    generator = np.random.default_rng(seed)
+    factors = np.stack([generator.uniform(1e4, 1e6, 70), generator.uniform(1e3, 1e5, 70)], axis=1)
+    seconds = factors @ np.array([2e-9, row])
+    late = generator.random(70) < slow
+    return factors, np.where(late, seconds * generator.uniform(1.3, 5.0, 70), seconds)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-9, 8e-9]), st.sampled_from([0.0, 0.1, 0.25]))
+def test_a_minority_of_slow_instances_does_not_move_the_fit(seed, row, slow):
+    factors, seconds = instances(seed, row, slow)
+    found = fit.iteration(factors, seconds)
+    assert found.iteration == pytest.approx(2e-9, rel=1e-3)
+    assert found.row == pytest.approx(row, abs=2e-11)
+    assert found.low <= found.iteration <= found.high
+    assert found.instances == 70
+
+
+def test_a_negative_start_up_is_no_solution():
+    factors, seconds = instances(3, 0.0, 0.0)
+    found = fit.iteration(factors, seconds - 1e-10 * factors[:, 1])
+    assert found.row == 0.0
+    assert 0 < found.iteration < 2e-9
+
+
+def test_too_few_or_impossible_times_are_refused():
+    for seconds in ([1.0], [1.0, 0.0]):
+        with pytest.raises(UsageError, match="two instances"):
+            fit.iteration(np.ones((len(seconds), 2)), np.array(seconds))
+    with pytest.raises(UsageError, match="no samples"):
+        fit.robust([], "s", "")
+
+
+def test_a_quantity_of_samples_carries_its_spread():
+    quantity = fit.robust([*([1.0] * 9), 2.0, 50.0], "s", "eleven")
+    assert quantity.value == 1.0
+    assert quantity.source == "measured"
+    assert quantity.low == 1.0
+    assert 2.0 <= quantity.high <= 50.0
+
+
+@pytest.mark.parametrize("tile", ["hybrid:t=4,s=8x1024", "hybrid:t=16,s=4x64", "none"])
+def test_factors_count_every_vector_once(tile):
+    problem = make_problem(program("j2d5pt"), (60, 320), 128)
+    tiling = NONE if tile == "none" else parse(tile)
+    setting = make_setting(problem, HOST)
+    vectors, rows = fit.design(tiling.family, sizes_of(tiling, setting), setting)
+    exact = 128 * 60 * 320 / 16
+    assert exact <= vectors <= 1.3 * exact
+    assert 128 * 60 <= rows <= 128 * 60 * 8

@@ -1,0 +1,52 @@
+"""What goes wrong in a worker process: one function per fault. Imported by workers, so it is a module of its own."""
+
+import ctypes
+import os
+import sys
+import time
+
+from tilewright.base.errors import IllegalTilingError, ToolchainError, WrongResultError
+
+
+def act(kind):  # noqa: C901
+    """Do as told; returns the kind and the process."""
+    if kind == "crash":
+        ctypes.string_at(0)
+    elif kind == "loop":
+        ctypes.CDLL(None).pause()  # in C, with the interpreter's lock released, as a kernel would be
+    elif kind == "python loop":
+        while True:
+            pass
+    elif kind == "memory":
+        bytearray(2**46)
+    elif kind == "exit":
+        os._exit(3)
+    elif kind == "illegal":
+        raise IllegalTilingError("no such tiling")
+    elif kind == "compile":
+        raise ToolchainError("no such code")
+    elif kind == "wrong":
+        raise WrongResultError("off by 3")
+    elif kind == "other":
+        raise ZeroDivisionError("who knows")
+    elif kind == "print":
+        sys.stdout.write("noise\n")
+        os.write(1, b"more noise\n")
+    elif kind == "child":
+        import subprocess
+
+        subprocess.Popen(["sleep", "1000"])
+        time.sleep(1000)
+    return kind, os.getpid()
+
+
+def limits():
+    """Return what the worker sees of its limits."""
+    import resource
+
+    return resource.getrlimit(resource.RLIMIT_AS)[0], os.environ["TMPDIR"]
+
+
+def large(size):
+    """Return more than a pipe holds at once."""
+    return b"x" * size

@@ -1,0 +1,121 @@
+"""Calibration: what is measured is plausible, what is kept is found again by its own hardware and compiler only."""
+
+import dataclasses
+import warnings
+
+import pytest
+
+from tilewright.base.errors import TilewrightWarning
+from tilewright.machines.host import host_machine
+from tilewright.machines.machine import Quantity
+from tilewright.programs.catalogue import program
+from tilewright.runtime import calibrate, hosts
+from tilewright.runtime.host import describe_cpu
+from tilewright.runtime.toolchain import toolchain
+
+TINY = calibrate.Protocol(instances=6, samples=3, stream_bytes=2**20)
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
+
+
+@pytest.fixture
+def described():
+    return host_machine(describe_cpu())
+
+
+def some(machine, value=1e11):
+    return dataclasses.replace(
+        machine, dram_bandwidth=Quantity(value=value, unit="B/s", source="measured", low=value / 2, high=2 * value)
+    )
+
+
+def test_the_machine_is_measured_with_its_spread(described, monkeypatch):
+    monkeypatch.setattr(calibrate, "_stream_bytes", lambda machine, threads, protocol: protocol.stream_bytes)
+    notes = []
+    machine = calibrate.measure_machine(toolchain(), TINY, notes.append)
+    assert notes
+    for name in ("dram_bandwidth", "core_bandwidth", "cache_bandwidth", "launch_seconds", "call_seconds"):
+        quantity = getattr(machine, name)
+        assert quantity.source == "measured"
+        assert 0 < quantity.low <= quantity.value <= quantity.high
+    assert 1e8 < machine.dram_bandwidth.value < 1e13
+    assert 1e9 < machine.cache_bandwidth.value < 1e12
+    assert 1e-9 < machine.launch_seconds.value < 1e-1
+
+
+@pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])
+def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
+    first = calibrate.measure_program(program(name), described, toolchain(), TINY)
+    again = calibrate.measure_program(program(name), described, toolchain(), TINY)
+    assert [i.shape for i in first] == [i.shape for i in again]
+    assert len({i.shape for i in first}) > 1
+    for instance in first:
+        values = 1
+        for extent in instance.shape:
+            values *= extent
+        assert 4 * values <= described.l1_bytes.value
+        assert instance.seconds > 0
+        assert instance.factors[0] > 0
+    found = calibrate.fitted(first)
+    assert 1e-11 < found.low <= found.iteration <= found.high < 1e-4
+
+
+def test_programs_enter_the_machine_and_scale_the_estimates(described):
+    programs = [program("heat2d"), program("heat3d")]
+    fits = [
+        calibrate.fit.Fit(iteration=1e-9, low=9e-10, high=2e-9, row=1e-9, deviation=0.1, instances=70),
+        calibrate.fit.Fit(iteration=4e-9, low=4e-9, high=4e-9, row=3e-9, deviation=0.1, instances=70),
+    ]
+    machine = calibrate.with_programs(described, programs, fits)
+    assert machine.iteration_seconds("heat3d").value == 4e-9
+    assert machine.row_seconds.value == 2e-9
+    assert machine.flop_cycles.value != described.flop_cycles.value
+    assert machine.flop_cycles.source == "estimated"
+    assert "2 measured programs" in machine.flop_cycles.note
+
+
+def test_what_is_kept_is_found_again(described):
+    assert hosts.host() == described
+    path = hosts.keep(some(described))
+    assert path is not None
+    assert hosts.host().dram_bandwidth.value == 1e11
+    hosts.keep(some(described, 2.25e11))
+    assert hosts.host().dram_bandwidth.value == 2.25e11
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("what", ["cpu_features", "compiler_identity", "available_cpus"])
+def test_another_cpu_compiler_or_number_of_cores_has_no_calibration(what, described, monkeypatch):
+    hosts.keep(some(described))
+    monkeypatch.setattr(hosts, what, lambda: ("another",))
+    assert hosts.host() == described
+
+
+@pytest.mark.parametrize("content", [b"", b"schema = 1\n", b"\xff\xfe", b"x = " + b"[" * 5000])
+def test_a_spoilt_file_is_as_good_as_none(content, described):
+    path = hosts.keep(some(described))
+    path.write_bytes(content)
+    with pytest.warns(TilewrightWarning, match="calibrat"):
+        assert hosts.host() == described
+
+
+def test_a_cut_file_never_gives_a_wrong_value(described):
+    path = hosts.keep(some(described))
+    whole = path.read_bytes()
+    for cut in range(0, len(whole), 97):
+        path.write_bytes(whole[:cut])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = hosts.host()
+        assert found.dram_bandwidth in {described.dram_bandwidth, some(described).dram_bandwidth}
+
+
+def test_a_disk_that_refuses_costs_a_warning(described, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "file"))
+    with pytest.warns(TilewrightWarning, match="cannot be kept"):
+        assert hosts.keep(some(described)) is None
+    assert hosts.host() == described

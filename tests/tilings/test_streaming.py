@@ -1,0 +1,184 @@
+"""Streaming tiles: legality read by read, cover, and exact counts, against a walk over every piece."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.catalogue import program
+from tilewright.programs.dependences import analyse
+from tilewright.programs.problem import make_problem
+from tilewright.programs.reference import map_index
+from tilewright.tilings import catalogue, streaming
+from tilewright.tilings.legality import Legal, Violation
+from tilewright.tilings.tiling import Tiling, parse
+
+
+def tiling_of(problem, seed):
+    rng = random.Random(seed)
+    rank = problem.program.rank
+    space = tuple(rng.randint(1, extent + 3) for extent in problem.shape)
+    needed = streaming.needed_rows(problem)
+    rows = 1 if rank == 1 else rng.randint(needed, needed + 3)
+    return Tiling(family="streaming", time=rng.randint(1, 5), space=space, rows=rows)
+
+
+class Walk:
+    """Runs a tiling on sets of cells: per tile, which values it has; complains about a read of one that it lacks."""
+
+    def __init__(self, problem, tiling):
+        self.problem, self.program = problem, problem.program
+        self.stream = streaming.geometry(problem, catalogue.complete(problem, tiling))
+        self.stages = analyse(self.program).stages
+        self.pieces = list(catalogue.scan(problem, tiling))
+        self.complaints = []
+        starts = list(itertools.accumulate(self.stream.levels, initial=0))
+        groups = itertools.groupby(self.pieces, key=lambda piece: (piece.wavefront, piece.tile))
+        own = dict(enumerate(itertools.product(*(itertools.pairwise(c) for c in self.stream.cuts))))
+        self.seen = {}
+        for (wavefront, tile), pieces in groups:
+            assert (wavefront, tile) not in self.seen
+            values = np.zeros((problem.steps * len(self.stages), *problem.shape), dtype=bool)
+            values[: starts[wavefront] * len(self.stages)] = True
+            for piece in pieces:
+                self.run(piece, values)
+            self.seen[wavefront, tile] = values
+            cells = tuple(slice(*span) for span in own[tile][-problem.program.rank :])
+            last = starts[wavefront + 1] * len(self.stages)
+            made = values[(slice(last - len(self.stages), last), *cells)]
+            if not made.all():
+                self.complaints.append(f"tile {tile} of band {wavefront} does not finish its own cells")
+
+    def run(self, piece, values):
+        box = tuple(slice(*span) for span in piece.box)
+        step, stage = divmod(piece.time, len(self.stages))
+        if values[(piece.time, *box)].any():
+            self.complaints.append(f"{piece} computes cells again")
+        for number in self.stages[stage]:
+            statement = self.program.statements[number]
+            for read in statement.reads:
+                if read.field in self.program.updated:
+                    self.check(piece, step, statement, read, values)
+        values[(piece.time, *box)] = True
+
+    def check(self, piece, step, statement, read, values):
+        writer = next(i for i, s in enumerate(self.program.statements) if s.field == read.field)
+        made = step + read.level - 1
+        if made < 0:
+            return
+        time = made * len(self.stages) + next(n for n, stage in enumerate(self.stages) if writer in stage)
+        axes, keep = [], []
+        sides = self.problem.sides(read.field)
+        limits = zip(piece.box, self.problem.update_box(statement), strict=True)
+        for axis, (span, bounds) in enumerate(limits):
+            cells = np.arange(max(span[0], bounds[0]), min(span[1], bounds[1])) + read.offset[axis]
+            inside = np.ones(len(cells), dtype=bool)
+            for side, outside in zip(sides[axis], (cells < 0, cells >= self.problem.shape[axis]), strict=True):
+                if side.kind == "constant":
+                    inside &= ~outside
+                else:
+                    cells = np.where(outside, map_index(cells, self.problem.shape[axis], side.kind), cells)
+            axes.append(cells[inside])
+            keep.append(inside.any())
+        if all(keep) and not values[time][np.ix_(*axes)].all():
+            self.complaints.append(f"{piece} reads {read}, which its tile has not computed")
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_random_programs_read_only_what_their_tile_has(random_case, rank, seed):
+    shapes = ((12, 60), (9, 24), (7, 11))
+    problem, _ = random_case(seed, rank, shapes=shapes)
+    tiling = tiling_of(problem, seed)
+    verdict = catalogue.check(problem, tiling)
+    if isinstance(verdict, Violation):
+        pytest.skip(str(verdict))
+    walk = Walk(problem, tiling)
+    assert not walk.complaints, walk.complaints[0]
+    assert len(walk.seen) == catalogue.counts(problem, tiling).tiles
+
+
+def test_a_wrong_lag_is_found(monkeypatch):
+    problem = make_problem(program("j2d5pt"), (20, 20), 6)
+    assert not Walk(problem, parse("streaming:t=3,s=9x16,rows=2")).complaints
+    good = streaming.geometry(problem, catalogue.complete(problem, parse("streaming:t=3,s=9x16,rows=2")))
+    hurried = type(good.pipeline.lag)(period=0, offsets=(0,))
+    fields = {name: getattr(good.pipeline, name) for name in type(good.pipeline).__slots__}
+    wrong = type(good.pipeline)(**{**fields, "lag": hurried})
+    monkeypatch.setattr(streaming, "of_problem", lambda _: wrong)
+    assert Walk(problem, parse("streaming:t=3,s=9x16,rows=2")).complaints
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "text"),
+    [
+        ("j2d5pt", (40, 90), "streaming:t=3,s=13x16,rows=4"),
+        ("fdtd2d", (40, 90), "streaming:t=2,s=40x32,rows=2"),
+        ("wave2d", (33, 70), "streaming:t=4,s=11x32,rows=3"),
+        ("j1d3pt", (300,), "streaming:t=4,s=64"),
+        ("j3d27pt", (9, 12, 40), "streaming:t=2,s=9x4x16,rows=2"),
+    ],
+)
+def test_counts_are_those_of_the_pieces(name, shape, text):
+    problem, tiling = make_problem(program(name), shape, 7), parse(text)
+    counted = catalogue.counts(problem, tiling)
+    stream = streaming.geometry(problem, catalogue.complete(problem, tiling))
+    points, untouched = {}, {}
+    reach = problem.program.reach
+    for piece in catalogue.scan(problem, tiling):
+        key = (piece.wavefront, piece.tile)
+        points[key] = points.get(key, 0) + math.prod(b - a for a, b in piece.box)
+        margins = zip(piece.box, reach, problem.shape, strict=True)
+        inside = all(a - low >= 0 and b + high <= n for (a, b), (low, high), n in margins)
+        untouched[key] = untouched.get(key, True) and inside
+    assert counted.wavefronts == len({wavefront for wavefront, _ in points}) == len(stream.levels)
+    assert counted.tiles == len(points)
+    assert counted.full == sum(untouched.values())
+    longest = {w for w, levels in enumerate(stream.levels) if levels == max(stream.levels)}
+    whole = [points[key] for key, inside in untouched.items() if inside and key[0] in longest]
+    assert not whole or max(whole) <= counted.points
+    assert counted.total_points == 7 * len(stream.pipeline.stages) * math.prod(shape)
+
+
+def test_a_tile_far_from_every_edge_computes_the_counted_points():
+    problem, tiling = make_problem(program("star2d2r"), (120, 320), 6), parse("streaming:t=3,s=40x64,rows=5")
+    counted = catalogue.counts(problem, tiling)
+    points = {}
+    for piece in catalogue.scan(problem, tiling):
+        key = (piece.wavefront, piece.tile)
+        points[key] = points.get(key, 0) + math.prod(b - a for a, b in piece.box)
+    assert counted.points == sum((40 + 4 * left) * (64 + 4 * left) for left in range(3))
+    assert max(points.values()) == counted.points
+    assert counted.live_in == (40 + 12) * (64 + 12)
+    assert counted.live_out == 40 * 64
+
+
+@pytest.mark.parametrize("steps", range(12))
+@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize("history", [1, 2, 3])
+def test_the_last_band_writes_the_slot_of_the_last_version(steps, most, history):
+    count = streaming.bands(steps, most, history)
+    odd = {slot for slot in range(2 * history) if 1 <= slot <= history}
+    assert (steps % (2 * history) in odd) == bool(count % 2)
+    lengths = [steps * (b + 1) // count - steps * b // count for b in range(count)]
+    assert sum(lengths) == steps
+    assert max(lengths, default=0) <= most
+
+
+def test_illegal_and_impossible():
+    recurrence = make_problem(program("smith_waterman"), (30, 30), 3)
+    assert isinstance(catalogue.check(recurrence, parse("streaming:t=2,s=8x16")), Violation)
+    wrap = make_problem(program("j2d5pt"), (30, 30), 3, boundary="wrap")
+    assert isinstance(catalogue.check(wrap, parse("streaming:t=2,s=8x16")), Violation)
+    reach = make_problem(program("star2d2r"), (30, 30), 3)
+    assert isinstance(catalogue.check(reach, parse("streaming:t=2,s=8x16,rows=3")), Violation)
+    assert isinstance(catalogue.check(reach, parse("streaming:t=2,s=8x16,rows=4")), Legal)
+    tiny = make_problem(program("j2d5pt"), (2, 30), 3, boundary="mirror")
+    assert isinstance(catalogue.check(tiny, parse("streaming:t=2,s=8x16")), Violation)
+    with pytest.raises(UsageError, match="has 2 sizes"):
+        catalogue.complete(reach, parse("streaming:t=2,s=8"))
+    with pytest.raises(UsageError, match="has no k"):
+        catalogue.complete(reach, parse("streaming:t=2,s=8x8,k=2"))
