@@ -1,5 +1,8 @@
 """Options and fixtures for every test."""
 
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,14 @@ def private_store(tmp_path_factory: pytest.TempPathFactory):
         yield
 
 
+@pytest.fixture(autouse=True)
+def nothing_prepared():
+    """Nothing that an earlier test prepared is used again."""
+    from tilewright.api import memo
+
+    memo.forget()
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest):
     """Compare text with a file of ``tests/golden``, or write it with ``--update-golden``."""
@@ -30,3 +41,37 @@ def golden(request: pytest.FixtureRequest):
         assert path.read_text(encoding="utf-8") == text, f"{name} changed; look at it, then run with --update-golden"
 
     return compare
+
+
+@pytest.fixture
+def running():
+    """Return the ids of running processes whose environment or command line holds a text."""
+
+    def find(needle: str) -> list[int]:
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+                continue
+            try:
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                text = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if needle.encode() in text and state != "Z":
+                found.append(int(entry.name))
+        return found
+
+    return find
+
+
+@pytest.fixture
+def wait_until():
+    """Wait until a condition holds, and say whether it does."""
+
+    def wait(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            time.sleep(0.02)
+        return condition()
+
+    return wait

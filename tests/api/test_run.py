@@ -166,7 +166,7 @@ def test_what_does_not_fit_is_one_sentence(call, message):
 
 def test_an_illegal_tiling_names_the_dependence():
     with pytest.raises(tw.IllegalTilingError, match="with the boundary wrap on axis 0"):
-        tw.run("jacobi2d", U, steps=4, boundary="wrap", tiling="hybrid:t=4,s=8x8")
+        tw.run("fdtd2d", U, U, U, steps=4, boundary={"hz": ("wrap", "fixed")}, tiling="hybrid:t=4,s=8x8")
     with pytest.raises(tw.IllegalTilingError, match="flow dependence"):
         tw.run("j2d9pt", U, steps=4, tiling="hybrid:t=4,s=1x8")
 

@@ -1,6 +1,7 @@
 """The generated loops: what they compute, and that they move what the formulas say."""
 
 import ctypes
+import itertools
 import os
 
 import numpy as np
@@ -38,7 +39,7 @@ def counted():
 
 
 def matrices(rng, p):
-    return [rng.standard_normal((a, b)) for a, b in zip(p[:-1], p[1:], strict=True)]
+    return [rng.standard_normal((a, b)) for a, b in itertools.pairwise(p)]
 
 
 def product(arrays):
@@ -77,7 +78,7 @@ def test_a_cache_moves_no_more_than_the_formulas_count(counted):
         _, reads, writes, trace = counted(schedule, arrays, tile, room=200_000)
         assert 0 < trace.size < 200_000
         capacity = tile[0] * tile[1] + 2 * sum(tile) + 2
-        moved = simulate(trace.tolist(), capacity, dead={4})
+        moved = simulate(trace.tolist(), capacity, scratch={4})
         assert moved <= reads + writes
         compulsory = sum(array.size for array in arrays) + p[0] * p[-1]
         assert moved >= compulsory
@@ -91,7 +92,7 @@ def test_a_cache_of_just_the_tile_and_its_streams_moves_exactly_the_count(counte
     p, tile = ((40, 41, 42), (4, 5)) if schedule in {"R", "A1", "A2"} else ((40, 41, 42, 39), (4, 5))
     arrays = matrices(np.random.default_rng(0), p)
     _, reads, writes, trace = counted(schedule, arrays, tile, room=2_000_000)
-    moved = simulate(trace.tolist(), tile[0] * tile[1] + 2 * sum(tile) + 2, dead={4})
+    moved = simulate(trace.tolist(), tile[0] * tile[1] + 2 * sum(tile) + 2, scratch={4})
     assert moved == pytest.approx(count(schedule, p, tile), rel=0.02)
     assert reads + writes == count(schedule, p, tile)
 
@@ -117,7 +118,7 @@ def test_fused_kernels_compute_the_product(fusion, dtype):
     rng = np.random.default_rng(4)
     for case in range(60):
         p = rng.integers(1, (300 if case % 10 == 0 else 70), 4).tolist()
-        arrays = [layouts(rng, shape, dtype) for shape in zip(p[:-1], p[1:], strict=True)]
+        arrays = [layouts(rng, shape, dtype) for shape in itertools.pairwise(p)]
         tile = tuple(rng.integers(1, 90, 2).tolist())
         before = [array.copy() for array in arrays]
         result = fused_product(fusion, tuple(arrays), tile, 1 + case % 3)
@@ -128,7 +129,9 @@ def test_fused_kernels_compute_the_product(fusion, dtype):
         assert all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
 
 
-@pytest.mark.parametrize("blocking", [Blocking(vector_bytes=16, rows=4, vectors=2, depth=16), Blocking(vector_bytes=32, rows=4)])
+@pytest.mark.parametrize(
+    "blocking", [Blocking(vector_bytes=16, rows=4, vectors=2, depth=16), Blocking(vector_bytes=32, rows=4)]
+)
 @pytest.mark.parametrize("fusion", ["left", "right"])
 def test_other_register_blockings_compute_the_same(monkeypatch, fusion, blocking):
     from tilewright.runtime import fused

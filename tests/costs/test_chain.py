@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -23,9 +24,7 @@ def columns(*p):
 @given(a=SIZE, b=SIZE, u=st.integers(1, 3000), v=st.integers(1, 3000), memory=st.integers(1, 4000))
 @settings(max_examples=400, deadline=None)
 def test_least_is_the_minimum_over_all_blocks(a, b, u, v, memory):
-    brute = min(
-        u * ceil_div(a, x) + v * ceil_div(b, min(b, memory // x)) for x in range(1, min(a, memory) + 1)
-    )
+    brute = min(u * ceil_div(a, x) + v * ceil_div(b, min(b, memory // x)) for x in range(1, min(a, memory) + 1))
     value, x, y = least(*columns(a, u, b, v), memory)
     assert value[0] == brute
     assert 1 <= x[0] <= a
@@ -91,11 +90,13 @@ def test_the_least_of_the_three_schedules_is_taken():
     assert found == ["A1", "A1", "A2", "R"]
 
 
-@given(p=st.tuples(SIZE, SIZE, SIZE, SIZE), memory=st.integers(1, 5000), fusion=st.sampled_from(["none", "left", "right"]))
+@given(
+    p=st.tuples(SIZE, SIZE, SIZE, SIZE), memory=st.integers(1, 5000), fusion=st.sampled_from(["none", "left", "right"])
+)
 @settings(max_examples=300, deadline=None)
 def test_small_sizes_never_move_less_than_every_word_once(p, memory, fusion):
     sizes = p[:3] if fusion == "none" else p
-    inputs = sum(a * b for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+    inputs = sum(a * b for a, b in itertools.pairwise(sizes))
     for model in ("exact", "counts"):
         words = moves(model, memory, fusion, columns(*sizes)).words[0]
         if model == "counts":
@@ -125,16 +126,17 @@ def test_unknown_models_and_memories_are_refused(model, memory):
 
 
 @pytest.mark.parametrize(
-    ("trace", "capacity", "dead", "moved"),
+    ("trace", "capacity", "scratch", "moved"),
     [
         ([1, 2, 3, 1, 2, 3], 2, (), 6),  # least recently used: the worst pattern
         ([1, 2, 3, 1, 2, 3], 3, (), 3),
         ([-2, 2, 3], 2, (), 3),  # a changed word is evicted and written back
-        ([-(4 << 40) - 1, 4 << 40], 1, (4,), 0),  # a dead word at the end is not
+        ([-(4 << 40) - 1, 4 << 40], 1, (4,), 0),  # a dead word is not
+        ([-(4 << 40) - 1, 7, 4 << 40], 1, (4,), 2),  # reading it again counts
     ],
 )
-def test_cache_simulator(trace, capacity, dead, moved):
-    assert simulate(trace, capacity, frozenset(dead)) == moved
+def test_cache_simulator(trace, capacity, scratch, moved):
+    assert simulate(trace, capacity, frozenset(scratch)) == moved
 
 
 def test_a_fit_never_gives_negative_times_and_says_its_spread():
@@ -150,9 +152,9 @@ def test_a_fit_never_gives_negative_times_and_says_its_spread():
         fit([((1.0, 2.0), 1.0)])
 
 
-@pytest.mark.parametrize("change", [{"single": [1.0]}, {"fused": [-1.0] * 6}, {"source": "guess"}, {"spread": None}])
+@pytest.mark.parametrize("change", [{"single": [1.0]}, {"left": [-1.0] * 6}, {"source": "guess"}, {"spread": None}])
 def test_stored_times_are_checked(change):
-    data = {"single": [1e-9] * 5, "fused": [1e-9] * 6, "source": "measured", "spread": 0.1}
+    data = {"single": [1e-9] * 5, "left": [1e-9] * 6, "right": [1e-9] * 6, "source": "measured", "spread": 0.1}
     assert isinstance(times_from(data), HostTimes)
     with pytest.raises(UsageError):
         times_from({**data, **change})

@@ -195,7 +195,8 @@ def test_costs_are_consistent():
         problem = make_problem(program("j2d5pt"), (2048, 2048), 64)
         for each in (parse("none"), tiling if machine.kind == "cpu" else parse("hybrid:t=8,s=16x64")):
             costs = model.predict(problem, each, machine)
-            assert costs.joules is None
+            parts = (costs.energy.static, costs.energy.off_chip, costs.energy.on_chip, costs.energy.arithmetic)
+            assert costs.joules == pytest.approx(sum(parts))
             assert costs.gcells_per_second == pytest.approx(2048**2 * 64 / costs.seconds / 1e9)
             assert costs.gflops_per_second == pytest.approx(costs.gcells_per_second * 9)
             assert costs.bound_by in {"compute", "memory", "synchronisation"}
@@ -250,7 +251,7 @@ def test_no_steps_cost_nothing():
         ("hybrid:t=16,s=256x256", "needs 596232 bytes of shared memory, gtx980 has 49152"),
         ("hybrid:t=16,s=8x64,k=7", "needs 16200 bytes of shared memory, gtx980 has 14043 for each of 7"),
         ("hybrid:t=999998,s=8x99999999999", "larger than any machine could hold"),
-        ("diamond:t=4,s=8x8", "the time model covers none, hexagonal, hybrid, got 'diamond'"),
+        ("diamond:t=4,s=8x8", "the time model covers none, hexagonal, hybrid, streaming, got 'diamond'"),
     ],
 )
 def test_what_has_no_prediction_is_one_sentence(tiling, message):

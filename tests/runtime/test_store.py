@@ -58,14 +58,13 @@ def test_a_flipped_bit_loses_the_records_it_touches_and_no_other(tmp_path):
     path = tmp_path / "log.jsonl"
     data = write(path)
     for position in range(len(data)):
-        for bit in (0, 3, 7):
-            flipped = bytearray(data)
-            flipped[position] ^= 1 << bit
-            path.write_bytes(flipped)
-            kept = store.read(path)
-            assert all(record in RECORDS for record in kept)
-            # One record per bit, or two where the newlines between them are gone.
-            assert len(kept) >= len(RECORDS) - 2
+        flipped = bytearray(data)
+        flipped[position] ^= 1 << position % 8
+        path.write_bytes(flipped)
+        kept = store.read(path)
+        assert all(record in RECORDS for record in kept)
+        # One record per bit, or two where the newlines between them are gone.
+        assert len(kept) >= len(RECORDS) - 2
 
 
 def test_lines_that_are_no_records_are_skipped(tmp_path):

@@ -26,28 +26,6 @@ def faults(monkeypatch):
     sys.modules.pop("faults", None)
 
 
-def processes(needle):
-    """Ids of running processes whose environment or command line holds a text."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid():
-            try:
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                text = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if needle.encode() in text and state != "Z":
-                found.append(int(entry.name))
-    return found
-
-
-def wait_until(condition, seconds=10.0):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
-
-
 def test_every_fault_is_classed_and_the_others_go_on(faults):
     kinds = ["ok", "crash", "loop", "ok", "memory", "illegal", "compile", "wrong", "exit", "other", "print", "ok"]
     with pool(2) as workers:
@@ -91,21 +69,21 @@ def test_memory_and_temporary_files_are_limited(faults):
     assert not Path(folder).parent.exists()
 
 
-def test_the_end_of_a_block_ends_workers_and_what_they_started(faults, monkeypatch):
+def test_the_end_of_a_block_ends_workers_and_what_they_started(faults, monkeypatch, running):
     mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
     monkeypatch.setenv("TW_TEST_MARK", mark)
     with pool(1) as workers:
         assert workers.call(faults.act, "ok", limit=10).outcome is Outcome.OK
-        assert processes(mark)
+        assert running(mark)
         assert workers.call(faults.act, "child", limit=0.5).outcome is Outcome.TIMEOUT
-        assert not processes(mark)
+        assert not running(mark)
         assert workers.call(faults.act, "ok", limit=10).outcome is Outcome.OK
-    assert not processes(mark)
+    assert not running(mark)
 
 
 @pytest.mark.parametrize("kind", ["loop", "child"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_workers_end_with_their_parent(tmp_path, kind, number):
+def test_workers_end_with_their_parent(tmp_path, running, wait_until, kind, number):
     """Even a parent that is killed leaves no process and no temporary file."""
     mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
     script = tmp_path / "parent.py"
@@ -129,12 +107,11 @@ def test_workers_end_with_their_parent(tmp_path, kind, number):
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TW_TEST_MARK": mark, "TMPDIR": str(folder)},
     )
-    assert parent.stdout is not None
-    assert parent.stdout.readline() == b"ready\n"
-    assert len(processes(mark)) >= 3
-    time.sleep(0.1)
-    parent.send_signal(number)
-    parent.wait(timeout=10)
-    parent.stdout.close()
-    assert wait_until(lambda: not processes(mark))
+    with parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"ready\n"
+        assert len(running(mark)) >= 3
+        time.sleep(0.1)
+        parent.send_signal(number)
+    assert wait_until(lambda: not running(mark))
     assert wait_until(lambda: not list(folder.iterdir()))

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -84,7 +86,7 @@ def test_the_textbook_tree_is_numpys():
     setting = Setting(model="published", memory=1, price=by_operations_only, fuse=False)
     for _ in range(50):
         sizes = random_sizes(rng, 8, 1, 40)
-        arrays = [np.empty((a, b)) for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+        arrays = [np.empty((a, b)) for a, b in itertools.pairwise(sizes)]
         order = _linalg._multi_dot_matrix_chain_order(arrays)
 
         def build(i, j, order=order):
@@ -101,9 +103,7 @@ def test_the_pareto_set_is_the_brute_force_one(model):
         for _ in range(8):
             sizes = random_sizes(rng, 5)
             costs = {(operations(sizes, t), round(words(sizes, t, model, memory), 6)) for t in everything(5)}
-            undominated = sorted(
-                c for c in costs if not any(o != c and o[0] <= c[0] and o[1] <= c[1] for o in costs)
-            )
+            undominated = sorted(c for c in costs if not any(o != c and o[0] <= c[0] and o[1] <= c[1] for o in costs))
             found = pareto(sizes, model, memory)
             assert [(t.operations, round(t.words, 6)) for t in found] == undominated
             for trade in found:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Sizes
+from tilewright.costs.energy_constants import constants
 from tilewright.costs.separable import Form
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
@@ -145,7 +146,8 @@ def test_other_metrics_equal_brute_force(seed, metric):
     case, axes = _random_case(random), _random_axes(random)
     options = Options(metric=metric, most_tiles=6, strategies=("tiled", "none") if seed % 2 else ("tiled",))
     watts = random.uniform(1.0, 300.0, size=axes.shape)
-    energy = Energy(watts=watts, word=float(random.uniform(1e-10, 1e-7)), access=1e-10, flop=5e-11)
+    word = Quantity(value=float(random.uniform(1e-10, 1e-7)), unit="J", source="estimated")
+    energy = Energy(watts=watts, known=dataclasses.replace(constants(load("k20c")), global_word_joules=word))
     (solution,) = solve([case], axes, GTX980, options, energy)
     every = _every_tile(case, options, 6)
     for position in np.ndindex(axes.shape):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
+from tilewright.costs.energy import make_energy, price
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.programs.periodic import Extended, extend, wrapped_axes
@@ -90,11 +91,16 @@ def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tili
     share = problem.steps / block.steps
     seconds = share * costs.seconds + count * (moved / machine.dram_bandwidth.value + _BLOCK_SECONDS)
     work = problem.cells * problem.steps
+    dram_bytes = share * costs.dram_bytes + count * moved
+    rule = make_energy(block, machine)
+    energy = price(rule.usage(seconds, dram_bytes, share * rule.updates), rule.known)
     flops = work * problem.program.flops
     whole = dataclasses.replace(
         costs,
         seconds=seconds,
-        dram_bytes=share * costs.dram_bytes + count * moved,
+        joules=energy.joules,
+        energy=energy,
+        dram_bytes=dram_bytes,
         wavefronts=count * costs.wavefronts,
         flops=flops,
         gcells_per_second=work / seconds * 1e-9,

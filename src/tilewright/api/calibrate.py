@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tilewright.api import memo
 from tilewright.api.predict import MachineLike, as_machine, select
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import UsageError
@@ -59,9 +60,10 @@ class Calibration:
     def __str__(self) -> str:
         bandwidth = self.machine.dram_bandwidth
         spread = f"{(bandwidth.low or 0) / 1e9:.3g} to {(bandwidth.high or 0) / 1e9:.3g}"
+        barrier = format_seconds(self.machine.launch_seconds.value)
+        found = f"{bandwidth.value / 1e9:.3g} GB/s from memory ({spread}), barrier {barrier}"
         lines = [
-            f"{self.machine.title}: {bandwidth.value / 1e9:.3g} GB/s from memory ({spread}), "
-            f"barrier {format_seconds(self.machine.launch_seconds.value)}, C_iter of {len(self.fits)} programs",
+            f"{self.machine.title}: {found}, C_iter of {len(self.fits)} programs",
             f"kept in {self.path}" if self.path else "not kept",
             f"the ranking of {self.subject}, every parameter moved by 20 %:",
         ]
@@ -123,6 +125,7 @@ def calibrate(
         target = hosts.keep(machine)
     else:
         hosts.write(machine, target)
+    memo.forget()
     first = chosen[0]
     shape = _SHAPES[first.rank]
     return Calibration(

@@ -66,10 +66,11 @@ def prepare(
     if backend not in BACKENDS:
         raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
     _check_recurrence(problem)
-    blocks, asked = _wrapped(problem, tiling, backend)
+    learned = None if tiling is not None or backend == "numpy" else _learned(problem, threads)
+    blocks, asked = _wrapped(problem, tiling if learned is None else learned, backend)
     if backend == "numpy" or (backend == "auto" and problem.dtype not in C_DTYPES):
         return Executable(backend="numpy", tiling=Tiling(family="none"))
-    chosen = default_tiling(problem, threads) if asked is None else asked
+    chosen = default_tiling(problem) if asked is None else asked
     halo = None
     if blocks is not None:
         whole = blocks.extended.problem
@@ -111,13 +112,19 @@ def check_tiling(problem: Problem, tiling: Tiling | str) -> Tiling:
     return parsed
 
 
-def default_tiling(problem: Problem, threads: int | None = None) -> Tiling:
-    """Return what tuning found for a problem, or else what the cost model expects to be fastest on this machine."""
+def default_tiling(problem: Problem) -> Tiling:
+    """Return the tiling that the cost model expects to be fastest on this machine."""
     from tilewright.api.predict import choose_tiling
+
+    return choose_tiling(problem)
+
+
+def _learned(problem: Problem, threads: int | None) -> Tiling | None:
+    """Return what tuning found for a problem or a nearby one."""
     from tilewright.api.wisdom import remembered
     from tilewright.runtime.host import thread_count
 
-    return remembered(problem, thread_count(threads)) or choose_tiling(problem)
+    return remembered(problem, thread_count(threads))
 
 
 def _check_recurrence(problem: Problem) -> None:

@@ -22,10 +22,11 @@ from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.tilings import catalogue as tilings
 from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
 
-METRICS = ("time", "traffic")
+METRICS = choices.METRICS
 MachineLike = Machine | str | Path
 """A machine, a name of the catalogue, ``host``, or the path of a machine file."""
 
@@ -70,6 +71,7 @@ class Prediction:
             "tiling": {key: list(value) if isinstance(value, tuple) else value for key, value in tiling.items()},
             "costs": self.costs.to_dict(),
             "c_iter": {key: getattr(self.c_iter, key) for key in keys},
+            "energy": self.costs.energy.to_dict() if self.costs.energy else None,
         }
 
     def __str__(self) -> str:
@@ -154,7 +156,7 @@ def select(
         steps: Time steps.
         machine: The machine.
         within: The share: 0.1 keeps what costs at most 10 % more than the best; None keeps everything.
-        metric: ``time`` or ``traffic`` (bytes between chip and memory).
+        metric: ``time``, ``traffic`` (bytes between chip and memory), ``energy``, ``power``, ``edp`` or ``ed2p``.
         top: Keep at most this many.
         dtype: Element type.
         boundary: Boundaries.
@@ -170,12 +172,12 @@ def select(
     if metric not in METRICS:
         raise UsageError(
             f"the metric of a selection is one of {', '.join(METRICS)}, got {metric!r}",
-            "the other metrics need the energy and area models",
+            "per_area is a metric of codesign",
         )
     problem = make_problem(as_program(program), shape, steps, dtype, boundary)
     where = as_machine(machine)
     setting = make_setting(problem, where, scope)
-    pool = [(family, *evaluated(setting, family, model)) for family in space.families(problem)]
+    pool = [(family, *evaluated(setting, family, model)) for family in space.families(problem, cpu=setting.cpu)]
     lowest = min(float(np.min(cost_of(result, metric), initial=np.inf)) for _, _, result in pool)
     limit = np.inf if within is None else (1.0 + _share(within)) * lowest
     found: list[tuple[float, int, Prediction]] = []
@@ -245,7 +247,7 @@ def as_machine(machine: MachineLike) -> Machine:
 
 def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool) -> Tiling:
     chosen, lowest = NONE, np.inf
-    for family in space.families(problem):
+    for family in space.families(problem, cpu=setting.cpu):
         sizes, result = evaluated(setting, family, model, coarse=coarse)
         index = selection.best(result.seconds, sizes)
         if index is not None and result.seconds[index] < lowest:
@@ -256,7 +258,10 @@ def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool) -> 
 
 def evaluated(setting: Setting, family: str, model: str, *, coarse: bool = False) -> tuple[Sizes, Breakdown]:
     """Return a family's space and its costs; without tiling, the space is one point."""
-    sizes = time_model.sizes_of(NONE, setting) if family == "none" else space.feasible(setting, coarse=coarse)
+    if family == "none":
+        sizes = time_model.sizes_of(NONE, setting)
+    else:
+        sizes = space.feasible(setting, coarse=coarse, family=family)
     return sizes, time_model.evaluate(family, sizes, setting, model)
 
 
@@ -269,7 +274,8 @@ def _legal(problem: Problem, tiling: Tiling) -> Tiling:
 
 
 def cost_of(result: Breakdown, metric: str) -> Floats:
-    return result.seconds if metric == "time" else np.where(np.isfinite(result.seconds), result.dram_bytes, np.inf)
+    """Return what a metric makes of a space's costs; shape (n,)."""
+    return choices.cost(result, metric)
 
 
 def _share(within: float) -> float:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array, gather, like
-from tilewright.api.compile import Executable, prepare
+from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
+from tilewright.api.memo import prepared
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.watch import Callback, make_watch, march
 from tilewright.base.errors import ArrayError, UsageError
@@ -80,13 +81,15 @@ def run(
         given = with_mask(given, where)
     forcing = Forcing()
     if sources is not None:
+        make_problem(given.program, given.shape, steps, given.dtype, boundary)  # the steps are known to be a number
         given, forcing = with_sources(given, sources, steps)
     watch = make_watch(every, callback, until)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
     count = thread_count(threads)
     targets = None if out is None else _targets(problem, out)
     portion = min(steps, watch.every if watch else steps, forcing.longest or steps)
-    executable = prepare(replace(problem, steps=portion), tiling, backend, strict=strict, threads=count)
+    part = problem if portion == steps else replace(problem, steps=portion)
+    executable = prepared(part, tiling, backend, strict=strict, threads=count)
     if watch is None and not forcing.steps:
         results = compute(executable, problem, given, count, targets)
     else:

@@ -178,7 +178,7 @@ def _advance(executable: Executable, problem: Problem, job: TrialJob, steps: int
     if executable.compiled is None:
         raise WrongResultError("a candidate without a kernel cannot be timed")
     inputs = Inputs(arrays=given.versions, scalars=given.scalars)
-    session = Session(executable.compiled, problem, inputs, job.threads, workspace=_workspace)
+    session = Session(executable.compiled, problem, inputs, job.threads, halo=executable.halo, workspace=_workspace)
     return _Run(session, steps)
 
 

@@ -14,10 +14,10 @@ from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, re
 from tilewright.api.plan import Plan, Tried
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.strata import strata
 from tilewright.api.trial import TrialJob
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
@@ -29,7 +29,6 @@ from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers import pool
 from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tuning import space
 from tilewright.tuning.search import Choice, Progress, Trial, Watch, is_unstable, search
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, effort_level, ranked, shortlist
 
@@ -41,7 +40,9 @@ _DEFAULT_SCALAR = 0.1
 _SAMPLE_SECONDS = 1.0
 """A sample that would take longer by the model computes fewer steps, but at least two heights of the tallest tile."""
 _MOST_WORKERS = 4
-_SPARE_BYTES = 4 * 2**30
+_SPARE_BYTES = 8 * 2**30
+_SPARE_BYTES_PER_CPU = 2**28
+"""Address space, not memory: stacks and heaps of threads reserve far more than they touch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,6 @@ class _Task:
     program: Program
     problem: Problem
     machine: Machine
-    setting: Setting
     strata: tuple[Stratum, ...]
     effort: Effort
     level: str
@@ -96,7 +96,8 @@ def tune(
         steps: Time steps.
         machine: Whose model ranks; only a CPU's candidates are measured, and only on this machine.
         backend: ``auto`` or ``c``.
-        metric: What is to be small, ``time`` or ``traffic``.
+        metric: What is to be small: ``time``, ``traffic``, ``energy``, ``power``, ``edp`` or ``ed2p``; by all but time
+            the lowest prediction among the candidates that are right wins.
         effort: ``none`` runs nothing and returns the model's choice; ``quick``, ``full`` and ``exhaustive`` try more
             and more.
         seconds: Time after which nothing new is begun; the effort's own by default.
@@ -131,13 +132,11 @@ def tune(
     fields = tuple(name for name, value in scalars.items() if np.ndim(value))
     problem = make_problem(with_coefficients(known, fields), shape, steps, dtype, boundary)
     where = as_machine(machine)
-    setting = make_setting(problem, where)
     task = _Task(
         program=known,
         problem=problem,
         machine=where,
-        setting=setting,
-        strata=strata(problem, setting, model, metric),
+        strata=strata(problem, where, model, metric),
         effort=level,
         level=effort,
         metric=metric,
@@ -157,25 +156,11 @@ def tune(
     return _measured(task, resume=resume, progress=progress)
 
 
-def strata(problem: Problem, setting: Setting, model: str, metric: str) -> tuple[Stratum, ...]:
-    """Return the spaces of every family that can cut a problem, with the predicted cost of every point."""
-    found = []
-    for family in space.families(problem):
-        sizes, result = model_api.evaluated(setting, family, model)
-        cost = model_api.cost_of(result, metric)
-        found.append(Stratum(family=family, sizes=sizes, cost=cost, make=_maker(family, sizes)))
-    return tuple(found)
-
-
-def _maker(family: str, sizes: Any) -> Any:  # noqa: ANN401
-    return lambda index: NONE if family == "none" else space.tiling_at(family, sizes, index)
-
-
 def _check(backend: str, metric: str, effort: str) -> None:
     if metric not in model_api.METRICS:
         raise UsageError(
             f"the metric of tuning is one of {', '.join(model_api.METRICS)}, got {metric!r}",
-            "the other metrics need the energy and area models",
+            "per_area is a metric of codesign",
         )
     if backend not in PLANNED_BACKENDS:
         raise UsageError(f"the backend is one of {', '.join(PLANNED_BACKENDS)}, got {backend!r}")
@@ -222,7 +207,7 @@ def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
 def _search(task: _Task, job: TrialJob, log: Path | None, history: History, progress: bool | None) -> Choice:
     """Search with worker processes; they are gone when this returns."""
     workers = min(available_cpus(), _MOST_WORKERS)
-    memory = _SPARE_BYTES + 4 * _needed_bytes(task.problem)
+    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * _needed_bytes(task.problem)
     title = f"tuning {task.problem.program.name}"
     with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
         meter = WorkerMeter(processes, job, LIMITS, log, history)

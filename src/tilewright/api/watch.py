@@ -1,6 +1,7 @@
 """Runs that are looked at while they go on: callbacks, stopping at a residual, values that are not finite."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -10,11 +11,10 @@ import numpy as np
 from tilewright.api.arrays import Array, Given
 from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import TilewrightWarning, UsageError
 from tilewright.programs import reference
 from tilewright.programs.problem import Problem
 from tilewright.runtime.memory import check_memory
-from tilewright.runtime.warn import warn_once
 
 Callback = Callable[[int, Any], Any]
 _EVERY = 64
@@ -190,7 +190,7 @@ class _Look:
         """Look at the state after so many steps."""
         if self._finite and not self._all_finite(self._state):
             step = self._first_wild_step(done)
-            warn_once(
+            _warn(
                 f"values of {self._parts[1].program.name!r} are not finite from step {step} on, so the run ended at "
                 f"step {done} (hint: an explicit scheme may need a smaller time step)"
             )
@@ -204,7 +204,7 @@ class _Look:
             change = self._change() / (done - self._done)
             ended = change <= self._watch.until
             if not ended and done == self._parts[1].steps:
-                warn_once(
+                _warn(
                     f"{self._parts[1].program.name!r} still changes by {change:.3g} per step after {done} steps, "
                     f"more than until={self._watch.until:g}"
                 )
@@ -255,6 +255,10 @@ class _Look:
             if source.field == field:
                 values[source.cell] = source.values[self._done]
         return values
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, TilewrightWarning, stacklevel=2)
 
 
 def _wide(array: Array) -> Any:  # noqa: ANN401

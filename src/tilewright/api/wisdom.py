@@ -60,8 +60,14 @@ def remembered(problem: Problem, threads: int) -> Tiling | None:
 
 
 def _legal(problem: Problem, text: str) -> Tiling | None:
+    from tilewright.api.predict import blocks_of
+
     try:
-        tiling = catalogue.complete(problem, parse(text))
+        tiling = parse(text)
+        blocks = blocks_of(problem, tiling=tiling)
+        if blocks is not None:
+            return blocks.tiling
+        tiling = catalogue.complete(problem, tiling)
         return tiling if isinstance(catalogue.check(problem, tiling), Legal) else None
     except UsageError:
         return None

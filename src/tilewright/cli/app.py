@@ -11,7 +11,20 @@ import typer
 from typer.core import TyperGroup
 
 from tilewright.base.errors import TilewrightError
-from tilewright.cli import calibrate, catalogues, chain, codesign, doctor, predict, run, settings, tune, wisdom
+from tilewright.cli import (
+    calibrate,
+    catalogues,
+    chain,
+    codesign,
+    doctor,
+    energy,
+    predict,
+    run,
+    settings,
+    tune,
+    whatif,
+    wisdom,
+)
 
 _SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost model for every other.
 
@@ -104,6 +117,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "tilings": catalogues.tilings,
     "area": codesign.area,
     "codesign": codesign.codesign,
+    "energy": energy.energy,
+    "whatif": whatif.whatif,
     "doctor": doctor.doctor,
     "chain": chain.chain,
 }

@@ -1,11 +1,14 @@
 """``tilewright predict``: what a program costs on a machine."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tilewright.cli import output
 from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, Steps, Tile
+
+if TYPE_CHECKING:
+    from tilewright.api.predict import Prediction
 
 
 def predict(
@@ -17,12 +20,17 @@ def predict(
     ] = "host",
     tile: Tile = None,
     top: Annotated[int | None, typer.Option("--top", metavar="N", help="Rank the best N tilings.", min=1)] = None,
-    metric: Annotated[str, typer.Option("--metric", help="What to rank by: time or traffic.")] = "time",
+    metric: Annotated[
+        str, typer.Option("--metric", help="What to rank by: time, traffic, energy, power, edp or ed2p.")
+    ] = "time",
     model: Annotated[
         str, typer.Option("--model", help="exact, or published: the papers' equations as printed.")
     ] = "exact",
     dtype: DType = "float32",
     boundary: BoundaryText = "fixed",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show bottlenecks, slack, the effect of k and the overhead.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Predict what a program costs on a machine; needs no compiler and no device.
@@ -37,6 +45,8 @@ def predict(
 
     if tile is not None and (top is not None or metric != "time"):
         raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top or --metric")
+    if explain and top is not None:
+        raise typer.BadParameter("--explain explains one tiling, so it does not go with --top")
     known = load_program(program)
     extents = parse_shape(shape)
     outside = parse_boundary(boundary)
@@ -44,15 +54,34 @@ def predict(
         one = api.predict(
             known, shape=extents, steps=steps, machine=machine, tiling=tile, dtype=dtype, boundary=outside, model=model
         )
+    else:
+        many = api.select(
+            known, shape=extents, steps=steps, machine=machine, within=None, metric=metric, top=top or 1, dtype=dtype,
+            boundary=outside, model=model,
+        )  # fmt: skip
+        one = many[0]
+    if top is None and (metric == "time" or explain):
         title = f"{known.name} {shape}, {steps} steps on {one.machine}"
-        output.show(one.to_dict(), lambda: tables.prediction(str(one.tiling), one.costs, one.c_iter, title), as_json)
+        document, why = one.to_dict(), None
+        if explain:
+            from tilewright.api.bottleneck import explain as explained
+
+            why = explained(one, program=known, machine=machine, boundary=outside).to_dict()
+            document["explanation"] = why
+        output.show(document, lambda: _shown(one, title, why), as_json)
         return
-    many = api.select(
-        known, shape=extents, steps=steps, machine=machine, within=None, metric=metric, top=top or 1, dtype=dtype,
-        boundary=outside, model=model,
-    )  # fmt: skip
     output.show(
         {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]},
         lambda: tables.candidates([(str(each.tiling), each.costs) for each in many]),
         as_json,
     )
+
+
+def _shown(one: "Prediction", title: str, why: dict[str, object] | None) -> Any:  # noqa: ANN401  (what rich prints)
+    """Make the table of a prediction, and of its explanation."""
+    from rich.console import Group
+
+    from tilewright.report import energy, tables
+
+    table = tables.prediction(str(one.tiling), one.costs, one.c_iter, title)
+    return table if why is None else Group(table, energy.explanation(why))

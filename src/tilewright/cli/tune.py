@@ -16,7 +16,9 @@ def tune(
     shape: Shape,
     steps: Steps,
     backend: Annotated[str, typer.Option("--backend", help="auto or c; --effort none plans for any.")] = "auto",
-    metric: Annotated[str, typer.Option("--metric", help="What is to be small: time or traffic.")] = "time",
+    metric: Annotated[
+        str, typer.Option("--metric", help="What is to be small: time, traffic, energy, power, edp or ed2p.")
+    ] = "time",
     effort: Annotated[
         str, typer.Option("--effort", help="none runs nothing; quick, full and exhaustive try more and more.")
     ] = "quick",

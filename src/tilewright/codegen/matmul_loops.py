@@ -1,9 +1,8 @@
 """Plain loops of the five schedules of :mod:`tilewright.costs.chain`, instrumented: they count what they move.
 
-Words move between memory and chip through READ, FETCH and WRITE, which count; accesses to what is kept on chip go through
-CHIP, which does not. Given a trace buffer, all accesses are written there too, for a cache simulator: a word is
-``matrix * 2^40 + index``, negated minus one for a write. Matrices are 0 for R, 1 to 3 for A1 to A3, 4 for the tile of
-T.
+Words move between memory and chip through READ, FETCH and WRITE, which count; accesses to what is kept on chip go
+through CHIP, which does not. Given a trace buffer, all accesses are written there too, for a cache simulator: a word
+is ``matrix * 2^40 + index``, negated minus one for a write. Matrices are 0 for R, 1 to 3 for A1 to A3, 4 for T's tile.
 """
 
 ENTRY = "tw_counted_loops"

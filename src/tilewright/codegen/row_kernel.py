@@ -17,11 +17,17 @@ from tilewright.codegen.pipeline import (
     slab_at,
     slabs,
 )
+from tilewright.codegen.regroup import regroup
 from tilewright.codegen.sites import literal
 from tilewright.programs.expression import Read, Scalar, Tape
+from tilewright.tilings.pipeline import line_cells
 
 FIRST, LAST = Var("first"), Var("last")
+CHUNK = Var("chunk")
+_CARRIED = 16
+"""Vectors that may stay in registers from one iteration to the next; compilers keep them if nothing can change them."""
 _SCALARS = Var("scalar")
+_STRIDES = (Var("s0"), Var("s1"))
 _INDEX = Var("i")
 
 
@@ -53,8 +59,23 @@ def stage_params(plan: Plan, stage: int) -> tuple[Var, ...]:
     """Parameters of a stage's function."""
     names = [var for key in stage_sources(plan, stage) for var in source(plan, key).params]
     names += [var for field in stage_outputs(plan, stage) for var in target(plan, field).params[:2]]
-    lines = (FIRST, LAST) if plan.rank == 3 else ()
+    lines = (FIRST, LAST, *ahead_params(plan, stage)) if plan.rank == 3 else ()
     return (Var("scalar", f"array:{plan.site.dtype}"), *names, *lines, GX, N, EDGE)
+
+
+def ahead_params(plan: Plan, stage: int) -> tuple[Var, ...]:
+    """Parameters of a stage in 3D for the cells that the next advance loads: where they start, how they go on."""
+    return (*(next_name(plan, field, age) for field, age in loaded(plan, stage)), CHUNK, *_STRIDES)
+
+
+def loaded(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
+    """Fields of a stage and their versions, by age, that every advance loads."""
+    return tuple((field, age) for field in stage_outputs(plan, stage) for age in range(plan.pipeline.history[field]))
+
+
+def next_name(plan: Plan, field: int, age: int) -> Var:
+    """Name of the pointer to what the next advance loads."""
+    return Var(f"next_{plan.fields[field]}{age or ''}", f"array:{plan.site.dtype}")
 
 
 def stage_function(plan: Plan, stage: int) -> Function:
@@ -87,11 +108,27 @@ def stage_function(plan: Plan, stage: int) -> Function:
     )
     nest: tuple[Stmt, ...] = (inner, *ends)
     if plan.rank == 3:
-        nest = (For(var=Var("line"), low=FIRST, high=LAST, body=nest),)
+        nest = (For(var=Var("line"), low=FIRST, high=LAST, body=(*nest, *_aheads(plan, stage))),)
     lets = (Let(Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
     return Function(
-        name=plan.name(f"stage_{stage}"), params=stage_params(plan, stage), body=(*lets, *nest), distinct=True
+        name=plan.name(f"stage_{stage}"),
+        params=stage_params(plan, stage),
+        body=(*lets, *nest),
+        distinct=block.carried() <= _CARRIED,
     )
+
+
+def _aheads(plan: Plan, stage: int) -> tuple[Stmt, ...]:
+    """After every row, ask for a few cells that the next advance loads: memory works while the levels are computed."""
+    unit, x = line_cells(plan.site.problem), Var("x")
+    body: list[Stmt] = []
+    for field, age in loaded(plan, stage):
+        for r in range(plan.rows):
+            start = add(next_name(plan, field, age), Op("mul", (Var("line"), _STRIDES[1])))
+            at = add(add(start, mul(_STRIDES[0], r)), x)
+            ask = Call(f"prefetch:{plan.site.dtype}", (at,))
+            body.append(For(var=x, low=Int(0), high=CHUNK, step=Int(unit), body=(ask,)))
+    return tuple(body)
 
 
 def _previous(plan: Plan, stage: int, field: int, shift: int, low: Expr) -> Expr:
@@ -126,6 +163,10 @@ class _Block:
         self.loaded: dict[tuple[int, int, tuple[int, ...], int], Var] = {}
         self.pending: dict[Var, Let] = {}
 
+    def carried(self) -> int:
+        """Vectors that the next iteration would find in registers: those with a neighbour to the right."""
+        return len(self.loaded) - len({key[:3] for key in self.loaded})
+
     def interleave(self, rows: list[tuple[Stmt, ...]]) -> None:
         """Write the operations of several rows in turn, loads just before their first use."""
         for together in zip(*rows, strict=True):
@@ -147,8 +188,8 @@ class _Block:
         if statement is None:
             return (), self.load(field, 0, (0,) * plan.rank, shift)
         tape: Tape = statement.tape
-        if not plan.site.strict and dtype == "float32":
-            tape = fuse_roots(tape)
+        if not plan.site.strict and dtype.startswith("float"):
+            tape = regroup(fuse_roots(tape) if dtype == "float32" else tape)
 
         def read(node: Read) -> Expr:
             offset = (0,) * (plan.rank - len(node.offset)) + node.offset

@@ -40,7 +40,7 @@ from tilewright.codegen.pipeline import (
     slab_at,
     slabs,
 )
-from tilewright.codegen.row_kernel import ends_function, source, stage_function, stage_outputs, stage_sources
+from tilewright.codegen.row_kernel import ends_function, loaded, source, stage_function, stage_outputs, stage_sources
 from tilewright.codegen.sites import Site, constants, stride, unpack
 from tilewright.programs.problem import Problem
 from tilewright.tilings.pipeline import line_cells, of_problem
@@ -78,20 +78,24 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function
             result.append(brim_function(plan, field))
         if has_borders(plan, field):
             result.append(border_function(plan, field))
-    result += [_fetch_function(plan), *(_ahead_function(plan, field) for field in fields), *(_load_function(plan, field) for field in fields)]
+    result += [_fetch_function(plan), *(_ahead_function(plan, field) for field in fields if plan.rank == 2), *(_load_function(plan, field) for field in fields)]
     result += [_store_function(plan, field) for field in fields if plan.fields[field] in site.problem.program.updated]
     result += [stage_function(plan, stage) for stage in range(len(plan.pipeline.stages))]
     return (*result, _tile_function(plan), _entry(plan, name))
 
 
 def _fetch_function(plan: Plan) -> Function:
-    """The cells of a row as one piece: in place, or copied where the row reaches over the grid."""
+    """The cells of a row as one piece: in place, or copied where they would lie before the first cell of all.
+
+    Cells outside the grid may hold anything; what follows the last cell of all is the threads' own memory.
+    """
     spare, line = Var("spare", f"pointer:{plan.site.dtype}"), Var("line", f"array:{plan.site.dtype}")
+    base = Var("base", line.type)
     low, high, whole = Var("low"), Var("high"), Var("whole")
     body = (
         Let(low, Op("max", (GX, Int(0)))),
         Let(high, Op("min", (add(GX, plan.width), N))),
-        Let(whole, Op("eq", (sub(high, low), Int(plan.width)))),
+        Let(whole, Op("ge", (add(sub(line, base), GX), Int(0)))),
         If(
             Op("eq", (whole, Int(0))),
             (Call(f"copy:{plan.site.dtype}", (add(spare, sub(low, GX)), add(line, low), sub(high, low))),),
@@ -99,7 +103,7 @@ def _fetch_function(plan: Plan) -> Function:
     )
     return Function(
         name=plan.name("fetch"),
-        params=(spare, line, GX, N),
+        params=(spare, base, line, GX, N),
         body=body,
         result=select(whole, add(line, GX), spare),
         result_type=f"array:{plan.site.dtype}",
@@ -124,7 +128,7 @@ def _load_function(plan: Plan, field: int) -> Function:
         row = add(slab_at(plan, new, r), Op("mul", (line, PITCH)) if plan.rank == 3 else Int(0))
         start = _global_row(plan, base, add(Var("y0"), r), add(GY, line))
         fill: tuple[Stmt, ...] = (
-            Call(f"lift:{plan.site.dtype}", (row, Call(plan.name("fetch"), (spare, start, GX, N)), VECTORS)),
+            Call(f"lift:{plan.site.dtype}", (row, Call(plan.name("fetch"), (spare, base, start, GX, N)), VECTORS)),
             Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)),
         )
         if plan.rank == 3:
@@ -140,25 +144,18 @@ def _load_function(plan: Plan, field: int) -> Function:
 
 
 def _ahead_function(plan: Plan, field: int) -> Function:
-    """A function that asks for a share of the cells that the next advance loads, before they are needed."""
-    base, y0, line, x = Var("base", f"array:{plan.site.dtype}"), Var("y0"), Var("line"), Var("x")
-    part, shares, total = Var("part"), Var("shares"), plan.lines * plan.width
-    unit = line_cells(plan.site.problem)
+    """A function that asks for a share of the rows that the next advance loads, before they are needed; in 2D."""
+    base, y0, x = Var("base", f"array:{plan.site.dtype}"), Var("y0"), Var("x")
+    part, shares = Var("part"), Var("shares")
+    low, high = (add(GX, Op("div", (mul(Op("add", (part, Int(k))), plan.width), shares))) for k in (0, 1))
     body: list[Stmt] = []
     for r in range(plan.rows):
-        row = _global_row(plan, base, add(y0, r), add(GY, line))
-        if plan.rank == 3:
-            low, high = (Op("div", (mul(Op("add", (part, Int(k))), plan.lines), shares)) for k in (0, 1))
-            low, high = Op("max", (low, sub(Int(0), GY))), Op("min", (high, sub(Var("n1"), GY)))
-            ask = For(var=x, low=GX, high=add(GX, plan.width), step=Int(unit), body=(Call("prefetch:" + plan.site.dtype, (add(row, x),)),))
-            loop: Stmt = For(var=line, low=low, high=high, body=(ask,))
-        else:
-            low, high = (add(GX, Op("div", (mul(Op("add", (part, Int(k))), total), shares))) for k in (0, 1))
-            loop = For(var=x, low=low, high=high, step=Int(unit), body=(Call("prefetch:" + plan.site.dtype, (add(row, x),)),))
+        ask = Call(f"prefetch:{plan.site.dtype}", (add(_global_row(plan, base, add(y0, r), Int(0)), x),))
+        loop = For(var=x, low=low, high=high, step=Int(line_cells(plan.site.problem)), body=(ask,))
         inside = Op("and", (Op("ge", (add(y0, r), Int(0))), Op("lt", (add(y0, r), Var("n0")))))
         body.append(If(inside, (loop,)))
     return Function(
-        name=plan.name(f"ahead_{field}"), params=(*_outer(plan), base, y0, GX, GY, part, shares), body=tuple(body)
+        name=plan.name(f"ahead_{field}"), params=(*_outer(plan), base, y0, GX, part, shares), body=tuple(body)
     )
 
 
@@ -302,7 +299,7 @@ def _unit(plan: Plan, stage: int) -> Stmt:
     fields = stage_outputs(plan, stage)
     body: list[Stmt] = [s for f in fields for s in _names(plan, f, "out", add(T, 1), write=True)]
     body.append(If(Op("lt", (T, Int(0))), _loads(plan, fields)))
-    body.append(If(Op("ge", (T, Int(0))), (_compute(plan, stage, left), *_aheads(plan, fields))))
+    body.append(If(Op("ge", (T, Int(0))), (_compute(plan, stage, left), *_aheads(plan, stage))))
     body += [s for f in fields for s in _finish(plan, f)]
     return Scope((lets[0], If(live, tuple(body))))
 
@@ -336,21 +333,36 @@ def _loads(plan: Plan, fields: tuple[int, ...]) -> tuple[Stmt, ...]:
     return tuple(body)
 
 
-def _aheads(plan: Plan, fields: tuple[int, ...]) -> tuple[Stmt, ...]:
-    """While the levels are computed, the next rows to load are on their way."""
+def _next(plan: Plan, field: int, age: int) -> tuple[Expr, Expr]:
+    """The version and the first row that the next advance loads."""
     lag = plan.pipeline.lag
-    calls: list[Stmt] = []
-    for field in fields:
-        for age in range(plan.pipeline.history[field]):
-            base = _slot(plan, field, SIDE, sub(VERSION, age))
-            back = -(age + 1) * lag.period + lag.offsets[plan.pipeline.stage_of[field]]
-            calls.append(
-                Call(
-                    plan.name(f"ahead_{field}"),
-                    (*_outer(plan), base, add(START, plan.rows - back), GX, GY, T, LEVELS),
-                )
-            )
+    back = -(age + 1) * lag.period + lag.offsets[plan.pipeline.stage_of[field]]
+    return _slot(plan, field, SIDE, sub(VERSION, age)), add(START, plan.rows - back)
+
+
+def _aheads(plan: Plan, stage: int) -> tuple[Stmt, ...]:
+    """While the levels are computed, the next rows to load are on their way."""
+    if plan.rank == 3:
+        return ()
+    calls = []
+    for field, age in loaded(plan, stage):
+        base, row = _next(plan, field, age)
+        calls.append(Call(plan.name(f"ahead_{field}"), (*_outer(plan), base, row, GX, T, LEVELS)))
     return tuple(calls)
+
+
+def _ahead_args(plan: Plan, stage: int) -> list[Expr]:
+    """In 3D a stage asks for its share itself, row by row: a piece of every row of the next planes."""
+    args: list[Expr] = []
+    whole: Expr = Int(1)
+    for field, age in loaded(plan, stage):
+        base, plane = _next(plan, field, age)
+        share = Op("div", (mul(T, plan.width), LEVELS))
+        args.append(add(add(_global_row(plan, base, plane, GY), GX), share))
+        inside = Op("and", (Op("ge", (plane, Int(0))), Op("le", (add(plane, plan.rows), Var("n0")))))
+        whole = Op("and", (whole, inside))
+    chunk = select(whole, Op("ceildiv", (Int(plan.width), LEVELS)), Int(0))
+    return [*args, chunk, *(stride(axis) for axis in range(2))]
 
 
 def _compute(plan: Plan, stage: int, left: Expr) -> Stmt:
@@ -371,6 +383,7 @@ def _compute(plan: Plan, stage: int, left: Expr) -> Stmt:
         low = sub(Var("za"), add(mul(left, below.period), below.offsets[stage]))
         high = add(Var("zb"), add(mul(left, above.period), above.offsets[stage]))
         args += [sub(Op("max", (low, Int(0))), GY), sub(Op("min", (high, Var("n1"))), GY)]
+        args += _ahead_args(plan, stage)
     return Scope((*lets, Call(plan.name(f"stage_{stage}"), (*args, GX, N, EDGE))))
 
 

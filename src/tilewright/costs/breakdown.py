@@ -27,6 +27,9 @@ class Breakdown:
         dram_bytes: Bytes between chip and memory in all.
         sync_seconds: N_w T_sync.
         seconds: T_alg; infinite where not even one tile fits.
+        updates: Cell updates that all tiles compute together, as the energy model charges them, or None.
+        energy_bytes: Bytes between chip and memory as the energy model charges them, or None.
+        joules: Energy, or None where no energy was asked for.
     """
 
     wavefronts: Ints
@@ -43,6 +46,9 @@ class Breakdown:
     dram_bytes: Floats
     sync_seconds: Floats
     seconds: Floats
+    updates: Floats | None = None
+    energy_bytes: Floats | None = None
+    joules: Floats | None = None
 
     def bound_by(self, index: int) -> str:
         """Name what takes most of the time of one tiling: ``compute``, ``memory`` or ``synchronisation``."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 
-def simulate(trace: Iterable[int], capacity: int, dead: AbstractSet[int] = frozenset()) -> int:
+def simulate(trace: Iterable[int], capacity: int, scratch: AbstractSet[int] = frozenset()) -> int:
     """Return the words that a cache of single-word lines moves.
 
     A read that misses fetches its word. A write that misses takes a line without fetching. A changed word is written
@@ -14,7 +14,8 @@ def simulate(trace: Iterable[int], capacity: int, dead: AbstractSet[int] = froze
     Args:
         trace: Words as numbers; ``-word - 1`` stands for a write.
         capacity: Words that the cache holds, at least 1.
-        dead: Matrices (``word >> 40``) that nobody reads after the end, so that the end does not write them back.
+        scratch: Matrices (``word >> 40``) whose words are dead when they leave, so that writing them back does not
+            count; reading them again afterwards does.
 
     Returns:
         Words fetched and written back.
@@ -34,5 +35,6 @@ def simulate(trace: Iterable[int], capacity: int, dead: AbstractSet[int] = froze
         moved += not write
         lines[word] = write
         if len(lines) > capacity:
-            moved += lines.popitem(last=False)[1]
-    return moved + sum(changed for word, changed in lines.items() if word >> 40 not in dead)
+            old, changed = lines.popitem(last=False)
+            moved += changed and old >> 40 not in scratch
+    return moved + sum(changed for word, changed in lines.items() if word >> 40 not in scratch)

@@ -11,6 +11,10 @@ from tilewright.machines.machine import Machine
 
 _REGISTER_BLOCK = 8
 """Rows and columns that a kernel multiplies in registers: a multiply-add reads 2 / 8 words of shared memory."""
+_REWEIGHTED = 30
+_NEAR = 0.02
+"""Relative errors below this count as squares."""
+_DESCENTS = 5000
 TERMS = {
     "none": ("calls", "multiply_adds", "left_words", "right_words", "result_words"),
     "fused": ("calls", "multiply_adds", "streamed_words", "packed_words", "result_words", "kept_words"),
@@ -139,13 +143,15 @@ class HostTimes:
 
     Attributes:
         single: Coefficients of one product by the array library, seconds per unit.
-        fused: Coefficients of a fused pair by our kernel.
+        left: Coefficients of a left fusion by our kernel.
+        right: Coefficients of a right fusion by our kernel.
         source: ``measured`` or ``estimated``.
-        spread: Typical relative error of the fit, one standard deviation; 0 where nothing was measured.
+        spread: Median of the fit's absolute relative errors; 0 where nothing was measured.
     """
 
     single: tuple[float, ...]
-    fused: tuple[float, ...]
+    left: tuple[float, ...]
+    right: tuple[float, ...]
     source: str
     spread: float = 0.0
 
@@ -157,7 +163,7 @@ class HostTimes:
             p: Sizes, three or four arrays.
             tile: Rows and columns of the kept intermediate; not looked at for single products.
         """
-        weights = self.single if fusion == "none" else self.fused
+        weights = {"none": self.single, "left": self.left, "right": self.right}[fusion]
         result = np.zeros(np.shape(p[0]))
         for weight, term in zip(weights, host_terms(fusion, p, tile), strict=True):
             result = result + weight * term
@@ -185,21 +191,25 @@ def host_terms(fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats]) ->
 def estimated_times(rates: Rates) -> HostTimes:
     """Return times made from a machine's data alone: BLAS at 0.7 of the arithmetic peak, our kernel at 0.45."""
     word = 1 / rates.words
+    fused = (5 * rates.call, 1 / (0.45 * rates.operations), word, 3 * word, 2 * word, 0.2 * word)
     return HostTimes(
         single=(rates.call, 1 / (0.7 * rates.operations), word, word, 2 * word),
-        fused=(5 * rates.call, 1 / (0.45 * rates.operations), word, 3 * word, 2 * word, 0.2 * word),
+        left=fused,
+        right=fused,
         source="estimated",
     )
 
 
 def fit(samples: Sequence[tuple[tuple[float, ...], float]]) -> tuple[tuple[float, ...], float]:
-    """Fit coefficients of at least 0 to measured seconds, weighing relative errors.
+    """Fit coefficients of at least 0 to measured seconds: least absolute relative errors.
+
+    Absolute errors, since a few sizes on which a library does badly must not spoil the others.
 
     Args:
         samples: Per measurement its terms and its seconds.
 
     Returns:
-        One coefficient per term, and the root mean square of the relative errors.
+        One coefficient per term, and the median of the absolute relative errors.
 
     Raises:
         UsageError: If there are fewer samples than terms.
@@ -214,16 +224,24 @@ def fit(samples: Sequence[tuple[tuple[float, ...], float]]) -> tuple[tuple[float
     terms = terms / np.array([[sample[1]] for sample in samples])
     scale = np.maximum(np.linalg.norm(terms, axis=0), 1e-300)
     unit = terms / scale
-    gram, target = unit.T @ unit, unit.sum(axis=0)
-    weights = np.zeros(unit.shape[1])
-    for _ in range(20_000):  # coordinate descent on a convex problem of a few unknowns
+    trust, weights = np.ones(len(samples)), np.zeros(unit.shape[1])
+    for _ in range(_REWEIGHTED):
+        weights = _least_squares(unit, trust, weights)
+        trust = 1 / np.maximum(np.abs(unit @ weights - 1.0), _NEAR)
+    return tuple((weights / scale).tolist()), float(np.median(np.abs(unit @ weights - 1.0)))
+
+
+def _least_squares(unit: Floats, trust: Floats, start: Floats) -> Floats:
+    """Minimise the trusted squares of ``unit @ weights - 1`` over weights of at least 0, by coordinate descent."""
+    gram, target = unit.T @ (trust[:, None] * unit), unit.T @ trust
+    weights = start.copy()
+    for _ in range(_DESCENTS):
         before = weights.copy()
         for i in range(weights.size):
             weights[i] = max(0.0, weights[i] + (target[i] - gram[i] @ weights) / max(gram[i, i], 1e-300))
-        if np.allclose(weights, before, rtol=1e-12, atol=0.0):
+        if np.allclose(weights, before, rtol=1e-10, atol=0.0):
             break
-    spread = float(np.sqrt(np.mean((unit @ weights - 1.0) ** 2)))
-    return tuple((weights / scale).tolist()), spread
+    return weights
 
 
 def times_from(data: Mapping[str, object]) -> HostTimes:
@@ -233,7 +251,7 @@ def times_from(data: Mapping[str, object]) -> HostTimes:
         UsageError: If anything is missing or no number of at least 0.
     """
     columns: list[tuple[float, ...]] = []
-    for name, terms in (("single", TERMS["none"]), ("fused", TERMS["fused"])):
+    for name, terms in (("single", TERMS["none"]), ("left", TERMS["fused"]), ("right", TERMS["fused"])):
         column = data.get(name)
         values = tuple(column) if isinstance(column, list) else ()
         if len(values) != len(terms) or not all(isinstance(value, float) and 0 <= value < 1e6 for value in values):
@@ -242,4 +260,4 @@ def times_from(data: Mapping[str, object]) -> HostTimes:
     spread = data.get("spread")
     if data.get("source") != "measured" or not isinstance(spread, float):
         raise UsageError("measured times say their source and spread", "calibrate again")
-    return HostTimes(single=columns[0], fused=columns[1], source="measured", spread=spread)
+    return HostTimes(single=columns[0], left=columns[1], right=columns[2], source="measured", spread=spread)

@@ -4,6 +4,7 @@ import functools
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
+from tilewright.costs.energy import Energy, make_energy
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse, slopes
@@ -46,6 +47,7 @@ class Setting:
         max_tiles: MTB_SM.
         c_iter: C_iter.
         cpu: Whether the machine is a CPU with caches.
+        energy: The energy model of the problem on the machine; None where no energy is asked for.
     """
 
     shape: tuple[int, ...]
@@ -71,6 +73,7 @@ class Setting:
     max_tiles: int
     c_iter: Quantity
     cpu: bool
+    energy: Energy | None = None
 
     @property
     def updated(self) -> int:
@@ -135,6 +138,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         max_tiles=int(machine.max_blocks.value) if machine.max_blocks else 1,
         c_iter=iteration_seconds(program, machine, problem.dtype),
         cpu=cpu,
+        energy=make_energy(problem, machine),
     )
 
 

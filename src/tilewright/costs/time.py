@@ -1,20 +1,22 @@
 """The time model's entry: costs of one tiling, or of arrays of them, in the published or in the exact form."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.costs import cached, exact, published, untiled
+from tilewright.costs import cached, exact, published, streaming, untiled
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.energy import Joules, price
+from tilewright.costs.energy_tiles import printed_amounts
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
 
 MODELS = ("exact", "published")
-FAMILIES = ("none", "hexagonal", "hybrid")
+FAMILIES = ("none", "hexagonal", "hybrid", "streaming")
 _LARGEST = 2**20
 _LARGEST_TILE = 2**40
 
@@ -25,7 +27,7 @@ class Costs:
 
     Attributes:
         seconds: Predicted time, T_alg.
-        joules: None: the energy model does not cover this yet.
+        joules: Predicted energy; estimated where nobody measured the machine, see ``energy``.
         dram_bytes: Bytes between chip and memory, in all.
         wavefronts: N_w.
         tiles_per_wavefront: Tiles, prisms or slabs per wavefront.
@@ -39,6 +41,7 @@ class Costs:
         gcells_per_second: Cell updates per nanosecond.
         gflops_per_second: Operations per nanosecond.
         bound_by: ``compute``, ``memory`` or ``synchronisation``.
+        energy: The energy with its parts, range and provenance.
     """
 
     seconds: float
@@ -56,10 +59,13 @@ class Costs:
     gcells_per_second: float
     gflops_per_second: float
     bound_by: str
+    energy: Joules | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """Return the costs as plain data."""
-        return asdict(self)
+        """Return the costs as plain data, without the parts of the energy."""
+        plain = asdict(self)
+        del plain["energy"]
+        return plain
 
 
 def predict(
@@ -112,11 +118,35 @@ def evaluate(family: str, sizes: Sizes, setting: Setting, model: str = "exact") 
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
     if family not in FAMILIES:
         raise UsageError(f"the time model covers {', '.join(FAMILIES)}, got {family!r}")
+    return _with_energy(_timed(family, sizes, setting, model), family, sizes, setting, model)
+
+
+def _timed(family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown:
     if family == "none":
         return untiled.evaluate(setting)
+    if family == "streaming":
+        if not setting.cpu:
+            raise UsageError("streaming tiles have a model on CPUs only", "take hexagonal or hybrid on a GPU")
+        return streaming.evaluate(sizes, setting)
     if model == "published":
         return published.evaluate(sizes, setting)
     return cached.evaluate(sizes, setting) if setting.cpu else exact.evaluate(sizes, setting)
+
+
+def _with_energy(result: Breakdown, family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown:
+    """Add the energy: updates of the exact problem, of the tiles where they overlap, of all whole tiles as printed."""
+    rule = setting.energy
+    if rule is None:
+        return result
+    moved = result.dram_bytes
+    updates = np.full(moved.shape, rule.updates)
+    if family == "hybrid" and model == "published" and len(setting.shape) == 2:
+        moved, updates = printed_amounts(setting.shape, setting.steps, setting.itemsize, sizes)
+    elif family == "streaming" or (family != "none" and model == "published"):
+        whole = 1.0 * result.tile_points * result.tiles_per_prism
+        updates = np.maximum(updates, whole * result.tiles_per_wavefront * result.wavefronts)
+    joules = rule.joules(result.seconds, moved, updates)
+    return replace(result, updates=updates, energy_bytes=moved, joules=joules)
 
 
 def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
@@ -155,8 +185,14 @@ def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
     seconds = float(result.seconds[index])
     points = setting.cells * setting.steps
     per_nanosecond = 1e-9 / seconds if seconds > 0 else 0.0
+    energy = None
+    if setting.energy is not None and result.updates is not None and result.energy_bytes is not None:
+        used = setting.energy.usage(seconds, float(result.energy_bytes[index]), float(result.updates[index]))
+        energy = price(used, setting.energy.known)
     return Costs(
         seconds=seconds,
+        joules=energy.joules if energy else None,
+        energy=energy,
         dram_bytes=float(result.dram_bytes[index]),
         wavefronts=int(result.wavefronts[index]),
         tiles_per_wavefront=int(result.tiles_per_wavefront[index]),

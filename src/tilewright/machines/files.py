@@ -34,7 +34,7 @@ _KEYS = ("schema", "name", "title", "kind", "quantities", "c_iter", "area")
 _QUANTITY_KEYS = ("value", "unit", "source", "note", "low", "high")
 _POSITIVE = ("sm_count", "vector_width", "shared_bytes", "dram_bandwidth", "clock", "fp64_ratio", "max_blocks")
 _NAMES = (
-    "gtx980", "titanx", "k20c", "gtx590", "gtx780", "gtx750", "c2070", "c1060",
+    "gtx980", "titanx", "k20c", "k20c-regression", "gtx590", "gtx780", "gtx750", "c2070", "c1060",
     "p100", "v100", "a100", "h100", "h200", "rtx4090",
 )  # fmt: skip
 

@@ -97,6 +97,9 @@ PARAMETERS: dict[str, Parameter] = {
     "shared_word_joules": Parameter(unit="J", meaning="moving a word on chip (e_sr)", optional=True),
     "add_joules": Parameter(unit="J", meaning="one float32 addition (e_fadd)", optional=True),
     "multiply_joules": Parameter(unit="J", meaning="one float32 multiplication (e_fmul)", optional=True),
+    "int_add_joules": Parameter(unit="J", meaning="one integer addition (e_iadd)", optional=True),
+    "int_max_joules": Parameter(unit="J", meaning="one integer maximum (e_imax)", optional=True),
+    "memory_bytes": Parameter(unit="B", meaning="memory of the whole device", optional=True),
     "die_area": Parameter(unit="mm^2", meaning="published area of the whole die", optional=True),
     "die_sm_count": Parameter(unit="1", meaning="multiprocessors on the die, also the disabled ones", optional=True),
     "die_l2_bytes": Parameter(unit="B", meaning="L2 cache on the die, also the disabled part", optional=True),
@@ -177,6 +180,9 @@ class Machine:
     shared_word_joules: Quantity | None = None
     add_joules: Quantity | None = None
     multiply_joules: Quantity | None = None
+    int_add_joules: Quantity | None = None
+    int_max_joules: Quantity | None = None
+    memory_bytes: Quantity | None = None
     die_area: Quantity | None = None
     die_sm_count: Quantity | None = None
     die_l2_bytes: Quantity | None = None

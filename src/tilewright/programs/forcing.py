@@ -1,4 +1,4 @@
-"""Masks and point sources as programs: a cell is updated only where a mask says so, a source is added to its new value."""
+"""Masks and point sources as programs: a mask says which cells are updated, a source is added to a new value."""
 
 import functools
 from dataclasses import replace

@@ -7,6 +7,7 @@ from rich import box
 from rich.table import Table
 
 from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.costs.energy import Joules
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
 from tilewright.programs.dependences import analyse
@@ -138,7 +139,9 @@ def prediction(tiling: str, costs: Costs, c_iter: Quantity, title: str) -> Table
         "off-chip traffic": format_bytes(costs.dram_bytes),
         "bound by": costs.bound_by,
     }
-    shown = {"seconds", "dram_bytes", "bound_by"}
+    if costs.energy is not None:
+        facts["energy"] = energy_text(costs.energy)
+    shown = {"seconds", "dram_bytes", "bound_by", "joules"}
     facts |= {_UNITS.get(k, k.replace("_", " ")): number(v) for k, v in costs.to_dict().items() if k not in shown}
     facts["C_iter"] = f"{c_iter.value:.4g} s, {c_iter.source}{spread}"
     return pairs(facts, title)
@@ -153,11 +156,17 @@ def candidates(rows: Sequence[tuple[str, Costs]]) -> Table:
             format_seconds(costs.seconds),
             f"{costs.gcells_per_second:.4g}",
             format_bytes(costs.dram_bytes),
+            number(costs.joules),
             costs.bound_by,
         )
         for rank, (tiling, costs) in enumerate(rows, 1)
     ]
-    return table((">rank", "tiling", ">predicted", ">GCells/s", ">off chip", "bound by"), cells)
+    return table((">rank", "tiling", ">predicted", ">GCells/s", ">off chip", ">joules", "bound by"), cells)
+
+
+def energy_text(energy: Joules) -> str:
+    """Write an energy with its range and provenance."""
+    return f"{energy.joules:.4g} J ({energy.low:.3g} to {energy.high:.3g}, {energy.source}), {energy.watts:.4g} W"
 
 
 def number(value: object) -> str:

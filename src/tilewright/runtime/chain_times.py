@@ -2,9 +2,8 @@
 
 import dataclasses
 import json
-import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from tilewright.runtime import cache, store
 from tilewright.runtime.fused import DTYPES, block_sizes, fused_product
 from tilewright.runtime.host import cpu_features, describe_cpu
 
-_VERSION = 1
+_VERSION = 2
 _SINGLE = (
     (2, 2, 2), (16, 16, 16), (100, 100, 100), (300, 300, 300), (900, 900, 900), (1500, 700, 1100), (400_000, 16, 6),
     (400_000, 6, 16), (200_000, 32, 12), (200_000, 12, 32), (100_000, 64, 24), (100_000, 24, 64), (40_000, 200, 80),
@@ -26,11 +25,16 @@ _SINGLE = (
     (16, 400_000, 16), (64, 100_000, 32), (2000, 2000, 4), (4, 2000, 2000), (2000, 4, 2000), (2000, 40, 2000),
 )  # fmt: skip
 _FUSED = (
-    (8, 8, 8, 8), (100, 100, 100, 100), (700, 700, 700, 700), (1200, 500, 900, 700), (400_000, 16, 6, 16),
-    (200_000, 32, 12, 32), (100_000, 64, 24, 64), (40_000, 200, 80, 200), (400_000, 4, 16, 4), (10_000, 900, 200, 900),
-    (2000, 4, 2000, 4), (2000, 40, 2000, 40), (20_000, 100, 1000, 100),
+    (8, 8, 8, 8), (100, 100, 100, 100), (500, 500, 500, 500), (1200, 500, 900, 700), (1400, 1400, 1400, 1400),
+    (400_000, 16, 6, 16), (200_000, 32, 12, 32), (100_000, 64, 24, 64), (40_000, 200, 80, 200), (400_000, 4, 16, 4),
+    (10_000, 900, 200, 900), (2000, 4, 2000, 4), (2000, 40, 2000, 40), (20_000, 100, 1000, 100),
+    (12, 32, 12, 200_000), (64, 128, 50, 60_000), (50, 1000, 2000, 50), (16, 100_000, 16, 16), (16, 16, 16, 100_000),
 )  # fmt: skip
-_REPEATS = 5
+"""P0 … P3 of left fusions; right ones are measured in reverse."""
+_REPEATS = 3
+_ROUNDS = 4
+_PAUSE = 0.1
+"""Seconds after which the array library's idle threads have gone to sleep."""
 _SHORTEST = 2e-4
 """Calls shorter than this are timed several at a time."""
 
@@ -58,7 +62,10 @@ def stored(dtype: str, threads: int) -> HostTimes | None:
 
 
 def calibrate(dtype: str, threads: int) -> HostTimes:
-    """Measure products and fused pairs of some 40 sizes, fit their times, and keep them. Takes about ten seconds.
+    """Measure products and fused pairs of some 60 sizes, fit their times, and keep them. Takes half a minute.
+
+    Everything is measured in several rounds, and the least of each taken, so that a moment in which the machine did
+    something else does not speak against one of the two.
 
     Args:
         dtype: One of ``runtime.fused.DTYPES``.
@@ -73,11 +80,11 @@ def calibrate(dtype: str, threads: int) -> HostTimes:
     """
     if dtype not in DTYPES:
         raise UsageError(f"fused products compute in {' or '.join(DTYPES)}, got {dtype!r}")
-    rng = np.random.default_rng(0)
-    single = [_single(rng, p, dtype) for p in _SINGLE]
-    fused = [_fused(rng, p, dtype, threads, fusion) for p in _FUSED for fusion in ("left", "right")]
-    (one, spread_one), (two, spread_two) = fit(single), fit(fused)
-    times = HostTimes(single=one, fused=two, source="measured", spread=max(spread_one, spread_two))
+    rounds = [_round(dtype, threads) for _ in range(_ROUNDS)]
+    fits = [fit(_quietest(samples)) for samples in zip(*rounds, strict=True)]
+    times = HostTimes(
+        single=fits[0][0], left=fits[1][0], right=fits[2][0], source="measured", spread=max(each[1] for each in fits)
+    )
     cache.save_text(store.directory(), _key(dtype, threads), json.dumps(dataclasses.asdict(times)))
     return times
 
@@ -87,6 +94,20 @@ def _key(dtype: str, threads: int) -> str:
 
 
 Sample = tuple[tuple[float, ...], float]
+
+
+def _round(dtype: str, threads: int) -> tuple[list[Sample], list[Sample], list[Sample]]:
+    """Measure every product, every left and every right fusion once."""
+    rng = np.random.default_rng(0)
+    single = [_single(rng, p, dtype) for p in _SINGLE]
+    time.sleep(_PAUSE)
+    left, right = ([_fused(rng, p, dtype, threads, fusion) for p in _FUSED] for fusion in ("left", "right"))
+    return single, left, right
+
+
+def _quietest(rounds: Sequence[Sequence[Sample]]) -> list[Sample]:
+    """Return every sample with the least seconds of its rounds."""
+    return [min(samples, key=lambda sample: sample[1]) for samples in zip(*rounds, strict=True)]
 
 
 def _single(rng: np.random.Generator, p: tuple[int, int, int], dtype: str) -> Sample:
@@ -115,7 +136,7 @@ def _row(fusion: str, p: tuple[int, ...], tile: tuple[int, int]) -> tuple[float,
 
 
 def _timed(call: Callable[[], Array]) -> float:
-    """Return the median seconds of a call, after one that warms up."""
+    """Return the least seconds of a call, after one that warms up: what it takes undisturbed."""
     begin = time.perf_counter()
     call()
     count = max(1, min(100, int(_SHORTEST / max(time.perf_counter() - begin, 1e-7))))
@@ -125,4 +146,4 @@ def _timed(call: Callable[[], Array]) -> float:
         for _ in range(count):
             call()
         samples.append((time.perf_counter() - begin) / count)
-    return statistics.median(samples)
+    return min(samples)

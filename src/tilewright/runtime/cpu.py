@@ -137,7 +137,7 @@ def execute(
     """
     session = Session(compiled, problem, inputs, threads, halo=halo, workspace=workspace)
     try:
-        session.advance(problem.steps)
+        session.advance(problem.steps, last=True)
         return session.results(inputs.out)
     finally:
         session.close()

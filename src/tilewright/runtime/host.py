@@ -70,13 +70,17 @@ def _clock() -> float:
 def available_cpus() -> int:
     """CPUs that this process may use: its affinity, cut by the quota of its control group."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(count, _quota(_CGROUP)))
+
+
+@functools.lru_cache(maxsize=4)
+def _quota(group: Path) -> int:
+    """CPUs that the quota of a control group stands for."""
     try:
-        quota, period = (_CGROUP / "cpu.max").read_text().split()
-        if quota != "max":
-            count = min(count, max(1, round(int(quota) / int(period))))
+        quota, period = (group / "cpu.max").read_text().split()
+        return 2**16 if quota == "max" else max(1, round(int(quota) / int(period)))
     except (OSError, ValueError):
-        pass
-    return max(1, count)
+        return 2**16
 
 
 def thread_count(asked: int | None = None) -> int:

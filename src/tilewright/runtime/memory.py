@@ -26,6 +26,8 @@ _PAGE = 4096
 _SHIFT = 8 * _LINE
 """Distance modulo a page between versions: what is stored to one is not loaded from the same place of another."""
 _HUGE = 2**21
+_SURE = 2**24
+"""Sizes below this are not worth asking the system how much is left."""
 _THREADED_BYTES = 2**21
 """Copies below this size are not worth a thread."""
 
@@ -77,7 +79,7 @@ def check_memory(size: int) -> None:
     Raises:
         ArrayError: If more than the available memory is asked for.
     """
-    free = available_bytes()
+    free = None if size < _SURE else available_bytes()
     if free is not None and size > free:
         raise ArrayError(
             f"this run needs {format_bytes(size)} of memory but {format_bytes(free)} are available",
@@ -91,8 +93,14 @@ class Workspace:
     Freed with the object. Threads may share one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep: int | None = None) -> None:
+        """Make a workspace.
+
+        Args:
+            keep: Bytes that may lie idle; larger ones go back to the system. Without a limit, all are kept.
+        """
         self._lock = threading.Lock()
+        self._keep = keep
         self._free: list[Array] = []
 
     def take(self, size: int) -> Array:
@@ -107,6 +115,8 @@ class Workspace:
         """Hand a buffer back."""
         with self._lock:
             self._free.append(buffer)
+            while self._keep is not None and sum(idle.nbytes for idle in self._free) > self._keep:
+                self._free.pop(0)
 
 
 def allocate(size: int) -> Array:

@@ -5,8 +5,9 @@ kernel runs on the larger grid with ``fixed`` edges, so what is wrong creeps inw
 arrives at the grid proper, the copies are refreshed.
 """
 
+import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,6 +30,10 @@ from tilewright.runtime.memory import (
 
 Ranges = tuple[tuple[int, int], ...]
 _PAGE = 4096
+_SMALL = 2**20
+"""Bytes up to which a run copies with one thread."""
+_SHARED = Workspace(keep=2**29)
+"""Memory of earlier runs: taking it anew costs a page fault and a clearing per page, a tenth of a run of 100 steps."""
 
 
 class Runnable(Protocol):
@@ -101,7 +106,7 @@ class Session:
             inputs: Arrays and scalars; they are only read.
             threads: Threads to use.
             halo: Periodic copies around the grid, or None.
-            workspace: Memory to compute in; fresh memory by default.
+            workspace: Memory to compute in; that of earlier runs by default.
 
         Raises:
             ArrayError: If there is not enough memory.
@@ -112,20 +117,28 @@ class Session:
         self._compiled, self._halo = compiled, halo
         self._threads = threads
         whole = problem if halo is None else halo.problem
-        self._plan = layout(whole.shape, problem.itemsize)
-        self._offsets, self._own = _offsets(compiled.kernel.copies, self._plan)
-        self._flips = set(compiled.kernel.copies) <= {1, 2}
+        self._static = static = _static(problem, whole.shape, compiled.kernel.copies)
+        self._plan, self._offsets = static.plan, static.offsets
+        self._flips = max(compiled.kernel.copies) <= 2
         self._version = 0
         self._exact = 0 if halo is None else halo.steps
-        total = self._own + compiled.kernel.scratch * threads
-        check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(problem.program.updated)))
-        self._workspace = Workspace() if workspace is None else workspace
-        self._buffer = self._workspace.take(total)
+        total = static.own + compiled.kernel.scratch * threads
+        check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(static.updated)))
+        small = total <= _SMALL
+        self._copiers = 1 if small else threads
+        self._workspace = _SHARED if workspace is None else workspace
+        self._buffer = self._workspace.take(max(total, _SMALL))
+        self._address = self._buffer.ctypes.data
         self._arguments = self._fixed_arguments(whole, inputs)
         self._fill(inputs)
 
-    def advance(self, steps: int) -> None:
-        """Compute further steps; the interpreter's lock is free while the kernel runs."""
+    def advance(self, steps: int, *, last: bool = False) -> None:
+        """Compute further steps; the interpreter's lock is free while the kernel runs.
+
+        Args:
+            steps: How many.
+            last: Nothing follows but reading the newest versions: older ones need not be kept.
+        """
         while steps > 0:
             now = steps
             if self._halo is not None:
@@ -134,9 +147,22 @@ class Session:
                     self._exact = self._halo.steps
                 now = min(steps, self._exact)
                 self._exact -= now
-            self._call(now)
-            self.steps += now
             steps -= now
+            for part in self._parts(now, last=last and steps == 0):
+                self._call(part)
+            self.steps += now
+
+    def _parts(self, steps: int, *, last: bool) -> Iterator[int]:
+        """Cut steps so that every version of the history is where it belongs afterwards.
+
+        Kernels that go back and forth between two sets of versions write all older ones into the set of the newest.
+        These are their own places after a multiple of the history, and where a single step leaves them alone.
+        """
+        history = max(self._static.histories)
+        single = 0 if self._flips or last else steps % history
+        if steps > single:
+            yield steps - single
+        yield from [1] * single
 
     def newest(self, field: str, age: int = 0) -> Array:
         """Return a view of a field's newest version, or of the one ``age`` steps before it while that is kept."""
@@ -150,11 +176,14 @@ class Session:
     def results(self, out: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """Copy the newest version of every updated field to new arrays, or into those given."""
         found: dict[str, Array] = {}
-        jobs = []
-        for field in self.problem.program.updated:
+        jobs: list[Callable[[], None]] = []
+        for field in self._static.updated:
             found[field] = np.empty(self.problem.shape, self.problem.dtype) if out is None else out[field]
-            jobs += copy_jobs(found[field], self.newest(field), self._threads)
-        spread(jobs, self._threads)
+            if self._copiers == 1:
+                np.copyto(found[field], self.newest(field), casting="unsafe")
+            else:
+                jobs += copy_jobs(found[field], self.newest(field), self._copiers)
+        spread(jobs, self._copiers)
         return found
 
     def close(self) -> None:
@@ -178,14 +207,15 @@ class Session:
         inner: Array = whole[tuple(slice(low, low + extent) for (low, _), extent in spans)]
         return inner
 
-    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[Array, Array, list[Array]]:
-        """Scalars, constants and the rows they point to: what no call changes."""
+    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[tuple[int, int], list[Array]]:
+        """Addresses of the scalars and the constants, which no call changes, and the arrays they lie in."""
         program, kernel = self.problem.program, self._compiled.kernel
         values = [inputs.scalars[name] for name in program.scalars]
         scalars = np.array([*values, 0], dtype=self.problem.dtype)
         rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in kernel.constants]
-        own = self._buffer.ctypes.data + self._own
-        return scalars, np.array([*(row.ctypes.data for row in rows), own], dtype=np.uintp), rows
+        own = self._address + self._static.own
+        constants = np.array([*(row.ctypes.data for row in rows), own], dtype=np.uintp)
+        return (scalars.ctypes.data, constants.ctypes.data), [scalars, constants, *rows]
 
     def _call(self, steps: int) -> None:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
@@ -194,17 +224,15 @@ class Session:
         kernel, plan = self._compiled.kernel, self._plan
         odd = self._flips and self._version % 2
         shift = plan.slot * plan.itemsize if odd else 0
-        address = self._buffer.ctypes.data
         starts = [
-            address + offset + (shift if copies == 2 else 0)
+            self._address + offset + (shift if copies == 2 else 0)
             for offset, copies in zip(self._offsets, kernel.copies, strict=True)
         ]
-        fields = np.array(starts, dtype=np.uintp)
         threads = self._threads if self._compiled.parallel else 1
         distance = -plan.slot if odd else plan.slot
-        sizes = np.array([steps, threads, *plan.shape, *plan.strides[:-1], distance], dtype=np.int64)
-        scalars, constants, _ = self._arguments
-        self._compiled.function(fields.ctypes.data, sizes.ctypes.data, scalars.ctypes.data, constants.ctypes.data)
+        numbers = np.array([*starts, steps, threads, *plan.shape, *plan.strides[:-1], distance], dtype=np.int64)
+        fields = numbers.ctypes.data
+        self._compiled.function(fields, fields + 8 * len(starts), *self._arguments[0])
         self._version += steps
         if self._flips:
             self._version %= 2
@@ -223,34 +251,29 @@ class Session:
 
     def _fill(self, inputs: Inputs) -> None:
         """Copy the first versions in; what a fixed boundary keeps is the same in every version."""
-        problem, threads = self.problem, self._threads
-        boxes = {statement.field: problem.update_box(statement) for statement in problem.program.statements}
-        jobs = []
-        for field, copies in zip(problem.program.fields, self._compiled.kernel.copies, strict=True):
+        threads = self._copiers
+        jobs: list[Callable[[], None]] = []
+        for field, age, part, source in self._static.copies_in:
             given = inputs.arrays[field]
-            jobs += copy_jobs(self.newest(field), given[0], threads)
-            if field not in boxes:
-                continue
-            history = problem.program.history(field)
-            for age in range(1, copies):
-                slot = self.newest(field, age)
-                source = given[min(age, len(given) - 1)]
-                box = tuple(slice(*span) for span in boxes[field])
-                if age < history and all(low < high for low, high in boxes[field]):
-                    jobs += copy_jobs(slot[box], source[box], threads)
-                for slab in frame(problem.shape, boxes[field]):
-                    jobs += copy_jobs(slot[slab], given[0][slab], threads)
+            values = given[min(source, len(given) - 1)]
+            target = self.newest(field, age)
+            if part is not None:
+                target, values = target[part], values[part]
+            if threads == 1:
+                np.copyto(target, values, casting="unsafe")
+            else:
+                jobs += copy_jobs(target, values, threads)
         spread(jobs, threads)
         if self._halo is not None:
-            self._refresh((field, 0) for field in problem.program.fields)
+            self._refresh((field, 0) for field in self.problem.program.fields)
             self._refresh(self._history())
             self._copy_halo()
 
     def _history(self) -> Iterator[tuple[str, int]]:
         """Every version of an updated field that the next step reads."""
-        for field in self.problem.program.updated:
-            for age in range(self.problem.program.history(field)):
-                yield field, age
+        for field, history in zip(self.problem.program.fields, self._static.histories, strict=True):
+            if field in self._static.updated:
+                yield from ((field, age) for age in range(history))
 
     def _refresh(self, versions: Iterator[tuple[str, int]]) -> None:
         """Fill the halo of some versions with periodic copies, one axis after the other."""
@@ -259,7 +282,7 @@ class Session:
         jobs = []
         for field, age in versions:
             jobs.append(_Periodic(self._slot(field, age), self._halo.around, self.problem.shape))
-        spread([job.fill for job in jobs], self._threads)
+        spread([job.fill for job in jobs], self._copiers)
 
     def _copy_halo(self) -> None:
         """Give every older version outside the history some values in its halo: what is there is never used."""
@@ -308,10 +331,59 @@ def periodic_pieces(low: int, high: int, extent: int) -> Iterator[tuple[int, int
                 yield a, b, low + (a - low) % extent
 
 
-def _offsets(copies: Sequence[int], plan: Layout) -> tuple[list[int], int]:
-    """Where every field starts in the buffer, in bytes, and where the threads' own memory does."""
+@dataclass(frozen=True, slots=True)
+class _Static:
+    """What a session needs to know of a problem and its kernel, whatever the data.
+
+    Attributes:
+        plan: Layout of a field with its halo.
+        offsets: Where every field starts in the buffer, in bytes.
+        own: Where the threads' own memory starts.
+        histories: Versions that the next step reads, per field.
+        updated: Names of the updated fields.
+        copies_in: What is copied in: field, age of the version, which cells (None for all), and age of the source.
+    """
+
+    plan: Layout
+    offsets: tuple[int, ...]
+    own: int
+    histories: tuple[int, ...]
+    updated: tuple[str, ...]
+    copies_in: tuple[tuple[str, int, tuple[slice, ...] | None, int], ...]
+
+
+@functools.lru_cache(maxsize=128)
+def _static(problem: Problem, whole: tuple[int, ...], copies: tuple[int, ...]) -> _Static:
+    plan = layout(whole, problem.itemsize)
     offsets, total = [], 0
     for count in copies:
         offsets.append(total)
         total += count * plan.slot * plan.itemsize
-    return offsets, round_up(total, _PAGE)
+    program = problem.program
+    histories = tuple(program.history(field) for field in program.fields)
+    return _Static(
+        plan=plan,
+        offsets=tuple(offsets),
+        own=round_up(total, _PAGE),
+        histories=histories,
+        updated=program.updated,
+        copies_in=tuple(_copies_in(problem, copies, histories)),
+    )
+
+
+def _copies_in(
+    problem: Problem, copies: tuple[int, ...], histories: tuple[int, ...]
+) -> Iterator[tuple[str, int, tuple[slice, ...] | None, int]]:
+    small = problem.cells * problem.itemsize < _SMALL // 8  # one copy of all cells is cheaper than several of few
+    boxes = {statement.field: problem.update_box(statement) for statement in problem.program.statements}
+    for field, count, history in zip(problem.program.fields, copies, histories, strict=True):
+        yield field, 0, None, 0
+        if field not in boxes:
+            continue
+        for age in range(1, count):
+            if small:
+                yield field, age, None, 0
+            if age < history and all(low < high for low, high in boxes[field]):
+                yield field, age, tuple(slice(*span) for span in boxes[field]), age
+            for slab in () if small else frame(problem.shape, boxes[field]):
+                yield field, age, slab, 0

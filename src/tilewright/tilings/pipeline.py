@@ -128,7 +128,8 @@ def _edges(program: Program, stages: Sequence[Sequence[int]], stage_of: Sequence
         for i in numbers:
             for read in program.statements[i].reads:
                 field = program.fields.index(read.field)
-                yield _Edge(field, stage_of[field], stage, 1 - read.level, _pad(read.offset))
+                if read.level < 1 or stage_of[field] < stage:  # others are recurrences, which no pipeline can run
+                    yield _Edge(field, stage_of[field], stage, 1 - read.level, _pad(read.offset))
 
 
 def _pad(offset: tuple[int, ...]) -> tuple[int, ...]:

@@ -105,6 +105,11 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     return Tiling(family=NAME, time=time, space=space, rows=rows, unroll=tiling.unroll, variant=tiling.variant)
 
 
+def applies(problem: Problem) -> bool:
+    """Whether any streaming tiling of a problem is legal."""
+    return problem.program.rank in RANKS and isinstance(check(problem, complete(problem, Tiling(family=NAME))), Legal)
+
+
 def check(problem: Problem, tiling: Tiling) -> Verdict:
     """Say whether a completed tiling keeps every dependence of the problem."""
     violation = untileable(problem)
@@ -206,7 +211,8 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     stream = geometry(problem, tiling)
     pipeline, stages = stream.pipeline, range(len(stream.pipeline.stages))
     tiles = math.prod(len(cuts) - 1 for cuts in stream.cuts)
-    levels = max(stream.levels, default=0)
+    busy = [length for length in stream.levels if length]  # a band of no steps only copies
+    levels = max(busy, default=0)
     largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
     points = sum(_volume(_box(stream, largest, left, stage)) for left in range(levels) for stage in stages)
     live_in = live_out = footprint = 0
@@ -219,12 +225,12 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
         slabs = passing + 2 * pipeline.keep[field] * (len(ages) + levels)
         footprint += slabs * _volume(_box(stream, largest, levels, stage)[1:])
     return Counts(
-        wavefronts=len(stream.levels),
+        wavefronts=len(busy),
         tiles_per_wavefront=tiles if levels else 0,
-        tiles=tiles * len(stream.levels),
+        tiles=tiles * len(busy),
         subtiles_per_tile=int(levels > 0),
-        subtiles=tiles * len(stream.levels),
-        full=sum(_full(problem, stream, length) for length in stream.levels),
+        subtiles=tiles * len(busy),
+        full=sum(_full(problem, stream, length) for length in busy),
         total_points=problem.steps * len(pipeline.stages) * problem.cells,
         points=points if levels else 0,
         live_in=live_in if levels else 0,

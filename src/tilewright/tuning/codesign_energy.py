@@ -1,7 +1,7 @@
 """Energy as codesign needs it, and what a metric makes of time and energy.
 
-E = P_stat T + E_dyn (thesis, appendix B). The dynamic part depends on the program and its tiles: words between chip
-and memory, on-chip accesses and operations. P_stat goes with the area of the design: an assumption of ours, since the
+E = P_stat T + E_dyn (thesis, appendix B). The dynamic part depends on the program and its tiles, by the rule of
+:mod:`tilewright.costs.energy`. P_stat goes with the area of the design: an assumption of ours, since the
 thesis' P_stat belongs to one chip and would make silicon free.
 """
 
@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats
+from tilewright.costs.energy import WORD, rule
+from tilewright.costs.energy_constants import Constants, require_known
 from tilewright.machines.machine import Machine
 from tilewright.tuning.codesign import Case
-
-METERED = ("static_watts", "global_word_joules", "shared_word_joules", "add_joules")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,24 +22,17 @@ class Energy:
 
     Attributes:
         watts: Static power per design, of the designs' shape (outer, n_SM, n_V, M_SM).
-        word: Joules per 4-byte word between chip and memory, e_gs.
-        access: Joules per on-chip load or store, e_sr.
-        flop: Joules per operation.
+        known: The constants of the machine whose energies are taken.
         watts_per_mm2: Static power per area.
     """
 
     watts: Floats
-    word: float
-    access: float
-    flop: float
+    known: Constants
     watts_per_mm2: float = 0.0
 
     def dynamic(self, case: Case, words: Floats) -> Floats:
-        """Return the dynamic energy of a case in joules, given the words that it moves off chip."""
-        program = case.problem.program
-        updates = float(case.problem.cells) * case.problem.steps
-        per_update = self.flop * program.flops + self.access * (program.loads + len(program.statements))
-        return np.asarray(self.word * words + updates * per_update)
+        """Return the dynamic energy of a case in joules, given the 4-byte words that it moves off chip."""
+        return rule(case.problem, self.known).dynamic(WORD * words)
 
 
 def energy_of(machine: Machine, areas: Floats, area: float) -> Energy:
@@ -57,14 +49,9 @@ def energy_of(machine: Machine, areas: Floats, area: float) -> Energy:
     Raises:
         UsageError: If the machine's energies are not known.
     """
-    missing = [name for name in METERED if getattr(machine, name) is None]
-    if missing:
-        raise UsageError(
-            f"the energies of {machine.name} are not known: it has no {missing[0]}",
-            "take those of another machine: --energy-of k20c",
-        )
-    watts, word, access, flop = (getattr(machine, name).value for name in METERED)
-    return Energy(watts=areas * (watts / area), word=word, access=access, flop=flop, watts_per_mm2=watts / area)
+    known = require_known(machine)
+    watts = known.static_watts.value
+    return Energy(watts=areas * (watts / area), known=known, watts_per_mm2=watts / area)
 
 
 def value(metric: str, seconds: Floats, joules: Floats, watts: Floats | float) -> Floats:

@@ -6,9 +6,10 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
 from tilewright.programs.problem import Problem
+from tilewright.tilings import streaming
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import Tiling
-from tilewright.tuning import enumeration
+from tilewright.tuning import enumeration, streaming_space
 from tilewright.tuning.enumeration import pieces
 
 WARP = enumeration.WARP
@@ -18,17 +19,20 @@ _CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
 _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 
 
-def families(problem: Problem) -> tuple[str, ...]:
+def families(problem: Problem, *, cpu: bool = False) -> tuple[str, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
-    Where no time tile is legal, or there is only one step, that is all.
+    Where no time tile is legal, or there is only one step, that is all. ``streaming`` is for CPUs.
     """
     if problem.steps < 2 or untileable(problem):
         return ("none",)
-    return ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
+    found = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
+    if cpu and streaming.applies(problem):
+        return (*found, streaming.NAME)
+    return found
 
 
-def feasible(setting: Setting, *, coarse: bool = False) -> Sizes:
+def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Sizes:
     """Enumerate the tile sizes that a machine can hold.
 
     On a GPU every size of (31): t_T even, the innermost size a multiple of a warp, M_tile within what a block may use;
@@ -38,10 +42,13 @@ def feasible(setting: Setting, *, coarse: bool = False) -> Sizes:
     Args:
         setting: The problem on its machine.
         coarse: Take a geometric grid in place of every size.
+        family: ``streaming`` for its sizes; those of hexagonal and hybrid tiles by default.
 
     Returns:
         The sizes in lexicographic order of (t_T, t_S1, …), k left open; shape (n,), possibly empty.
     """
+    if family == streaming.NAME:
+        return streaming_space.points(setting)
     if setting.cpu:
         return _product(_cpu_axes(setting))
     parts = list(pieces(setting, coarse=coarse or len(setting.shape) == 1))

@@ -1,0 +1,126 @@
+"""Choosing tiles by energy: table B.3, and whether the fastest tile also takes the least energy.
+
+python benchmarks/experiments/energy_choice.py [--quick] [--runs FILE.csv] [--output DIR]
+"""
+
+import argparse
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from energy_runs import METERED, runs
+
+from tilewright.api.energy import Comparison, compare
+from tilewright.api.energy_fit import Run, run_usage
+from tilewright.costs.energy_constants import constants
+from tilewright.costs.energy_fit import FITTED, columns
+from tilewright.machines.files import load
+
+PUBLISHED = {"smith_waterman": (2, 0.05, 0.75), "jacobi1d": (1, 0.02, 0.4), "jacobi2d": (0, 0.0, 0.0)}
+"""Table B.3: wrong choices, RMSE and largest error in percent."""
+CASES = {
+    "jacobi1d": ((2**22,), 4096),
+    "jacobi2d": ((8192, 8192), 1024),
+    "heat2d": ((8192, 8192), 1024),
+    "gradient2d": ((8192, 8192), 1024),
+    "heat3d": ((512, 512, 512), 256),
+    "laplacian3d": ((512, 512, 512), 256),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one machine in place of four")
+    parser.add_argument("--runs", type=Path, help="metered runs in place of the synthetic trace")
+    parser.add_argument("--machine", default=METERED, help="the machine they ran on")
+    parser.add_argument("--output", type=Path, default=Path("results/energy_choice"), help="folder of the results")
+    chosen = parser.parse_args(arguments)
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    known, label = runs(chosen.runs)
+    text = [f"Runs: {label}.", "", *_table_b3(known, chosen.machine), ""]
+    machines = ("k20c",) if chosen.quick else ("k20c", "k20c-regression", "gtx980", "h200")
+    found = {
+        (machine, scope, name): compare(name, shape=shape, steps=steps, machine=machine, scope=scope)
+        for machine in machines
+        for scope in ("device", "per_sm")
+        for name, (shape, steps) in CASES.items()
+    }
+    text += _answers(found)
+    with (chosen.output / "energy_choice.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(("machine", "scope", "program", "fastest", "least_energy", "extra_joules", "extra_seconds"))
+        for key, one in found.items():
+            best = dict(one.best)
+            writer.writerow((*key, best["time"].tiling, best["energy"].tiling, one.extra_joules, one.extra_seconds))
+    _draw(found, chosen.output / "energy_choice.png")
+    (chosen.output / "verdict.md").write_text("\n".join(text), encoding="utf-8")
+    print("\n".join(text))
+
+
+def _table_b3(known: Sequence[Run], machine: str) -> list[str]:
+    """Choose among the tiles of every instance by the predicted energy, and look up what that one measured."""
+    predicted = (
+        columns([run_usage(run, load(machine)) for run in known]) @ constants(load(machine)).vector()[: len(FITTED)]
+    )
+    lines = [
+        "| stencil | runs | instances | wrong | RMSE | largest | published wrong, RMSE, largest | fastest is least |",
+        "| --- " * 8 + "|",
+    ]
+    for name in dict.fromkeys(run.program for run in known):
+        groups: dict[object, list[int]] = {}
+        for index, run in enumerate(known):
+            if run.program == name:
+                groups.setdefault(run.instance, []).append(index)
+        losses, same = [], 0
+        for members in groups.values():
+            best = min(members, key=lambda i: known[i].joules)
+            picked = min(members, key=lambda i: predicted[i])
+            losses.append(known[picked].joules / known[best].joules - 1.0)
+            same += min(members, key=lambda i: known[i].seconds) == best
+        wrong, rmse = sum(loss > 0 for loss in losses), 100 * float(np.sqrt(np.mean(np.square(losses))))
+        claim = "{}, {:g} %, {:g} %".format(*PUBLISHED.get(name, (0, 0.0, 0.0)))
+        count = sum(run.program == name for run in known)
+        lines.append(
+            f"| {name} | {count} | {len(groups)} | {wrong} | {rmse:.2f} % | {100 * max(losses):.2f} % | {claim} "
+            f"| {same} of {len(groups)} |"
+        )
+    return lines
+
+
+def _answers(found: dict[tuple[str, str, str], Comparison]) -> list[str]:
+    lines = [
+        "Does the fastest tile take the least energy? Over every feasible tile, by the model:",
+        "",
+        "| machine | bandwidth | stencil | fastest | least energy | more energy | more time | within 1 % of the fastest |",
+        "| --- " * 8 + "|",
+    ]
+    for (machine, scope, name), one in found.items():
+        best = dict(one.best)
+        near = 100 * (one.near.joules / best["energy"].joules - 1.0)
+        lines.append(
+            f"| {machine} | {scope} | {name} | {best['time'].tiling} | {best['energy'].tiling} "
+            f"| {100 * one.extra_joules:.1f} % | {100 * one.extra_seconds:.1f} % | {near:.1f} % |"
+        )
+    same = sum(one.extra_joules < 0.01 for one in found.values())
+    return [*lines, "", f"The fastest tile is within 1 % of the least energy in {same} of {len(found)} cases.", ""]
+
+
+def _draw(found: dict[tuple[str, str, str], Comparison], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 4.4), layout="constrained")
+    axes = figure.add_subplot()
+    for (machine, scope, name), one in found.items():
+        if machine == "k20c" and scope == "per_sm":
+            first = one.front[0]
+            times = [point.seconds / first.seconds for point in one.front]
+            axes.plot(times, [point.joules / first.joules for point in one.front], "o-", label=name, markersize=4)
+    axes.set(xlabel="time over the fastest tile's", ylabel="energy over the fastest tile's")
+    axes.set_title("time-energy Pareto sets on k20c, bandwidth per SM")
+    axes.legend()
+    figure.savefig(path)
+
+
+if __name__ == "__main__":
+    main()

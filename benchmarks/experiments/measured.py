@@ -1,0 +1,115 @@
+"""What the experiments on ``host`` share: measuring tilings, scores of a prediction, and writing results."""
+
+import csv
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tilewright.api.arrays import gather
+from tilewright.api.compile import prepare
+from tilewright.api.predict import Prediction
+from tilewright.api.watch import make_state
+from tilewright.base.errors import TilewrightError
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.runtime.host import thread_count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A tiling with its predicted and its measured time in seconds."""
+
+    tiling: str
+    footprint: int
+    predicted: float
+    measured: float
+
+
+def measure(
+    name: str, shape: tuple[int, ...], steps: int, candidates: Sequence[Prediction], repeats: int
+) -> list[Point]:
+    """Measure candidates in interleaved repetitions, the least time of each counts; what does not compile is left out.
+
+    Only the kernel is timed, on random data in float32.
+    """
+    generator = np.random.default_rng(1)
+    chosen, problem = program(name), make_problem(program(name), shape, steps)
+    given = gather(chosen, [generator.random(shape, dtype=np.float32) for _ in chosen.fields], {})
+    threads = thread_count()
+    ready = []
+    for candidate in candidates:
+        try:
+            ready.append((candidate, prepare(problem, candidate.tiling, "c")))
+        except TilewrightError as error:
+            print(f"{candidate.tiling}: {error.message}")
+    best = [float("inf")] * len(ready)
+    for _ in range(repeats):
+        for number, (_, executable) in enumerate(ready):
+            state = make_state(executable, problem, given, threads)
+            begin = time.perf_counter()
+            state.advance(steps)
+            best[number] = min(best[number], time.perf_counter() - begin)
+            state.close()
+    return [
+        Point(tiling=str(c.tiling), footprint=c.costs.tile_shared_bytes, predicted=c.costs.seconds, measured=seconds)
+        for (c, _), seconds in zip(ready, best, strict=True)
+    ]
+
+
+def spread_out(many: Sequence[Prediction], count: int) -> list[Prediction]:
+    """Pick predictions evenly over their ranking, the first and the last included."""
+    picked = np.unique(np.linspace(0, len(many) - 1, min(count, len(many))).astype(int))
+    return [many[i] for i in picked]
+
+
+def rmse(points: Sequence[Point]) -> float:
+    """Root of the mean squared relative error of the predictions."""
+    errors = [(p.predicted - p.measured) / p.measured for p in points]
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
+def top(points: Sequence[Point], share: float) -> list[Point]:
+    """The points whose measured time is within a share of the best."""
+    best = min(p.measured for p in points)
+    return [p for p in points if p.measured <= (1 + share) * best]
+
+
+def rank_correlation(points: Sequence[Point]) -> float:
+    """Spearman's rank correlation of predicted and measured times."""
+    ranks = [np.argsort(np.argsort([getattr(p, key) for p in points])) for key in ("predicted", "measured")]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV file."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def write_verdict(folder: Path, text: str) -> None:
+    """Write and print the verdict."""
+    (folder / "verdict.md").write_text(text + "\n", encoding="utf-8")
+    print(text)
+
+
+def draw(points: dict[str, list[Point]], path: Path) -> None:
+    """Draw measured against predicted times, one panel per stencil."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(1, len(points), figsize=(4.2 * len(points), 4), squeeze=False, layout="constrained")
+    for panel, (name, many) in zip(panels[0], points.items(), strict=True):
+        measured, predicted = [p.measured for p in many], [p.predicted for p in many]
+        ends = (min(*measured, *predicted), max(*measured, *predicted))
+        panel.loglog(ends, ends, color="0.6", linewidth=1)
+        panel.loglog(measured, predicted, ".", color="#2c6fad")
+        panel.set(title=name, xlabel="measured, s", ylabel="predicted, s")
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,92 @@
+"""Are the calibrated parameters repeatable, and is C_iter a property of the stencil alone? (tables 3 and 4).
+
+python benchmarks/experiments/micro_benchmarks.py [--quick] [--output DIR]
+"""
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import measured
+import numpy as np
+
+from tilewright.machines.files import load
+from tilewright.machines.machine import Quantity
+from tilewright.programs.catalogue import program
+from tilewright.runtime import calibrate
+from tilewright.runtime.toolchain import toolchain
+
+STENCILS = ("jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d")
+PARAMETERS = ("dram_bandwidth", "core_bandwidth", "cache_bandwidth", "launch_seconds", "call_seconds")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="20 instances in place of 70")
+    parser.add_argument("--output", type=Path, default=Path("results/micro_benchmarks"), help="folder of the results")
+    chosen = parser.parse_args(arguments)
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    protocol, tools = (calibrate.QUICK if chosen.quick else calibrate.FULL), toolchain()
+    machines = [calibrate.measure_machine(tools, protocol, lambda _: None) for _ in range(2)]
+    lines = ["| parameter | first | spread | second | within |", "| --- " * 5 + "|"]
+    repeatable = []
+    for name in PARAMETERS:
+        first, second = (getattr(machine, name) for machine in machines)
+        repeatable.append(_within(second.value, first) or _within(first.value, second))
+        lines.append(
+            f"| {name} | {first.value:.3g} {first.unit} | {first.low:.3g} to {first.high:.3g} | {second.value:.3g} "
+            f"| {'yes' if repeatable[-1] else 'no'} |"
+        )
+    lines += ["", "| stencil | C_iter, ns | spread | again | off by | against size | gtx980, ns |", "| --- " * 7 + "|"]
+    rows, values, drawn, steady = [], {}, {}, []
+    for name in STENCILS:
+        published = load("gtx980").iteration_seconds(name).value  # table 4
+        runs = [calibrate.measure_program(program(name), machines[0], tools, protocol) for _ in range(2)]
+        first, second = (calibrate.fitted(run) for run in runs)
+        values[name] = first.iteration
+        each = [(math.prod(i.shape), (i.seconds - first.row * i.factors[1]) / i.factors[0]) for i in runs[0]]
+        drawn[name] = each
+        size = float(np.corrcoef(*zip(*each, strict=True))[0, 1])
+        steady.append(first.low <= second.iteration <= first.high)
+        rows += [(name, "x".join(map(str, i.shape)), str(i.tiling), i.steps, i.seconds, *i.factors) for i in runs[0]]
+        lines.append(
+            f"| {name} | {first.iteration * 1e9:.2f} | {first.low * 1e9:.2f} to {first.high * 1e9:.2f} "
+            f"| {second.iteration * 1e9:.2f} | {first.deviation:.1%} | r = {size:+.2f} | {published * 1e9:.1f} |"
+        )
+    dearest = max((n for n in values if n.endswith("2d")), key=values.__getitem__)
+    lines += [
+        "",
+        (
+            f"Claimed: parameters repeat within their spread: {sum(repeatable)} of {len(repeatable)} do, C_iter of "
+            f"{sum(steady)} of {len(steady)} stencils does; C_iter does not depend on the instance's size: see the correlations; "
+            f"gradient2d is the dearest in 2D: here it is {dearest}."
+        ),
+    ]
+    header = ("stencil", "shape", "tiling", "steps", "seconds", "vectors", "rows")
+    measured.write_rows(chosen.output / "micro_benchmarks.csv", header, rows)
+    _draw(drawn, chosen.output / "micro_benchmarks.png")
+    measured.write_verdict(chosen.output, "\n".join(lines))
+
+
+def _within(value: float, quantity: Quantity) -> bool:
+    return quantity.low is not None and quantity.high is not None and quantity.low <= value <= quantity.high
+
+
+def _draw(drawn: dict[str, list[tuple[int, float]]], path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, panel = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for name, each in drawn.items():
+        panel.semilogy([size for size, _ in each], [seconds * 1e9 for _, seconds in each], ".", label=name)
+    panel.set(xlabel="cells of the instance", ylabel="C_iter of the instance, ns")
+    panel.legend(ncols=2)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()

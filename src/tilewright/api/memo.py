@@ -1,0 +1,63 @@
+"""Prepared problems of this process, so that a repeated call neither plans nor looks for its kernel again.
+
+An entry counts as long as the compiler's variables stay the same and nothing new was tuned or calibrated; other
+processes' tuning is noticed within a fraction of a second.
+"""
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from typing import Any
+
+from tilewright.api.compile import Executable, prepare
+from tilewright.programs.problem import Problem
+from tilewright.runtime import wisdom
+from tilewright.tilings.tiling import Tiling
+
+_MOST = 256
+_LOOK_SECONDS = 0.2
+_VARIABLES = ("TILEWRIGHT_CC", "CC", "TILEWRIGHT_STORE")
+_lock = threading.Lock()
+_entries: "OrderedDict[tuple[Any, ...], Executable]" = OrderedDict()
+_seen: dict[str, Any] = {"when": 0.0, "wisdom": None}
+
+
+def prepared(
+    problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool, threads: int
+) -> Executable:
+    """Return :func:`tilewright.api.compile.prepare`'s result, from an earlier call where there was one.
+
+    A fallback to NumPy for want of a compiler is not kept.
+    """
+    key = (problem, tiling, backend, strict, threads, *map(os.environ.get, _VARIABLES))
+    with _lock:
+        _look()
+        found = _entries.get(key)
+        if found is not None:
+            return found
+    made = prepare(problem, tiling, backend, strict=strict, threads=threads)
+    if made.compiled is not None:
+        with _lock:
+            _entries[key] = made
+            while len(_entries) > _MOST:
+                _entries.popitem(last=False)
+    return made
+
+
+def forget() -> None:
+    """Forget everything that was prepared."""
+    with _lock:
+        _entries.clear()
+
+
+def _look() -> None:
+    """Drop everything if the wisdom store has changed."""
+    now = time.monotonic()
+    if now - _seen["when"] < _LOOK_SECONDS:
+        return
+    _seen["when"] = now
+    known = wisdom.load()
+    if known is not _seen["wisdom"]:
+        _seen["wisdom"] = known
+        _entries.clear()

@@ -1,0 +1,56 @@
+"""The search space of a problem on a machine: one stratum per tiling family, with the predicted cost of every point."""
+
+from collections.abc import Callable
+
+from tilewright.api import predict as model_api
+from tilewright.costs.arrays import Sizes
+from tilewright.costs.setting import make_setting
+from tilewright.machines.machine import Machine
+from tilewright.programs.periodic import extend, wrapped_axes
+from tilewright.programs.problem import Problem
+from tilewright.tilings import catalogue as tilings
+from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tuning import space
+from tilewright.tuning.energy import DEGREE
+from tilewright.tuning.shortlist import Stratum
+
+_BLOCK_STEPS = 16
+"""Steps of a block where the model expects no block to pay."""
+
+
+def strata(problem: Problem, machine: Machine, model: str = "exact", metric: str = "time") -> tuple[Stratum, ...]:
+    """Return the spaces of every family that can cut a problem, with the predicted cost of every point.
+
+    A problem that wraps is cut in blocks of steps on an extended grid: its tiled families are those of one block of
+    the length that the model prefers, their costs those of all blocks.
+    """
+    found = _strata_of(problem, machine, model, metric, 1.0)
+    block = _block(problem, machine)
+    if block is not None:
+        share = problem.steps / block.steps
+        found += [each for each in _strata_of(block, machine, model, metric, share) if each.family != "none"]
+    return tuple(found)
+
+
+def _strata_of(problem: Problem, machine: Machine, model: str, metric: str, share: float) -> list[Stratum]:
+    setting = make_setting(problem, machine)
+    found = []
+    for family in space.families(problem, cpu=setting.cpu):
+        sizes, result = model_api.evaluated(setting, family, model)
+        cost = share ** DEGREE[metric] * model_api.cost_of(result, metric)
+        found.append(Stratum(family=family, sizes=sizes, cost=cost, make=_maker(problem, family, sizes)))
+    return found
+
+
+def _block(problem: Problem, machine: Machine) -> Problem | None:
+    """Return one block of a problem that wraps, or None where nothing wraps or blocks are impossible."""
+    if problem.steps < 2 or not wrapped_axes(problem):
+        return None
+    blocks = model_api.blocks_of(problem, machine)
+    extended = extend(problem, min(_BLOCK_STEPS, problem.steps)) if blocks is None else blocks.extended
+    return None if extended is None else extended.problem
+
+
+def _maker(problem: Problem, family: str, sizes: Sizes) -> Callable[[int], Tiling]:
+    """Return what makes the complete tiling of a point."""
+    return lambda index: NONE if family == "none" else tilings.complete(problem, space.tiling_at(family, sizes, index))

@@ -1,0 +1,116 @@
+"""Sums written so that processors like them: shared between neighbouring rows, and in chains that are not too long.
+
+Before: ``((a + b) + c) + …``, one addition waiting for the other. After: partial sums that are added at the end. A sum of
+plain reads is grouped by rows, so that the rows' sums are common to neighbouring results, which the compiler then
+computes once. The result differs in rounding, so strict kernels keep the program's order.
+"""
+
+from collections.abc import Sequence
+
+from tilewright.base.intmath import ceil_div
+from tilewright.programs.expression import Apply, Node, Read, Tape
+
+LONGEST = 12
+"""Operations that may wait for each other: more of them than a scheduler holds several results of."""
+_SHARED = 6
+"""Fewest plain reads that are worth sums by rows."""
+
+
+def regroup(tape: Tape) -> Tape:
+    """Regroup every sum of a tape.
+
+    >>> from tilewright.programs.catalogue import program
+    >>> tape = program("heat2d").statements[0].tape
+    >>> len(regroup(tape)) == len(tape), regroup(tape) == tape
+    (True, False)
+    """
+    inner = _inner_sums(tape)
+    builder = _Builder(tape, inner)
+    for position in range(len(tape)):
+        builder.add(position)
+    return tuple(builder.nodes)
+
+
+def _is_sum(node: Node) -> bool:
+    return isinstance(node, Apply) and node.op == "add"
+
+
+def _inner_sums(tape: Tape) -> frozenset[int]:
+    """Sums that only a larger sum uses, and that once."""
+    users: dict[int, list[int]] = {}
+    for position, node in enumerate(tape):
+        if isinstance(node, Apply):
+            for arg in node.args:
+                users.setdefault(arg, []).append(position)
+    return frozenset(
+        position
+        for position, node in enumerate(tape)
+        if _is_sum(node) and len(users.get(position, [])) == 1 and _is_sum(tape[users[position][0]])
+    )
+
+
+class _Builder:
+    def __init__(self, tape: Tape, inner: frozenset[int]) -> None:
+        self.tape = tape
+        self.inner = inner
+        self.nodes: list[Node] = []
+        self.moved: dict[int, int] = {}
+
+    def add(self, position: int) -> None:
+        node = self.tape[position]
+        if position in self.inner:
+            return
+        if not isinstance(node, Apply):
+            self.moved[position] = self.push(node)
+        elif node.op == "add":
+            self.moved[position] = self.total(self.groups(self.terms(position)))
+        else:
+            self.moved[position] = self.push(Apply(node.op, tuple(self.moved[arg] for arg in node.args)))
+
+    def push(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def terms(self, position: int) -> list[int]:
+        """The terms of a sum, in order."""
+        found: list[int] = []
+        stack = [position]
+        while stack:
+            at = stack.pop()
+            node = self.tape[at]
+            if (at == position or at in self.inner) and isinstance(node, Apply):
+                stack.extend(reversed(node.args))
+            else:
+                found.append(at)
+        return found
+
+    def groups(self, terms: list[int]) -> list[int]:
+        """Partial sums, as positions of new nodes."""
+        reads = [self.tape[term] for term in terms]
+        if len(terms) >= _SHARED and all(isinstance(read, Read) for read in reads):
+            return self.by_rows(terms, 1)
+        chunks = ceil_div(len(terms), LONGEST)
+        cuts = [len(terms) * i // chunks for i in range(chunks + 1)]
+        return [self.total([self.moved[term] for term in terms[a:b]]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+
+    def by_rows(self, terms: list[int], depth: int) -> list[int]:
+        """Sums of the reads that share field, level and the first ``depth`` offsets, inner ones first."""
+        groups: dict[object, list[int]] = {}
+        for term in terms:
+            read = self.tape[term]
+            if isinstance(read, Read):
+                groups.setdefault((read.field, read.level, read.offset[:depth]), []).append(term)
+        result = []
+        for group in groups.values():
+            first = self.tape[group[0]]
+            deeper = isinstance(first, Read) and depth < len(first.offset) - 1
+            parts = self.by_rows(group, depth + 1) if deeper else [self.moved[term] for term in group]
+            result.append(self.total(parts))
+        return result
+
+    def total(self, parts: Sequence[int]) -> int:
+        """Add from left to right."""
+        result = parts[0]
+        for part in parts[1:]:
+            result = self.push(Apply("add", (result, part)))
+        return result

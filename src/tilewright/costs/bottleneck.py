@@ -1,0 +1,73 @@
+"""Bottlenecks of a tiling: which resource is saturated, and how much slack each other has (thesis, section 2.3.4).
+
+Two kinds of resources: those that *work* all along (vector units, memory, synchronisation), whose use is the share of
+the predicted time that they need, and those that are *held* (on-chip memory, resident tiles, multiprocessors in the
+last round), whose use is the share that is occupied. Slack is what is left of each. Memory can be used above 1: with
+the bandwidth charged as printed, every tile has the whole device's, and tiles of different SMs do not share it.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.setting import Setting
+from tilewright.costs.time import ideal_seconds
+
+SATURATED = 0.9
+"""A resource used at least so far counts as saturated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """One resource under one tiling.
+
+    Attributes:
+        name: Its name.
+        kind: ``work`` (a share of the time) or ``held`` (a share of what there is).
+        use: The share in use; above 1 for memory where the printed scope promises more bandwidth than there is.
+        slack: What is left, at least 0.
+        saturated: Whether hardly anything is left.
+    """
+
+    name: str
+    kind: str
+    use: float
+    slack: float
+    saturated: bool
+
+
+def resources(result: Breakdown, index: int, setting: Setting) -> tuple[Resource, ...]:
+    """Return the use of every resource by one tiling.
+
+    Args:
+        result: The time model's quantities.
+        index: Which tiling.
+        setting: The problem on its machine.
+
+    Returns:
+        Resources, those that work first, each group by falling use.
+    """
+    seconds = float(result.seconds[index])
+    resident = max(1, int(result.tiles_per_sm[index]))
+    parallel = setting.sm_count * resident
+    tiles = max(1, int(result.tiles_per_wavefront[index]))
+    work = {
+        "vector units": ideal_seconds(setting) / seconds,
+        "memory": float(result.dram_bytes[index]) * setting.byte_seconds / seconds,
+        "synchronisation": float(result.sync_seconds[index]) / seconds,
+    }
+    held = {
+        "on-chip memory": resident * float(result.shared_bytes[index]) / setting.shared_bytes,
+        "resident tiles": resident / setting.max_tiles,
+        "multiprocessors": tiles / (-(-tiles // parallel) * parallel),
+    }
+    if setting.cpu:
+        del held["resident tiles"]
+    return (*_sorted(work, "work"), *_sorted(held, "held"))
+
+
+def _sorted(uses: dict[str, float], kind: str) -> list[Resource]:
+    ordered = sorted(uses.items(), key=lambda item: -item[1])
+    return [
+        Resource(name=name, kind=kind, use=use, slack=max(0.0, 1.0 - use), saturated=use >= SATURATED)
+        for name, use in ordered
+    ]

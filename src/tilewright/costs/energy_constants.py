@@ -1,0 +1,192 @@
+"""The energy constants of machines (Prajapati, thesis, table B.2): known ones, estimates, and other clocks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats
+from tilewright.machines.machine import Machine, Quantity
+
+NANOMETRES = 28.0
+"""The process of the K20c, from which the constants of other machines are estimated."""
+_CPU_NANOMETRES = 10.0
+_REFERENCE = {
+    "global_word_joules": 2.2e-9,
+    "shared_word_joules": 2.23e-10,
+    "add_joules": 5.3e-11,
+    "multiply_joules": 3.7e-11,
+    "int_add_joules": 7.2e-11,
+    "int_max_joules": 4.8e-11,
+}
+"""Table B.2, micro-benchmarks."""
+_WATTS, _AREA = 48.0, 561.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """The energy constants of a machine (table B.2), each with its provenance.
+
+    Attributes:
+        static_watts: P_stat.
+        global_word_joules: e_gs, one 4-byte word between memory and chip.
+        shared_word_joules: e_sr, one 4-byte word between on-chip memory and registers.
+        add_joules: e_fadd.
+        multiply_joules: e_fmul.
+        int_add_joules: e_iadd.
+        int_max_joules: e_imax.
+        special_joules: One division, root or function; nobody measured it: so many multiplications as its cycles.
+    """
+
+    static_watts: Quantity
+    global_word_joules: Quantity
+    shared_word_joules: Quantity
+    add_joules: Quantity
+    multiply_joules: Quantity
+    int_add_joules: Quantity
+    int_max_joules: Quantity
+    special_joules: Quantity
+
+    def vector(self, end: str = "value") -> Floats:
+        """Return the ``value``, ``low`` or ``high`` of all constants in order; shape (8,)."""
+        found = []
+        for item in fields(self):
+            quantity: Quantity = getattr(self, item.name)
+            number = getattr(quantity, end)
+            found.append(quantity.value if number is None else number)
+        return np.array(found)
+
+
+NAMES = tuple(item.name for item in fields(Constants))
+"""The constants by name, in order; the last is derived, the others are table B.2's."""
+
+
+def constants(machine: Machine) -> Constants:
+    """Return the energy constants of a machine; what nobody measured is estimated and marked so.
+
+    Static power goes with the area of the die, 48 W per 561 mm^2 as on the K20c; on a CPU it is 4 W per core. Energy
+    per word and per operation goes with the length of the process: K20c's at 28 nm. Both are right within a factor of
+    about 3, which is the range they are given with.
+
+    Args:
+        machine: The machine.
+
+    Returns:
+        All constants.
+
+    >>> from tilewright.machines.files import load
+    >>> constants(load("k20c")).static_watts.source, constants(load("h200")).static_watts.source
+    ('paper', 'estimated')
+    """
+    found = {"static_watts": machine.static_watts or _static(machine)}
+    for name, reference in _REFERENCE.items():
+        known: Quantity | None = getattr(machine, name)
+        found[name] = known or _scaled(machine, name, reference)
+    multiply, cycles = found["multiply_joules"], machine.special_cycles
+    found["special_joules"] = Quantity(
+        value=multiply.value * cycles.value,
+        unit="J",
+        source="estimated",
+        note="so many multiplications as a division, root or function takes cycles",
+        low=_end(multiply, "low") * _end(cycles, "low"),
+        high=_end(multiply, "high") * _end(cycles, "high"),
+    )
+    return Constants(**found)
+
+
+def require_known(machine: Machine) -> Constants:
+    """Return the constants of a machine whose energies somebody determined.
+
+    Raises:
+        UsageError: If they are not known.
+    """
+    names = ("static_watts", "global_word_joules", "shared_word_joules", "add_joules")
+    missing = [name for name in names if getattr(machine, name) is None]
+    if missing:
+        raise UsageError(
+            f"the energies of {machine.name} are not known: it has no {missing[0]}",
+            "take those of another machine: --energy-of k20c",
+        )
+    return constants(machine)
+
+
+def at_clock(machine: Machine, ratio: float) -> Machine:
+    """Return a machine at another clock: the clock as a variable of its own.
+
+    Our assumption, not the papers': the voltage falls with the clock as 0.6 + 0.4 f, on-chip energy goes with its
+    square, static power with the voltage; memory keeps its bandwidth and its energy per word, kernel calls their time.
+
+    Args:
+        machine: The machine at its own clock.
+        ratio: The new clock over the old one, 0.2 to 2.
+
+    Returns:
+        The machine, its energies estimated; the same machine where the ratio is 1.
+
+    Raises:
+        UsageError: If the ratio is out of range.
+    """
+    if not 0.2 <= ratio <= 2:
+        raise UsageError(f"a clock is given as a share of the machine's own, 0.2 to 2, got {ratio!r}")
+    if ratio == 1:
+        return machine
+    volts = 0.6 + 0.4 * ratio
+    slower, note = 1.0 / ratio, f"at {ratio:g} times the clock"
+    known = constants(machine)
+    changes: dict[str, Any] = {
+        "clock": _times(machine.clock, ratio, note),
+        "barrier_seconds": _times(machine.barrier_seconds, slower, note),
+        "c_iter": tuple((name, _times(value, slower, note)) for name, value in machine.c_iter),
+        "static_watts": _times(known.static_watts, volts, note),
+        "global_word_joules": known.global_word_joules,
+    }
+    for name in ("shared_word_joules", "add_joules", "multiply_joules", "int_add_joules", "int_max_joules"):
+        changes[name] = _times(getattr(known, name), volts * volts, note)
+    for name, factor in (("cache_bandwidth", ratio), ("row_seconds", slower)):
+        if getattr(machine, name) is not None:
+            changes[name] = _times(getattr(machine, name), factor, note)
+    return replace(machine, name=f"{machine.name}@{ratio:g}", **changes)
+
+
+def _times(quantity: Quantity, factor: float, note: str) -> Quantity:
+    scale: Callable[[float | None], float | None] = lambda x: None if x is None else factor * x  # noqa: E731
+    text = f"{quantity.note}, {note}" if quantity.note else note
+    return replace(
+        quantity,
+        value=factor * quantity.value,
+        low=scale(quantity.low),
+        high=scale(quantity.high),
+        source="estimated",
+        note=text,
+    )
+
+
+def _static(machine: Machine) -> Quantity:
+    if machine.kind == "cpu":
+        value, factor, note = 4.0 * machine.sm_count.value, 3.0, "4 W per core"
+    elif machine.die_area is not None:
+        value, factor = _WATTS / _AREA * machine.die_area.value, 2.0
+        note = "K20c's static power per area of the die"
+    else:
+        value, factor, note = _WATTS, 3.0, "K20c's; the area of the die is not known"
+    return _guess(value, "W", factor, note)
+
+
+def _scaled(machine: Machine, name: str, reference: float) -> Quantity:
+    assumed = _CPU_NANOMETRES if machine.kind == "cpu" else NANOMETRES
+    length = machine.process.value if machine.process is not None else assumed
+    if name == "global_word_joules" and machine.kind == "cpu":
+        return _guess(reference, "J", 3.0, "K20c's energy per word off chip")
+    told = "" if machine.process is not None else ", assumed"
+    return _guess(reference * length / NANOMETRES, "J", 3.0, f"K20c's, by the process: {length:g} nm{told}")
+
+
+def _guess(value: float, unit: str, factor: float, note: str) -> Quantity:
+    return Quantity(value=value, unit=unit, source="estimated", note=note, low=value / factor, high=value * factor)
+
+
+def _end(quantity: Quantity, end: str) -> float:
+    number: float | None = getattr(quantity, end)
+    return quantity.value if number is None else number

@@ -1,0 +1,172 @@
+"""Energies, comparisons, fits, bottlenecks and sweeps as tables for people, made of their JSON documents."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_seconds, format_shape
+from tilewright.report.tables import number, pairs, table
+
+Document = Mapping[str, Any]
+_FORMATS = (".png", ".svg", ".pdf")
+
+
+def metered(one: Document) -> Table:
+    """Show the energy of one tiling, part by part."""
+    total = one["joules"] or 1.0
+    facts = {
+        "tiling": one["tiling"],
+        "rule": one["rule"],
+        "time": format_seconds(one["seconds"]),
+        "energy": f"{one['joules']:.4g} J ({one['low']:.3g} to {one['high']:.3g} J, constants {one['source']})",
+        "power": f"{one['watts']:.4g} W",
+    }
+    for part in ("static", "off_chip", "on_chip", "arithmetic"):
+        facts[part.replace("_", " ")] = f"{one[part]:.4g} J, {100 * one[part] / total:.1f} %"
+    return pairs(facts, f"{one['program']} {format_shape(one['shape'])}, {one['steps']} steps on {one['machine']}")
+
+
+def comparison(one: Document) -> Group:
+    """Show what is best by every metric, and the Pareto set."""
+    rows = [(f"least {metric}", *_point(point)) for metric, point in one["best"].items()]
+    if one["cap_watts"] is not None:
+        point = one["capped"]
+        name = f"fastest within {one['cap_watts']:g} W"
+        rows.append((name, *(_point(point) if point else ("nothing is within it", "", "", "", ""))))
+    rows += [("Pareto: time, energy", *_point(point)) for point in one["pareto"]]
+    columns = ("chosen by", "tiling", ">clock", ">time", ">joules", ">watts")
+    title = f"{one['points']:,} tilings; does the fastest one take the least energy?"
+    return Group(table(columns, rows, title), one["answer"])
+
+
+def fit(one: Document) -> Group:
+    """Show fitted constants and how they predict the runs held out."""
+    values = [
+        (name, f"{each['value']:.4g}", f"{each['low']:.3g} to {each['high']:.3g}")
+        for name, each in one["constants"].items()
+    ]
+    scores = [
+        (name, str(each["runs"]), f"{100 * each['fitted']:.2f} %", f"{100 * each['machine']:.2f} %")
+        for name, each in one["held_out"].items()
+    ]
+    alike = [f"not told apart by these runs: {', '.join(group)}" for group in one["alike"]]
+    return Group(
+        table(("constant", ">value", "as good a fit"), values, f"fitted to {one['trained_on']} runs"),
+        table(("held out", ">runs", ">RMSE fitted", f">RMSE {one['machine']}"), scores),
+        *alike,
+    )
+
+
+def explanation(one: Document) -> Group:
+    """Show bottlenecks, what more of each resource would bring, and the effect of k."""
+    used = [
+        (each["name"], each["kind"], f"{100 * each['use']:.1f} %", f"{100 * each['slack']:.1f} %", _mark(each))
+        for each in one["resources"]
+    ]
+    gains = [(each["change"], f"{each['factor']:.3f}x") for each in one["speedups"]]
+    tables = [
+        table(("resource", "kind", ">used", ">slack", ""), used, "bottlenecks"),
+        table(("the same tile with", ">speed"), gains),
+    ]
+    if one["k_effect"]:
+        rows = [(str(each["k"]), format_seconds(each["seconds"])) for each in one["k_effect"]]
+        tables.append(table((">k", ">time"), rows, "effect of k"))
+    over = f"{100 * one['overhead']:.1f} % over the ideal time of {format_seconds(one['ideal_seconds'])}"
+    if one["printed_overhead"] is not None:
+        over += f"; the printed estimate (8.5) says {100 * one['printed_overhead']:.1f} %"
+    return Group(*tables, over)
+
+
+def sweep(one: Document) -> Group:
+    """Show a what-if sweep."""
+    rows = [
+        (
+            f"{row['factor']:g}",
+            row["amount"],
+            row["tiling"],
+            format_seconds(row["seconds"]),
+            number(row["joules"]),
+            f"{100 * row['efficiency']:.1f} %",
+            "does not fit" if row["reuse_loss"] is None else f"{100 * row['reuse_loss']:.1f} %",
+            row["bound_by"],
+        )
+        for row in one["rows"]
+    ]
+    columns = (">factor", ">amount", "best tiling", ">time", ">joules", ">of ideal", ">re-use loses", "bound by")
+    notes = [f"the efficiency drops at {', '.join(one['drops_at'])}"] if one["drops_at"] else []
+    if one["largest_shape"]:
+        notes.append(f"the largest grid that fits the memory is {format_shape(tuple(one['largest_shape']))}")
+    return Group(table(columns, rows, f"{one['program']} on {one['machine']}, {one['vary']} varied"), *notes)
+
+
+def losses(one: Mapping[str, Mapping[str, float | None]]) -> Table:
+    """Show what running one program with another's best tiling loses."""
+    names = list(one)
+    rows = [
+        (giver, *("-" if one[giver][each] is None else f"{100 * (one[giver][each] or 0.0):.1f} %" for each in names))
+        for giver in names
+    ]
+    return table(("tiling of", *(f">runs {name}" for name in names)), rows, "loss of another program's tiling")
+
+
+def together(*parts: Table | Group) -> Group:
+    """Put tables below each other."""
+    return Group(*parts)
+
+
+def draw_sweep(one: Document, path: Path) -> None:
+    """Plot a sweep: time, energy and efficiency over the factor.
+
+    Raises:
+        UsageError: If matplotlib is missing, the ending is no picture's, or the file cannot be written.
+    """
+    factors = [row["factor"] for row in one["rows"]]
+    curves = {
+        "seconds": [row["seconds"] for row in one["rows"]],
+        "joules": [row["joules"] for row in one["rows"]],
+        "share of ideal": [row["efficiency"] for row in one["rows"]],
+    }
+    draw(factors, curves, path, f"{one['program']} on {one['machine']}: {one['vary']}")
+
+
+def draw(factors: Sequence[float], curves: Mapping[str, Sequence[float]], path: Path, title: str) -> None:
+    """Plot curves over common factors, one panel each.
+
+    Raises:
+        UsageError: If matplotlib is missing, the ending is no picture's, or the file cannot be written.
+    """
+    if path.suffix.lower() not in _FORMATS:
+        raise UsageError(f"a plot is written as {', '.join(_FORMATS)}, got {path.name!r}")
+    try:
+        figures = importlib.import_module("matplotlib.figure")
+    except ImportError:
+        raise UsageError("plots need matplotlib", "pip install 'tilewright[plot]'") from None
+    figure = figures.Figure(figsize=(4.0 * len(curves), 3.4), layout="constrained")
+    for axes, (name, values) in zip(figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True):
+        axes.plot(factors, values, "o-")
+        axes.set(xlabel="factor", ylabel=name, xscale="log")
+        axes.set_ylim(bottom=0)
+    figure.suptitle(title)
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+
+
+def _point(point: Document) -> tuple[str, ...]:
+    return (
+        point["tiling"],
+        f"{point['clock']:g}",
+        format_seconds(point["seconds"]),
+        f"{point['joules']:.4g}",
+        f"{point['watts']:.4g}",
+    )
+
+
+def _mark(resource: Document) -> str:
+    return "saturated" if resource["saturated"] else ""

@@ -1,0 +1,309 @@
+"""Power meters: NVIDIA's management library, RAPL through powercap, and recorded traces.
+
+A meter is a counter of joules. Where a device counts energy itself (NVML since Volta, RAPL), the counter is read;
+else power is sampled in a thread and integrated. A measurement repeats its work until a window of a second or more is
+full, since counters and sensors update only every 1 to 100 ms, and the spread over several windows is its uncertainty.
+"""
+
+import csv
+import importlib
+import itertools
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from tilewright.base.errors import UsageError
+
+POWERCAP = Path("/sys/class/powercap")
+WINDOW = 1.0
+"""Shortest window of a measurement in seconds."""
+_INTERVAL = 0.01
+_MAX_BYTES = 2**26
+_HINT = "pip install 'tilewright[power]', or give a recorded trace"
+
+
+class Meter(Protocol):
+    """A counter of energy."""
+
+    name: str
+
+    def joules(self) -> float:
+        """Return the joules since some fixed moment; never decreases."""
+        ...
+
+    def close(self) -> None:
+        """Stop whatever the meter started."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The energy of one repetition of some work.
+
+    Attributes:
+        joules: Mean over all windows.
+        seconds: The same of the time.
+        low: Smallest of any window.
+        high: Largest of any window.
+        windows: Number of windows.
+        repetitions: Repetitions per window.
+        meter: What measured it.
+    """
+
+    joules: float
+    seconds: float
+    low: float
+    high: float
+    windows: int
+    repetitions: int
+    meter: str
+
+    @property
+    def watts(self) -> float:
+        """Average power."""
+        return self.joules / self.seconds
+
+
+@dataclass(slots=True)
+class Rapl:
+    """Energy of the processor packages as the kernel's powercap files tell it; counters that wrap are unrolled."""
+
+    files: tuple[Path, ...]
+    ranges: tuple[float, ...]
+    name: str = "RAPL"
+    _last: list[float] = field(default_factory=list)
+    _sum: float = 0.0
+
+    def joules(self) -> float:
+        """Return the joules of all packages since the meter was made."""
+        now = [_number(path) for path in self.files]
+        for before, after, span in zip(self._last, now, self.ranges, strict=True):
+            self._sum += after - before + (span if after < before else 0.0)
+        self._last = now
+        return 1e-6 * self._sum
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to stop."""
+
+
+@dataclass(slots=True)
+class Nvml:
+    """Energy of one NVIDIA GPU: its own counter, or its power sampled and integrated by a thread."""
+
+    library: Any
+    handle: Any
+    counts: bool
+    name: str = "NVML"
+    _sum: float = 0.0
+    _thread: threading.Thread | None = None
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def joules(self) -> float:
+        """Return the joules of the GPU since some fixed moment."""
+        if self.counts:
+            return 1e-3 * float(self.library.nvmlDeviceGetTotalEnergyConsumption(self.handle))
+        with self._lock:
+            return self._sum
+
+    def start(self) -> None:
+        """Start sampling where the GPU does not count."""
+        if not self.counts:
+            self._thread = threading.Thread(target=self._sample, daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop sampling."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self.library.nvmlShutdown()
+
+    def _sample(self) -> None:
+        before, watts = time.perf_counter(), self._watts()
+        while not self._stop.wait(_INTERVAL):
+            now, after = time.perf_counter(), self._watts()
+            with self._lock:
+                self._sum += 0.5 * (watts + after) * (now - before)
+            before, watts = now, after
+
+    def _watts(self) -> float:
+        return 1e-3 * float(self.library.nvmlDeviceGetPowerUsage(self.handle))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """A recorded power trace.
+
+    Attributes:
+        seconds: Times, increasing.
+        watts: Power at these times.
+    """
+
+    seconds: tuple[float, ...]
+    watts: tuple[float, ...]
+
+    def joules(self, start: float, end: float) -> float:
+        """Return the energy between two moments of the trace, power changing linearly between samples.
+
+        Raises:
+            UsageError: If the interval is not inside the trace.
+        """
+        if not self.seconds[0] <= start < end <= self.seconds[-1]:
+            raise UsageError(
+                f"the trace covers {self.seconds[0]:g} to {self.seconds[-1]:g} s, asked for {start:g} to {end:g} s"
+            )
+        inner = [(t, w) for t, w in zip(self.seconds, self.watts, strict=True) if start < t < end]
+        points = [(start, self._at(start)), *inner, (end, self._at(end))]
+        return sum(0.5 * (a[1] + b[1]) * (b[0] - a[0]) for a, b in itertools.pairwise(points))
+
+    def _at(self, moment: float) -> float:
+        later = next(i for i, t in enumerate(self.seconds) if t >= moment)
+        if later == 0:
+            return self.watts[0]
+        (t0, t1), (w0, w1) = self.seconds[later - 1 : later + 1], self.watts[later - 1 : later + 1]
+        return w0 + (w1 - w0) * (moment - t0) / (t1 - t0)
+
+
+def rapl(root: Path = POWERCAP) -> Rapl:
+    """Open the energy counters of the processor packages.
+
+    Raises:
+        UsageError: If there are none, or they may not be read.
+    """
+    folders = [path.parent for path in sorted(root.glob("*-rapl:*/energy_uj")) if path.parent.name.count(":") == 1]
+    if not folders:
+        raise UsageError(f"there is no energy counter of the processor under {str(root)!r}", _HINT)
+    meter = Rapl(
+        files=tuple(folder / "energy_uj" for folder in folders),
+        ranges=tuple(_number(folder / "max_energy_range_uj") for folder in folders),
+        _last=[_number(folder / "energy_uj") for folder in folders],
+    )
+    meter.joules()
+    return meter
+
+
+def nvml(device: int = 0) -> Nvml:
+    """Open the energy meter of an NVIDIA GPU.
+
+    Args:
+        device: Its number.
+
+    Raises:
+        UsageError: If the library or the GPU is missing, or it has no power sensor.
+    """
+    try:
+        library = importlib.import_module("pynvml")
+    except ImportError:
+        raise UsageError("metering a GPU needs nvidia-ml-py", _HINT) from None
+    try:
+        library.nvmlInit()
+        handle = library.nvmlDeviceGetHandleByIndex(device)
+    except library.NVMLError as error:
+        raise UsageError(f"the GPU {device} cannot be metered: {error}", _HINT) from None
+    try:
+        library.nvmlDeviceGetTotalEnergyConsumption(handle)
+        counts = True
+    except library.NVMLError:
+        counts = False
+    meter = Nvml(library=library, handle=handle, counts=counts)
+    if not counts:
+        try:
+            library.nvmlDeviceGetPowerUsage(handle)
+        except library.NVMLError as error:
+            library.nvmlShutdown()
+            raise UsageError(f"the GPU {device} has no power sensor: {error}", _HINT) from None
+    meter.start()
+    return meter
+
+
+def trace(path: Path) -> Trace:
+    """Read a recorded power trace: a CSV file with the columns ``seconds`` and ``watts``.
+
+    Raises:
+        UsageError: If it cannot be read or is not as it must be.
+    """
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise UsageError(f"a power trace has at most {_MAX_BYTES} bytes, {str(path)!r} has more")
+        with path.open(newline="", encoding="utf-8") as stream:
+            rows = [(float(row["seconds"]), float(row["watts"])) for row in csv.DictReader(stream)]
+    except OSError as error:
+        raise UsageError(f"the power trace {str(path)!r} cannot be read: {error.strerror}") from None
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(f"the power trace {str(path)!r} must be a CSV file of seconds and watts") from None
+    seconds = [row[0] for row in rows]
+    good = (
+        all(math.isfinite(number) for row in rows for number in row) and min((row[1] for row in rows), default=0) >= 0
+    )
+    if len(rows) < 2 or not good or any(b <= a for a, b in itertools.pairwise(seconds)):
+        raise UsageError(f"the power trace {str(path)!r} must have two samples or more, at increasing times")
+    return Trace(seconds=tuple(seconds), watts=tuple(row[1] for row in rows))
+
+
+def measure(
+    work: Callable[[], object], meter: Meter, *, window: float = WINDOW, windows: int = 3, cool: float = 0.0
+) -> Reading:
+    """Measure the energy of some work.
+
+    Args:
+        work: One repetition; returns when it is done.
+        meter: The meter.
+        window: Seconds that one measurement lasts at least.
+        windows: Number of measurements.
+        cool: Seconds to wait before each, so that heat of the last one is gone.
+
+    Returns:
+        Joules and seconds per repetition, with their spread.
+
+    Raises:
+        UsageError: If the window or the number of windows is out of range, or the meter stands still.
+    """
+    if not window > 0 or windows < 1:
+        raise UsageError(f"energy is measured over one window or more of more than 0 s, got {windows} of {window!r} s")
+    repetitions = _repetitions(work, window)
+    each, times = [], []
+    for _ in range(windows):
+        time.sleep(cool)
+        before, start = meter.joules(), time.perf_counter()
+        for _ in range(repetitions):
+            work()
+        times.append((time.perf_counter() - start) / repetitions)
+        each.append((meter.joules() - before) / repetitions)
+    if min(each) <= 0:
+        raise UsageError(f"the meter {meter.name} stood still during a window of {window:g} s", "take a longer window")
+    return Reading(
+        joules=sum(each) / windows,
+        seconds=sum(times) / windows,
+        low=min(each),
+        high=max(each),
+        windows=windows,
+        repetitions=repetitions,
+        meter=meter.name,
+    )
+
+
+def _repetitions(work: Callable[[], object], window: float) -> int:
+    """Return how often the work fills a window; this also warms it up."""
+    count, spent = 0, 0.0
+    start = time.perf_counter()
+    while spent < 0.2 * window or count == 0:
+        work()
+        count += 1
+        spent = time.perf_counter() - start
+    return max(1, math.ceil(window * count / max(spent, 1e-9)))
+
+
+def _number(path: Path) -> float:
+    try:
+        return float(path.read_text(encoding="ascii"))
+    except PermissionError:
+        hint = "the system's administrator must allow reading it"
+        raise UsageError(f"the energy counter {str(path)!r} may not be read", hint) from None
+    except (OSError, ValueError):
+        raise UsageError(f"the energy counter {str(path)!r} cannot be read", _HINT) from None

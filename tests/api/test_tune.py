@@ -1,0 +1,453 @@
+"""Tuning for real: worker processes, a compiler, a log, the wisdom store; and every way to fail in one sweep."""
+
+import ctypes
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.api import meter, wisdom
+from tilewright.api import tune as tuning
+from tilewright.api.predict import choose_tiling
+from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.codegen.emit import emit
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.runtime import store, toolchain, warn
+from tilewright.tilings.tiling import NONE, parse
+
+SMALL = {"shape": (150, 300), "steps": 16, "progress": False}
+FAULTS = {
+    "crash": "*(volatile int *)0 = 1;",
+    "endless": "for (volatile int i = 0;;) { i = 1; }",
+    "wrong": "return;",
+    "compile": "#error injected\n",
+}
+COMPILER = """#!{python} -SE
+import json, os, sys, time
+faults = json.load(open({table!r}))
+arguments = sys.argv[1:]
+for path in arguments:
+    if path.endswith(".c"):
+        text = open(path).read()
+        for entry, code in faults.items():
+            start = text.find("void " + entry + "(")
+            if start >= 0:
+                if code == "hang":
+                    time.sleep(1000)
+                brace = text.index("{{", start) + 1
+                text = text[:brace] + "\\n" + code + "\\n" + text[brace:]
+        open(path, "w").write(text)
+os.execvp("cc", ["cc", *arguments])
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    """A kernel cache for all tests here: its keys hold the compiler, the faulty one too."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def private_folders(tmp_path, monkeypatch, kernels):
+    """A store of the test's own."""
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(kernels))
+    monkeypatch.setenv("TILEWRIGHT_THREADS", "2")
+    warn.forget_warnings()
+
+
+@pytest.fixture
+def inject(tmp_path, monkeypatch):
+    """Put a compiler in place that spoils the kernels of given tilings."""
+
+    def put(problem, faults):
+        table = tmp_path / "faults.json"
+        entries = {emit(problem, parse(tile)).entry: FAULTS.get(kind, kind) for tile, kind in faults.items()}
+        table.write_text(json.dumps(entries))
+        compiler = tmp_path / "faulty-cc"
+        compiler.write_text(COMPILER.format(python=sys.executable, table=str(table)))
+        compiler.chmod(0o755)
+        monkeypatch.setenv("TILEWRIGHT_CC", str(compiler))
+
+    return put
+
+
+def log_records(tmp_path):
+    (log,) = (tmp_path / "store" / "tunes").glob("*.jsonl")
+    return store.read(log)
+
+
+def test_planning_runs_nothing_and_works_for_any_machine(monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    plan = tw.tune("heat3d", shape=(512,) * 3, steps=512, machine="h200", backend="cuda", effort="none", candidates=7)
+    assert len(plan.candidates) == 7
+    assert plan.evaluated == 0
+    assert plan.space_size > 1000
+    assert plan.winner is plan.candidates[0]
+    assert all(each.measured_seconds is None and each.outcome is None for each in plan.candidates)
+    predicted = [each.predicted_seconds for each in plan.candidates]
+    assert predicted == sorted(predicted)
+    (first,) = tw.select("heat3d", shape=(512,) * 3, steps=512, machine="h200", within=None, top=1)
+    assert (plan.tiling, plan.winner.predicted_seconds) == (first.tiling, first.costs.seconds)
+    document = json.loads(json.dumps(plan.to_dict()))
+    assert document["winner"]["measured_seconds"] is None
+    assert "nothing was run" in plan.explain()
+
+
+def test_the_metric_decides_the_order_of_a_plan():
+    ask = {"shape": (4096, 4096), "steps": 100, "machine": "gtx980", "effort": "none"}
+    by_time, by_traffic = tw.tune("j2d5pt", **ask), tw.tune("j2d5pt", metric="traffic", **ask)
+    assert by_traffic.prediction.costs.dram_bytes <= by_time.prediction.costs.dram_bytes
+    assert by_traffic.winner.predicted_seconds >= by_time.winner.predicted_seconds
+
+
+def test_tune_measures_remembers_and_run_uses_it(tmp_path):
+    plan = tw.tune("j2d5pt", effort="quick", candidates=6, **SMALL)
+    assert plan.evaluated == len(plan.candidates) <= 6
+    assert plan.confirmed
+    assert not plan.interrupted
+    tried = {each.tiling: each for each in plan.candidates}
+    assert NONE in tried
+    assert all(each.outcome == "ok" and each.measured_seconds > 0 for each in plan.candidates)
+    repeated = [each for each in plan.candidates if each.samples == 3]
+    assert plan.winner in repeated
+    assert plan.winner.measured_seconds == min(each.measured_seconds for each in repeated)
+    assert all(each.spread >= 0 for each in repeated)
+
+    problem = plan.problem
+    assert wisdom.remembered(problem, 2) == plan.tiling
+    assert wisdom.remembered(make_problem(program("j2d5pt"), (170, 280), 20), 2) == plan.tiling
+    assert wisdom.remembered(make_problem(program("j2d5pt"), (1700, 280), 20), 2) is None
+    assert wisdom.remembered(problem, 1) is None
+
+    # A repeated tune measures nothing again.
+    before = log_records(tmp_path)
+    again = tw.tune("j2d5pt", effort="quick", candidates=6, **SMALL)
+    assert log_records(tmp_path) == before
+    assert again.winner == plan.winner
+
+    u = np.random.default_rng(0).random(SMALL["shape"], dtype=np.float32)
+    assert np.array_equal(plan.run(u), tw.run("j2d5pt", u, steps=16, tiling=plan.tiling))
+    assert plan.run(u, steps=3).shape == u.shape
+    assert "void tw_j2d5pt" in plan.source
+    assert str(plan.tiling) in plan.explain()
+
+
+def test_a_problem_that_wraps_is_tuned_in_blocks():
+    plan = tw.tune("j2d5pt", shape=(256, 256), steps=16, boundary="wrap", candidates=4, progress=False)
+    assert {str(each.outcome) for each in plan.candidates} == {"ok"}
+    tiled = [each for each in plan.candidates if each.tiling != NONE]
+    assert tiled
+    assert wisdom.remembered(plan.problem, 2) == plan.tiling
+    u = np.random.default_rng(0).random((256, 256), dtype=np.float32)
+    expected = tw.run("j2d5pt", u, steps=16, boundary="wrap", tiling="none")
+    assert np.allclose(tw.run("j2d5pt", u, steps=16, boundary="wrap"), expected, rtol=1e-5, atol=0)
+
+
+def test_run_takes_wisdom_before_the_models_choice(monkeypatch):
+    from tilewright.api import compile as compiling
+    from tilewright.runtime import wisdom as kept
+
+    problem = make_problem(program("j2d5pt"), (150, 300), 16)
+    learned = "hybrid:t=6,s=10x48"
+    assert str(choose_tiling(problem)) != learned
+    entry = kept.Wisdom(
+        program="j2d5pt", problem_key=kept.problem_key(problem), dtype="float32", shape=problem.shape, steps=16,
+        threads=2, tiling=learned, seconds=1.0, circumstances=kept.circumstances(), when=kept.now(),
+    )  # fmt: skip
+    kept.remember([entry])
+    assert str(compiling.prepare(problem).tiling) == learned
+    assert str(compiling.prepare(problem, "none").tiling) == "none"
+    assert str(compiling.prepare(problem, threads=1).tiling) != learned
+
+
+def test_stale_wisdom_is_flagged_and_never_used():
+    from dataclasses import replace
+
+    from tilewright.runtime import wisdom as kept
+
+    problem = make_problem(program("j2d5pt"), (150, 300), 16)
+    old = replace(kept.circumstances(), version="0.0.1/1/000000000000")
+    entry = kept.Wisdom(
+        program="j2d5pt", problem_key=kept.problem_key(problem), dtype="float32", shape=problem.shape, steps=16,
+        threads=2, tiling="none", seconds=1.0, circumstances=old, when=kept.now(),
+    )  # fmt: skip
+    kept.remember([entry])
+    with pytest.warns(UserWarning, match="tune again"):
+        assert wisdom.remembered(problem, 2) is None
+    assert [each.stale for each in wisdom.known()] == [("version",)]
+
+
+def test_wisdom_that_is_not_legal_here_is_not_used():
+    from tilewright.runtime import wisdom as kept
+
+    problem = make_problem(program("star2d4r"), (150, 300), 16)
+    entry = kept.Wisdom(
+        program="star2d4r", problem_key=kept.problem_key(problem), dtype="float32", shape=problem.shape, steps=16,
+        threads=2, tiling="hybrid:t=4,s=1x64", seconds=1.0, circumstances=kept.circumstances(), when=kept.now(),
+    )  # fmt: skip
+    kept.remember([entry])
+    assert wisdom.remembered(problem, 2) is None
+
+
+def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running):
+    """A crashing, an endless, a wrong, a non-compiling candidate and one whose compiler hangs: the sweep ends well."""
+    problem = make_problem(program("j2d5pt"), SMALL["shape"], SMALL["steps"])
+    clean = tw.tune("j2d5pt", effort="none", candidates=30, **SMALL)
+    picks = [str(each.tiling) for each in clean.candidates if each.tiling != NONE]
+    kinds = ["crash", "endless", "wrong", "compile", "hang"]
+    faults = dict(zip(picks, kinds, strict=False))
+    inject(problem, faults)
+    monkeypatch.setattr(tuning, "LIMITS", meter.Limits(compile=1.5, check=1.5))
+    mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
+    monkeypatch.setenv("TW_TEST_MARK", mark)
+    plan = tw.tune("j2d5pt", effort="quick", candidates=12, **SMALL)
+    outcomes = {str(each.tiling): str(each.outcome) for each in plan.candidates}
+    expected = {"crash": "crash", "endless": "timeout", "wrong": "wrong", "compile": "compile", "hang": "timeout"}
+    met = {faults[tile]: outcome for tile, outcome in outcomes.items() if tile in faults}
+    assert met == expected
+    assert {outcome for tile, outcome in outcomes.items() if tile not in faults} == {"ok"}
+    assert str(plan.tiling) not in faults
+    assert plan.confirmed
+    details = {str(each.outcome): each.detail for each in plan.candidates if each.outcome != "ok"}
+    assert "SIGSEGV" in details["crash"]
+    assert "injected" in details["compile"]
+    assert "more than rounding explains" in details["wrong"]
+    assert "1 crash" in plan.explain()
+    assert not running(mark)
+
+
+def test_a_candidate_that_is_wrong_only_on_the_users_problem_does_not_win(inject, tmp_path):
+    """It passes the check on the small problem and is the fastest; the second schedule finds it out."""
+    shape, steps = (700, 900), 12
+    problem = make_problem(program("j2d5pt"), shape, steps)
+    planned = tw.tune("j2d5pt", shape=shape, steps=steps, effort="none", candidates=20)
+    pick = next(str(each.tiling) for each in planned.candidates if each.tiling != NONE)
+    inject(problem, {pick: "if (size[2] == 700) return;"})
+    plan = tw.tune("j2d5pt", shape=shape, steps=steps, effort="quick", candidates=4, progress=False)
+    (bad,) = [each for each in plan.candidates if str(each.tiling) == pick]
+    assert str(bad.outcome) == "wrong"
+    assert "differ in" in bad.detail
+    assert str(plan.tiling) != pick
+    assert plan.confirmed
+
+
+def test_nothing_compiles(inject, tmp_path):
+    problem = make_problem(program("j1d3pt"), (500,), 1)
+    inject(problem, {"none": "compile"})
+    with pytest.raises(ToolchainError, match=r"none of 1 candidates could be measured: compile, .*injected"):
+        tw.tune("j1d3pt", shape=(500,), steps=1, progress=False)
+    assert wisdom.known() == ()
+
+
+def test_a_store_that_cannot_be_written_costs_a_warning_and_no_result(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "file" / "x"))
+    with pytest.warns(UserWarning, match="cannot be kept"):
+        plan = tw.tune("j1d3pt", shape=(5000,), steps=8, candidates=2, progress=False)
+    assert plan.winner.measured_seconds > 0
+
+
+def test_a_session_that_died_in_one_candidate_again_and_again_gives_it_up(tmp_path):
+    log = tmp_path / "log.jsonl"
+    begin = {"kind": "begin", "tiling": "none"}
+    sample = {"kind": "sample", "tiling": "none", "seconds": 1.0, "outcome": "ok", "detail": ""}
+    for record in (begin, begin):
+        store.append(log, record)
+    assert meter.read_history(log).measurements == {}
+    store.append(log, begin)
+    assert meter.read_history(log).measurements[NONE].outcome == "crash"
+    store.append(log, {"kind": "stopped"})
+    assert meter.read_history(log).measurements == {}
+    store.append(log, sample)
+    assert meter.read_history(log).measurements[NONE].seconds == (1.0,)
+    store.append(log, {"kind": "restart"})
+    assert meter.read_history(log).measurements == {}
+
+
+def test_programs_with_scalars_coefficients_and_several_fields():
+    @tw.stencil
+    def heat(u, alpha):
+        return u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+    field = np.full((60, 90), 0.1, dtype=np.float32)
+    plan = tw.tune(heat, shape=(60, 90), steps=8, alpha=field, candidates=2, progress=False)
+    u = np.random.default_rng(0).random((60, 90), dtype=np.float32)
+    assert plan.run(u).shape == u.shape
+    plan = tw.tune(heat, shape=(60, 90), steps=8, alpha=0.1, effort="none")
+    assert np.allclose(plan.run(u), plan.run(u, alpha=0.1))
+    assert not np.allclose(plan.run(u), plan.run(u, alpha=0.2))
+    with pytest.raises(UsageError, match="has no scalar 'beta'"):
+        tw.tune(heat, shape=(60, 90), steps=8, beta=1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"effort": "maximal"}, "effort is one of"),
+        ({"metric": "joy"}, "metric of tuning"),
+        ({"backend": "cuda"}, "cannot be measured|nothing can be measured"),
+        ({"backend": "fortran"}, "backend is one of"),
+        ({"machine": "h200"}, "only this machine's CPU"),
+        ({"seconds": -1.0}, "positive number of seconds"),
+        ({"candidates": 0}, "whole number of at least 1"),
+        ({"dtype": "float31"}, "dtype"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        tw.tune("j2d5pt", shape=(20, 20), steps=4, **options)
+
+
+def test_an_exported_kernel_compiles_with_its_header_and_computes(tmp_path):
+    plan = tw.tune("j2d5pt", shape=(40, 70), steps=6, effort="none")
+    source, header = plan.export(tmp_path / "kernel.c")
+    caller = tmp_path / "caller.c"
+    text = header.read_text()
+    assert str(plan.tiling) in text
+    entry = emit(plan.problem, plan.tiling).entry
+    caller.write_text(
+        f'#include "kernel.h"\n'
+        f"void call(float *u, const int64_t *size) {{ float *field[1] = {{u}}; const float scalar[1] = {{0}};\n"
+        f"  const float *constant[1] = {{0}}; {entry}(field, size, scalar, constant); }}\n"
+    )
+    library = tmp_path / "kernel.so"
+    flags = ["-O2", "-march=native", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-Wall", "-Werror"]
+    ignored = ["-Wno-unused", "-Wno-psabi", "-Wno-unknown-pragmas"]
+    command = ["cc", "-shared", "-fPIC", *flags, *ignored, str(source), str(caller), "-lm", "-o", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    u = np.random.default_rng(0).random((40, 70), dtype=np.float32)
+    memory = np.stack([u, u])
+    size = np.array([6, 2, 40, 70, 70, 2800], dtype=np.int64)
+    ctypes.CDLL(str(library)).call(ctypes.c_void_p(memory.ctypes.data), ctypes.c_void_p(size.ctypes.data))
+    assert np.allclose(memory[0], tw.run("j2d5pt", u, steps=6), rtol=1e-6, atol=0)
+    with pytest.raises(UsageError, match=r"ends in \.c"):
+        plan.export(tmp_path / "kernel.txt")
+    with pytest.raises(UsageError, match="cannot be written"):
+        plan.export(tmp_path / "nowhere" / "kernel.c")
+
+
+def test_a_plot_of_what_was_measured(tmp_path):
+    plan = tw.tune("j1d3pt", shape=(5000,), steps=8, candidates=2, progress=False)
+    assert plan.plot(tmp_path / "plot.svg").read_text().startswith("<?xml")
+    with pytest.raises(UsageError, match=r"\.png, \.svg, \.pdf"):
+        plan.plot(tmp_path / "plot.txt")
+    planned = tw.tune("j1d3pt", shape=(5000,), steps=8, effort="none")
+    with pytest.raises(UsageError, match="nothing to plot"):
+        planned.plot(tmp_path / "plot.svg")
+
+
+COMMAND = ["tune", "j2d5pt", "--shape", "200x300", "--steps", "16", "--effort", "quick", "--candidates", "8", "--json"]
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a tune of the command line in a process of its own; what still runs in the end is killed."""
+    (tmp_path / "tmp").mkdir()
+    started = []
+
+    def begin(mark):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tilewright", *COMMAND],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "TW_TEST_MARK": mark, "TMPDIR": str(tmp_path / "tmp")},
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def killed_and_resumed(folder, start, running, wait_until, instants):
+    """Kill a tune at the given instants one after the other, then let it end; every kill may cost one sample."""
+    mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
+    kills = 0
+    for instant in instants:
+        process = start(mark)
+        try:
+            process.communicate(timeout=instant)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            kills += 1
+        assert wait_until(lambda: not running(mark))
+    process = start(mark)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    document = json.loads(out)
+    records = log_records(folder)
+    begun = Counter(record["tiling"] for record in records if record["kind"] == "begin")
+    ended = Counter(record["tiling"] for record in records if record["kind"] == "sample" and record["seconds"])
+    assert sum((begun - ended).values()) <= kills
+    assert max(ended.values()) <= 3
+    assert document["evaluated"] == len(ended)
+    assert document["winner"]["outcome"] == "ok"
+    return kills
+
+
+def test_a_killed_tune_is_resumed(tmp_path, start, running, wait_until):
+    killed_and_resumed(tmp_path, start, running, wait_until, [1.8])
+
+
+@pytest.mark.stress
+def test_a_tune_killed_at_twenty_random_instants_is_resumed(tmp_path, monkeypatch, start, running, wait_until):
+    seed = 20
+    instants = random.Random(seed).choices([0.02 * i for i in range(10, 200)], k=20)  # noqa: S311
+    kills = 0
+    for number, instant in enumerate(instants):
+        monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / f"run{number}" / "store"))
+        kills += killed_and_resumed(tmp_path / f"run{number}", start, running, wait_until, [instant])
+    assert kills >= 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_the_best_so_far_and_leaves_nothing_behind(tmp_path, start, running, wait_until, number):
+    mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
+    process = start(mark)
+    assert wait_until(lambda: any(record["kind"] == "sample" for record in every_record(tmp_path)), 60)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    document = json.loads(out)
+    assert document["interrupted"]
+    assert document["winner"]["measured_seconds"] > 0
+    assert process.returncode == 1
+    assert b"Traceback" not in err
+    assert not running(mark)
+    assert not list((tmp_path / "tmp").iterdir())
+    assert len(wisdom.known()) == 1
+
+
+def every_record(tmp_path):
+    return [record for log in (tmp_path / "store" / "tunes").glob("*.jsonl") for record in store.read(log)]
+
+
+def test_log_paths_depend_on_everything_that_matters(tmp_path):
+    tw.tune("j1d3pt", shape=(500,), steps=1, progress=False)
+    tw.tune("j1d3pt", shape=(501,), steps=1, progress=False)
+    tw.tune("j1d3pt", shape=(501,), steps=1, threads=1, dtype="float64", progress=False)
+    logs = list((tmp_path / "store" / "tunes").glob("*.jsonl"))
+    assert len(logs) == 3
+    assert all(math.isfinite(record["seconds"]) for record in every_record(tmp_path) if record["kind"] == "sample")
+
+
+def test_the_compiler_is_really_the_faulty_one(inject):
+    """The injection itself works: without it the other tests would prove nothing."""
+    problem = make_problem(program("j1d3pt"), (500,), 1)
+    inject(problem, {"none": "compile"})
+    with pytest.raises(ToolchainError, match="injected"):
+        toolchain.compile_shared(toolchain.toolchain(), emit(problem, NONE).text, strict=False)
