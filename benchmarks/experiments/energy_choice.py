@@ -92,7 +92,7 @@ def _answers(found: dict[tuple[str, str, str], Comparison]) -> list[str]:
     lines = [
         "Does the fastest tile take the least energy? Over every feasible tile, by the model:",
         "",
-        "| machine | bandwidth | stencil | fastest | least energy | more energy | more time | within 1 % of the fastest |",
+        "| machine | bandwidth | stencil | fastest | least energy | more energy | more time | within 1 % of it |",
         "| --- " * 8 + "|",
     ]
     for (machine, scope, name), one in found.items():

@@ -1,8 +1,8 @@
 """Runs for the energy experiments: recorded ones from a file, or a synthetic trace that is labelled as such.
 
 The thesis metered 298 runs of Smith-Waterman, 265 of Jacobi 1D and 125 of Jacobi 2D on a K20c and does not print them.
-Without such a device the trace here is synthetic: amounts by the printed equations, constants by the regression of table
-B.2, times by the time model (Jacobi 2D) or by a plain bound of arithmetic, bandwidth and wavefronts (the others), and
+Without such a device the trace here is synthetic: amounts by the printed equations, constants by the regression of
+table B.2, times by the time model (Jacobi 2D) or by a bound of arithmetic, bandwidth and wavefronts (the others), and
 log-normal noise on the energy. What it can show is whether the method recovers what was put in, nothing about a device.
 """
 

@@ -37,6 +37,7 @@ class Contender(Protocol):
 
 CONTENDERS = {
     "tilewright": ("rivals.own", "Tuned"),
+    "tilewright-hexagons": ("rivals.own", "Hexagons"),
     "tilewright-none": ("rivals.own", "Untiled"),
     "naive-c": ("rivals.naive_c", "NaiveC"),
     "naive-c-512": ("rivals.naive_c", "NaiveC512"),

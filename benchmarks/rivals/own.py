@@ -1,8 +1,11 @@
-"""tilewright itself: the call that a user makes, with the model's tiling and with none."""
+"""tilewright itself: the call that a user makes, with the model's tiling, its best hexagonal one, and none."""
 
+import numpy as np
 import tilewright as tw
 from case import Array, Case, initial
 from tilewright.api.compile import prepare
+from tilewright.api.predict import as_machine
+from tilewright.api.strata import strata
 from tilewright.programs import catalogue
 
 
@@ -51,3 +54,13 @@ class Untiled(Tuned):
     """``tw.run`` without tiling."""
 
     tiling = "none"
+
+
+class Hexagons(Tuned):
+    """``tw.run`` with the model's best hexagonal or hybrid tiling."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        found = {each.family: each for each in strata(case.problem(), as_machine("host"))}
+        each = found.get("hybrid") or found.get("hexagonal")
+        self.tiling = str(each.make(int(np.argmin(each.cost)))) if each else "none"

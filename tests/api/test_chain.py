@@ -10,8 +10,10 @@ from tilewright.costs.chain_time import HostTimes
 from tilewright.programs.chain import every_fusion, every_tree, nodes, text
 
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
-FAST_FUSED = HostTimes(single=(1e-6,) * 5, left=(0.0,) * 6, right=(1.0,) * 6, source="measured")
-SLOW_FUSED = HostTimes(single=(0.0, 1e-11, 0.0, 0.0, 0.0), left=(1.0,) * 6, right=(1.0,) * 6, source="measured")
+FAST_FUSED = HostTimes(itemsize=8, single=(1e-6,) * 6, left=(0.0,) * 7, right=(1.0,) * 7, source="measured")
+SLOW_FUSED = HostTimes(
+    itemsize=8, single=(0.0, 1e-11, 0.0, 0.0, 0.0, 0.0), left=(1.0,) * 7, right=(1.0,) * 7, source="measured"
+)
 
 
 def matrices(sizes, dtype="float64", seed=0):
@@ -267,7 +269,7 @@ def test_calibration_is_kept_and_read_again(monkeypatch):
     monkeypatch.setattr(
         chain_times,
         "_FUSED",
-        ((2, 3, 4, 5), (30, 8, 4, 8), (20, 30, 20, 10), (40, 3, 40, 3), (9, 8, 7, 6), (5, 50, 5, 50)),
+        ((2, 3, 4, 5), (30, 8, 4, 8), (20, 30, 20, 10), (40, 3, 40, 3), (9, 8, 7, 6), (5, 50, 5, 50), (7, 60, 7, 9)),
     )
     monkeypatch.setattr(chain_times, "_REPEATS", 1)
     monkeypatch.setattr(chain_times, "_ROUNDS", 2)

@@ -40,7 +40,18 @@ GRADIENT = {"shape": (8192, 8192), "steps": 8192, "machine": "gtx980"}
 def test_the_document_has_the_interfaces_keys():
     prediction = predict("gradient2d", **GRADIENT, tiling="hybrid:t=16,s=8x64")
     data = json.loads(json.dumps(prediction.to_dict()))
-    assert list(data) == ["program", "machine", "shape", "steps", "dtype", "model", "tiling", "costs", "c_iter", "energy"]
+    assert list(data) == [
+        "program",
+        "machine",
+        "shape",
+        "steps",
+        "dtype",
+        "model",
+        "tiling",
+        "costs",
+        "c_iter",
+        "energy",
+    ]
     assert list(data["costs"]) == COSTS
     assert {"family", "time", "space"} <= set(data["tiling"])
     assert (data["tiling"]["family"], data["tiling"]["time"], data["tiling"]["space"]) == ("hybrid", 16, [8, 64])

@@ -56,9 +56,7 @@ def problems(draw) -> Problem:
     chosen = stencil("drawn", rank, values)
     axes = draw(st.sets(st.integers(0, rank - 1), min_size=1))
     other = st.builds(Boundary, kind=st.sampled_from(KINDS), value=st.integers(-3, 3).map(float))
-    sides = tuple(
-        (Boundary(kind="wrap"),) * 2 if axis in axes else (draw(other), draw(other)) for axis in range(rank)
-    )
+    sides = tuple((Boundary(kind="wrap"),) * 2 if axis in axes else (draw(other), draw(other)) for axis in range(rank))
     extents = tuple(draw(st.integers(1, {1: 40, 2: 12, 3: 7}[rank])) for _ in range(rank))
     return make_problem(chosen, extents, draw(st.integers(2, 9)), "int64", sides)
 
@@ -121,6 +119,24 @@ def test_a_state_may_be_advanced_in_any_portions(data):
     session.close()
 
 
+@pytest.mark.parametrize("tile", ["streaming:t=8,s=20x40", "hybrid:t=6,s=3x16", "none"])
+@pytest.mark.parametrize("name", ["wave2d", "heat2d", "fdtd2d"])
+def test_every_family_leaves_a_state_that_can_be_advanced(name, tile):
+    problem = make_problem(program(name), (36, 40), 8, "float64")
+    kernel = prepare(problem, tile, "c", strict=True).compiled
+    arrays = {f: [np.random.default_rng(7).random((36, 40))] for f in problem.program.fields}
+    session = Session(kernel, problem, Inputs(arrays=arrays, scalars={}), 2)
+    state = reference.start(problem, arrays)
+    for portion in (1, 2, 7, 3, 8, 5, 17):
+        session.advance(portion)
+        for _ in range(portion):
+            state = reference.step(problem, state, {})
+        for field in problem.program.updated:
+            for age in range(problem.program.history(field)):
+                np.testing.assert_array_equal(session.newest(field, age), state[field][age])
+    session.close()
+
+
 def test_the_extension_is_the_reach_times_the_steps():
     u = FieldBuilder("u")
     lopsided = stencil("lopsided", 2, {"u": u[-2, 0] + u[0, 1]})
@@ -134,9 +150,7 @@ def test_the_extension_is_the_reach_times_the_steps():
     assert fdtd.around == ((6, 6), (0, 0))
 
 
-@pytest.mark.parametrize(
-    "boundary", ["fixed", {"ey": "wrap", "ex": "wrap", "hz": "nearest"}, {"hz": "wrap"}]
-)
+@pytest.mark.parametrize("boundary", ["fixed", {"ey": "wrap", "ex": "wrap", "hz": "nearest"}, {"hz": "wrap"}])
 def test_what_cannot_be_extended(boundary):
     assert extend(make_problem(program("fdtd2d"), (16, 16), 9, boundary=boundary), 3) is None
 

@@ -152,9 +152,16 @@ def test_a_fit_never_gives_negative_times_and_says_its_spread():
         fit([((1.0, 2.0), 1.0)])
 
 
-@pytest.mark.parametrize("change", [{"single": [1.0]}, {"left": [-1.0] * 6}, {"source": "guess"}, {"spread": None}])
+@pytest.mark.parametrize("change", [{"single": [1.0]}, {"left": [-1.0] * 7}, {"source": "guess"}, {"spread": None}])
 def test_stored_times_are_checked(change):
-    data = {"single": [1e-9] * 5, "left": [1e-9] * 6, "right": [1e-9] * 6, "source": "measured", "spread": 0.1}
+    data = {
+        "single": [1e-9] * 6,
+        "left": [1e-9] * 7,
+        "right": [1e-9] * 7,
+        "itemsize": 8,
+        "source": "measured",
+        "spread": 0.1,
+    }
     assert isinstance(times_from(data), HostTimes)
     with pytest.raises(UsageError):
         times_from({**data, **change})

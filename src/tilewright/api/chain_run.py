@@ -54,7 +54,8 @@ def calibrate(dtype: str = "float64", threads: int | None = None) -> HostTimes:
 def _times(dtype: str, threads: int) -> HostTimes:
     """Return the measured times of this machine, or estimates."""
     found = chain_times.stored(dtype, threads)
-    return found or estimated_times(machine_rates(as_machine("host"), np.dtype(dtype).itemsize))
+    itemsize = np.dtype(dtype).itemsize
+    return found or estimated_times(machine_rates(as_machine("host"), itemsize), itemsize)
 
 
 def choose(

@@ -23,9 +23,7 @@ _entries: "OrderedDict[tuple[Any, ...], Executable]" = OrderedDict()
 _seen: dict[str, Any] = {"when": 0.0, "wisdom": None}
 
 
-def prepared(
-    problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool, threads: int
-) -> Executable:
+def prepared(problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool, threads: int) -> Executable:
     """Return :func:`tilewright.api.compile.prepare`'s result, from an earlier call where there was one.
 
     A fallback to NumPy for want of a compiler is not kept.

@@ -191,8 +191,8 @@ def reuse(
         scope: Who shares the bandwidth.
 
     Returns:
-        By the program whose tiling is taken, and the program that runs: the share by which the metric is worse than
-        with that program's own best tiling, None where the tiling does not fit it.
+        By the program whose tiling is taken, and the one that runs: the share by which the metric is worse than with
+        the best of all these tilings for that program, None where the tiling does not fit it.
 
     Raises:
         UsageError: If anything is unknown or does not fit.
@@ -200,13 +200,16 @@ def reuse(
     where = as_machine(machine)
     problems = [make_problem(as_program(each), shape, steps) for each in programs]
     how = (metric, model, scope)
-    best = [_best(problem, where, how) for problem in problems]
+    tilings = [_best(problem, where, how)[0] for problem in problems]
+    costs = [[_cost(tiling, make_setting(problem, where, scope), how) for problem in problems] for tiling in tilings]
+    least = [min(cost for cost in column if cost is not None) for column in zip(*costs, strict=True)]
+    names = [problem.program.name for problem in problems]
     return {
-        giver.program.name: {
-            taker.program.name: _loss(taker, where, tiling, least, how)
-            for taker, (_, _, least) in zip(problems, best, strict=True)
+        giver: {
+            taker: None if cost is None else cost / best - 1.0
+            for taker, cost, best in zip(names, row, least, strict=True)
         }
-        for giver, (tiling, _, _) in zip(problems, best, strict=True)
+        for giver, row in zip(names, costs, strict=True)
     }
 
 
@@ -221,15 +224,19 @@ def largest_shape(problem: Problem, machine: Machine) -> tuple[int, ...] | None:
 
 
 def _row(factor: float, amount: str, where: tuple[Problem, Machine], held: Tiling, how: _How) -> Row:
+    setting = make_setting(*where, how[2])
     tiling, costs, least = _best(*where, how)
-    ideal = time_model.ideal_seconds(make_setting(*where))
+    kept = _cost(held, setting, how)
+    if kept is not None and kept < least:  # the grid of sizes is coarse, and moves with the problem and the machine
+        tiling, costs, least = held, time_model.predict(where[0], held, where[1], model=how[1], scope=how[2]), kept
+    ideal = time_model.ideal_seconds(setting)
     return Row(
         factor=factor,
         amount=amount,
         tiling=tiling,
         costs=costs,
         efficiency=ideal / costs.seconds if costs.seconds > 0 else 0.0,
-        reuse_loss=_loss(*where, held, least, how),
+        reuse_loss=None if kept is None else kept / least - 1.0,
     )
 
 
@@ -247,13 +254,6 @@ def _best(problem: Problem, machine: Machine, how: _How) -> tuple[Tiling, Costs,
     if found is None:
         raise UsageError(f"no tiling of {problem.program.name} fits {machine.name}")
     return found
-
-
-def _loss(problem: Problem, machine: Machine, tiling: Tiling, least: float, how: _How) -> float | None:
-    """Return by which share a tiling is worse than the best one, or None where it does not fit."""
-    setting = make_setting(problem, machine, how[2])
-    cost = _cost(tiling, setting, how)
-    return None if cost is None else cost / least - 1.0
 
 
 def _cost(tiling: Tiling, setting: Setting, how: _How) -> float | None:

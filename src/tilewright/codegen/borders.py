@@ -1,14 +1,13 @@
 """What lies at the ends of the outer axes in a streaming kernel: slabs and rows that keep their values or lie outside."""
 
-from tilewright.codegen.ir import Call, Expr, For, Function, If, Int, Let, Op, Stmt, Var, add, mul, sub
+from tilewright.codegen.ir import Call, Expr, For, Function, If, Int, Let, Op, Stmt, Var, add, sub
 from tilewright.codegen.pipeline import (
     EDGE,
     GX,
     GY,
-    N,
     PITCH,
     SLAB,
-    VECTORS,
+    N,
     Plan,
     Slabs,
     lanes,

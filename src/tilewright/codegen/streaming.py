@@ -25,12 +25,12 @@ from tilewright.codegen.pipeline import (
     EDGE,
     GX,
     GY,
-    N,
     PITCH,
     SLAB,
     VECTORS,
     X0,
     X1,
+    N,
     Plan,
     cut,
     lanes,
@@ -40,7 +40,9 @@ from tilewright.codegen.pipeline import (
     slab_at,
     slabs,
 )
-from tilewright.codegen.row_kernel import ends_function, loaded, source, stage_function, stage_outputs, stage_sources
+from tilewright.codegen.row_block import source, stage_outputs, stage_sources
+from tilewright.codegen.row_ends import ends_function
+from tilewright.codegen.row_kernel import loaded, stage_function
 from tilewright.codegen.sites import Site, constants, stride, unpack
 from tilewright.programs.problem import Problem
 from tilewright.tilings.pipeline import line_cells, of_problem
@@ -78,7 +80,11 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function
             result.append(brim_function(plan, field))
         if has_borders(plan, field):
             result.append(border_function(plan, field))
-    result += [_fetch_function(plan), *(_ahead_function(plan, field) for field in fields if plan.rank == 2), *(_load_function(plan, field) for field in fields)]
+    result += [
+        _fetch_function(plan),
+        *(_ahead_function(plan, field) for field in fields if plan.rank == 2),
+        *(_load_function(plan, field) for field in fields),
+    ]
     result += [_store_function(plan, field) for field in fields if plan.fields[field] in site.problem.program.updated]
     result += [stage_function(plan, stage) for stage in range(len(plan.pipeline.stages))]
     return (*result, _tile_function(plan), _entry(plan, name))

@@ -11,13 +11,15 @@ from tilewright.machines.machine import Machine
 
 _REGISTER_BLOCK = 8
 """Rows and columns that a kernel multiplies in registers: a multiply-add reads 2 / 8 words of shared memory."""
+_FRESH_BYTES = 2**25
+"""Results from this size on get new pages from the system every time, where smaller ones use freed memory again."""
 _REWEIGHTED = 30
 _NEAR = 0.02
 """Relative errors below this count as squares."""
 _DESCENTS = 5000
 TERMS = {
-    "none": ("calls", "multiply_adds", "left_words", "right_words", "result_words"),
-    "fused": ("calls", "multiply_adds", "streamed_words", "packed_words", "result_words", "kept_words"),
+    "none": ("calls", "multiply_adds", "left_words", "right_words", "result_words", "fresh_words"),
+    "fused": ("calls", "multiply_adds", "streamed_words", "packed_words", "result_words", "kept_words", "fresh_words"),
 }
 """What the time of a product, and of a fused pair, is a sum of: a coefficient in seconds per unit for each."""
 
@@ -145,6 +147,7 @@ class HostTimes:
         single: Coefficients of one product by the array library, seconds per unit.
         left: Coefficients of a left fusion by our kernel.
         right: Coefficients of a right fusion by our kernel.
+        itemsize: Bytes per element.
         source: ``measured`` or ``estimated``.
         spread: Median of the fit's absolute relative errors; 0 where nothing was measured.
     """
@@ -152,6 +155,7 @@ class HostTimes:
     single: tuple[float, ...]
     left: tuple[float, ...]
     right: tuple[float, ...]
+    itemsize: int
     source: str
     spread: float = 0.0
 
@@ -165,37 +169,40 @@ class HostTimes:
         """
         weights = {"none": self.single, "left": self.left, "right": self.right}[fusion]
         result = np.zeros(np.shape(p[0]))
-        for weight, term in zip(weights, host_terms(fusion, p, tile), strict=True):
+        for weight, term in zip(weights, host_terms(fusion, p, tile, self.itemsize), strict=True):
             result = result + weight * term
         return result
 
 
-def host_terms(fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats]) -> tuple[Floats, ...]:
+def host_terms(fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats], itemsize: int) -> tuple[Floats, ...]:
     """Return the :data:`TERMS` of nodes of one kind.
 
     A left fusion streams A1 and keeps A2 and A3 packed; a right one streams A3 and keeps A1 and A2. R is written once,
     and read and written again for every further pass over the intermediate.
     """
     one = np.ones(np.shape(p[0]))
+    result = p[0] * p[-1]
+    fresh = np.where(result * itemsize >= _FRESH_BYTES, result, 0.0)
     if fusion == "none":
-        return one, p[0] * p[1] * p[2], p[0] * p[1], p[1] * p[2], p[0] * p[2]
+        return one, p[0] * p[1] * p[2], p[0] * p[1], p[1] * p[2], result, fresh
     if fusion == "left":
         work, streamed = p[0] * p[2] * (p[1] + p[3]), p[0] * p[1]
         packed, passes, kept = p[2] * (p[1] + p[3]), np.ceil(p[2] / tile[1]), p[0] * p[2]
     else:
         work, streamed = p[1] * p[3] * (p[2] + p[0]), p[2] * p[3]
         packed, passes, kept = p[1] * (p[0] + p[2]), np.ceil(p[1] / tile[0]), p[1] * p[3]
-    return one, work, streamed, packed, p[0] * p[3] * (2 * passes - 1), kept
+    return one, work, streamed, packed, result * (2 * passes - 1), kept, fresh
 
 
-def estimated_times(rates: Rates) -> HostTimes:
+def estimated_times(rates: Rates, itemsize: int) -> HostTimes:
     """Return times made from a machine's data alone: BLAS at 0.7 of the arithmetic peak, our kernel at 0.45."""
     word = 1 / rates.words
-    fused = (5 * rates.call, 1 / (0.45 * rates.operations), word, 3 * word, 2 * word, 0.2 * word)
+    fused = (5 * rates.call, 1 / (0.45 * rates.operations), word, 3 * word, 2 * word, 0.2 * word, word)
     return HostTimes(
-        single=(rates.call, 1 / (0.7 * rates.operations), word, word, 2 * word),
+        single=(rates.call, 1 / (0.7 * rates.operations), word, word, 2 * word, word),
         left=fused,
         right=fused,
+        itemsize=itemsize,
         source="estimated",
     )
 
@@ -258,6 +265,9 @@ def times_from(data: Mapping[str, object]) -> HostTimes:
             raise UsageError(f"measured times hold {len(terms)} numbers {name!r}, got {column!r}")
         columns.append(values)
     spread = data.get("spread")
-    if data.get("source") != "measured" or not isinstance(spread, float):
+    itemsize = data.get("itemsize")
+    if data.get("source") != "measured" or not isinstance(spread, float) or not isinstance(itemsize, int):
         raise UsageError("measured times say their source and spread", "calibrate again")
-    return HostTimes(single=columns[0], left=columns[1], right=columns[2], source="measured", spread=spread)
+    return HostTimes(
+        single=columns[0], left=columns[1], right=columns[2], itemsize=itemsize, source="measured", spread=spread
+    )

@@ -25,7 +25,12 @@ def to_toml(machine: Machine) -> str:
         "c_iter": list(machine.c_iter),
         "area": list(machine.area),
     }
-    head: dict[str, float | str] = {"schema": SCHEMA, "name": machine.name, "title": machine.title, "kind": machine.kind}
+    head: dict[str, float | str] = {
+        "schema": SCHEMA,
+        "name": machine.name,
+        "title": machine.title,
+        "kind": machine.kind,
+    }
     lines = [f"{key} = {_value(value)}" for key, value in head.items()]
     for title, rows in tables.items():
         if rows:

@@ -87,6 +87,14 @@ PARAMETERS: dict[str, Parameter] = {
     "l1_bytes": Parameter(unit="B", meaning="L1 data cache per core or multiprocessor", optional=True),
     "l2_bytes": Parameter(unit="B", meaning="L2 cache of the whole device", optional=True),
     "l3_bytes": Parameter(unit="B", meaning="L3 cache of the whole device", optional=True),
+    "unified_bytes": Parameter(
+        unit="B", meaning="memory per multiprocessor that L1 and shared memory divide", optional=True
+    ),
+    "schedulers": Parameter(unit="1", meaning="warp schedulers per multiprocessor", optional=True),
+    "pipeline_cycles": Parameter(
+        unit="1", meaning="cycles from an arithmetic instruction to one that needs its result", optional=True
+    ),
+    "l2_bandwidth": Parameter(unit="B/s", meaning="bandwidth of the L2 cache of the whole device", optional=True),
     "peak_dram_bandwidth": Parameter(unit="B/s", meaning="peak off-chip bandwidth", optional=True),
     "cache_bandwidth": Parameter(unit="B/s", meaning="bandwidth of M_SM, per core", optional=True),
     "core_bandwidth": Parameter(unit="B/s", meaning="off-chip bandwidth of one core alone", optional=True),
@@ -170,6 +178,10 @@ class Machine:
     l1_bytes: Quantity | None = None
     l2_bytes: Quantity | None = None
     l3_bytes: Quantity | None = None
+    unified_bytes: Quantity | None = None
+    schedulers: Quantity | None = None
+    pipeline_cycles: Quantity | None = None
+    l2_bandwidth: Quantity | None = None
     peak_dram_bandwidth: Quantity | None = None
     cache_bandwidth: Quantity | None = None
     core_bandwidth: Quantity | None = None

@@ -17,16 +17,16 @@ from tilewright.runtime import cache, store
 from tilewright.runtime.fused import DTYPES, block_sizes, fused_product
 from tilewright.runtime.host import cpu_features, describe_cpu
 
-_VERSION = 2
+_VERSION = 3
 _SINGLE = (
     (2, 2, 2), (16, 16, 16), (100, 100, 100), (300, 300, 300), (900, 900, 900), (1500, 700, 1100), (400_000, 16, 6),
-    (400_000, 6, 16), (200_000, 32, 12), (200_000, 12, 32), (100_000, 64, 24), (100_000, 24, 64), (40_000, 200, 80),
+    (600_000, 6, 16), (200_000, 32, 12), (300_000, 12, 32), (100_000, 64, 24), (100_000, 24, 64), (40_000, 200, 80),
     (40_000, 80, 200), (6, 16, 400_000), (16, 6, 400_000), (64, 24, 100_000), (24, 64, 100_000), (200, 80, 40_000),
     (16, 400_000, 16), (64, 100_000, 32), (2000, 2000, 4), (4, 2000, 2000), (2000, 4, 2000), (2000, 40, 2000),
 )  # fmt: skip
 _FUSED = (
     (8, 8, 8, 8), (100, 100, 100, 100), (500, 500, 500, 500), (1200, 500, 900, 700), (1400, 1400, 1400, 1400),
-    (400_000, 16, 6, 16), (200_000, 32, 12, 32), (100_000, 64, 24, 64), (40_000, 200, 80, 200), (400_000, 4, 16, 4),
+    (600_000, 16, 6, 16), (300_000, 32, 12, 32), (100_000, 64, 24, 64), (40_000, 200, 80, 200), (400_000, 4, 16, 4),
     (10_000, 900, 200, 900), (2000, 4, 2000, 4), (2000, 40, 2000, 40), (20_000, 100, 1000, 100),
     (12, 32, 12, 200_000), (64, 128, 50, 60_000), (50, 1000, 2000, 50), (16, 100_000, 16, 16), (16, 16, 16, 100_000),
 )  # fmt: skip
@@ -83,7 +83,12 @@ def calibrate(dtype: str, threads: int) -> HostTimes:
     rounds = [_round(dtype, threads) for _ in range(_ROUNDS)]
     fits = [fit(_quietest(samples)) for samples in zip(*rounds, strict=True)]
     times = HostTimes(
-        single=fits[0][0], left=fits[1][0], right=fits[2][0], source="measured", spread=max(each[1] for each in fits)
+        single=fits[0][0],
+        left=fits[1][0],
+        right=fits[2][0],
+        itemsize=np.dtype(dtype).itemsize,
+        source="measured",
+        spread=max(each[1] for each in fits),
     )
     cache.save_text(store.directory(), _key(dtype, threads), json.dumps(dataclasses.asdict(times)))
     return times
@@ -112,14 +117,14 @@ def _quietest(rounds: Sequence[Sequence[Sample]]) -> list[Sample]:
 
 def _single(rng: np.random.Generator, p: tuple[int, int, int], dtype: str) -> Sample:
     left, right = (rng.standard_normal(p[i : i + 2]).astype(dtype) for i in (0, 1))
-    return _row("none", p, (1, 1)), _timed(lambda: left @ right)
+    return _row("none", p, (1, 1), left.itemsize), _timed(lambda: left @ right)
 
 
 def _fused(rng: np.random.Generator, p: tuple[int, ...], dtype: str, threads: int, fusion: str) -> Sample:
     four = p if fusion == "left" else p[::-1]
     a1, a2, a3 = (rng.standard_normal(four[i : i + 2]).astype(dtype) for i in (0, 1, 2))
     tile = kernel_tile(fusion, (four[0], four[1], four[2], four[3]), a1.itemsize, threads)
-    return _row(fusion, four, tile), _timed(lambda: fused_product(fusion, (a1, a2, a3), tile, threads))
+    return _row(fusion, four, tile, a1.itemsize), _timed(lambda: fused_product(fusion, (a1, a2, a3), tile, threads))
 
 
 def kernel_tile(fusion: str, p: tuple[int, int, int, int], itemsize: int, threads: int) -> tuple[int, int]:
@@ -129,9 +134,9 @@ def kernel_tile(fusion: str, p: tuple[int, int, int, int], itemsize: int, thread
     return block_sizes(fusion, p, (int(x[0]), int(y[0])), threads)
 
 
-def _row(fusion: str, p: tuple[int, ...], tile: tuple[int, int]) -> tuple[float, ...]:
+def _row(fusion: str, p: tuple[int, ...], tile: tuple[int, int], itemsize: int) -> tuple[float, ...]:
     columns = [np.array([float(size)]) for size in (*p, *tile)]
-    row = host_terms(fusion, columns[:-2], (columns[-2], columns[-1]))
+    row = host_terms(fusion, columns[:-2], (columns[-2], columns[-1]), itemsize)
     return tuple(float(term[0]) for term in row)
 
 

@@ -92,7 +92,10 @@ def of_program(program: Program, boundaries: tuple[tuple[tuple[Boundary, Boundar
         behind = lag.at(e.steps, e.consumer) - lag.offsets[e.producer]
         keep[e.field] = max(keep[e.field], behind + reach[e][0][0])
     sides = [
-        [_solve(len(stages), [(e.consumer, e.producer, e.steps, reach[e][axis][side]) for e in edges]) for side in (0, 1)]
+        [
+            _solve(len(stages), [(e.consumer, e.producer, e.steps, reach[e][axis][side]) for e in edges])
+            for side in (0, 1)
+        ]
         for axis in range(rank)
     ]
     most = [max([1, *(e.steps for e in edges if e.field == f)]) for f in range(len(program.fields))]

@@ -35,5 +35,3 @@ def _parts(extent: int, unit: int, counts: tuple[int, ...], least: int) -> list[
     """Sizes that cut an extent into these numbers of equal parts, none below ``least`` unless whole."""
     found = {ceil_div(ceil_div(extent, unit), count) * unit for count in counts}
     return sorted(size for size in found if size >= least) or [ceil_div(extent, unit) * unit]
-
-

@@ -1,0 +1,188 @@
+"""How good a model's predictions are as numbers, and how good its choices are (Prajapati et al., PPoPP 2017, 5.3, 6).
+
+Two questions, and a model can do well in one only. As *numbers*: the RMSE of the relative error over all points and
+over those whose measured time lies within 20 % of the best. As a *selector*: whoever tries the model's first n choices,
+what share of the best measured speed do they reach?
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats, Ints
+
+TOPS = (1, 5, 10, 50)
+"""Numbers of first choices at which a selector is judged."""
+NEAR = 0.2
+"""A point is near the best if its speed is at least ``1 - NEAR`` of the best measured one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """The scores of predictions; errors are relative: ``predicted / measured - 1``.
+
+    Attributes:
+        points: Number of points.
+        near: Number of points within 20 % of the best.
+        rmse_all: Root mean square error over all points.
+        rmse_top20: The same over the near ones.
+        err_max: Largest absolute error over the near points.
+        err_sign: Mean signed error over the near points: above 0 where the model is pessimistic.
+        spearman: Rank correlation over all points.
+        kendall: Kendall's tau-b over all points.
+        fraction_of_best: Per number of first choices (:data:`TOPS`), the best measured speed among them as a share of
+            the best measured speed of all.
+    """
+
+    points: int
+    near: int
+    rmse_all: float
+    rmse_top20: float
+    err_max: float
+    err_sign: float
+    spearman: float
+    kendall: float
+    fraction_of_best: tuple[float, ...]
+
+
+def scores(predicted: Floats, measured: Floats) -> Scores:
+    """Score predictions against measurements.
+
+    Args:
+        predicted: Predicted seconds; shape (n,). Infinite where the model says that a point cannot run: such points
+            rank last and are left out of the errors.
+        measured: Measured seconds, above 0; shape (n,).
+
+    Returns:
+        The scores. Points that are predicted alike rank in the order given.
+
+    Raises:
+        UsageError: If there are fewer than two points, the shapes differ, or a measured time is not above 0.
+
+    >>> scores(np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 4.0])).fraction_of_best[0]
+    0.5
+    """
+    if predicted.shape != measured.shape or predicted.ndim != 1 or len(measured) < 2:
+        raise UsageError(f"scores need two or more pairs of times, got {predicted.shape} and {measured.shape}")
+    if not (np.isfinite(measured).all() and (measured > 0).all()) or np.isnan(predicted).any():
+        raise UsageError("measured times are above 0 and predicted ones are numbers")
+    order = np.argsort(predicted, kind="stable")
+    best = float(measured.min())
+    near = near_best(measured)
+    finite = np.isfinite(predicted)
+    error = predicted[finite] / measured[finite] - 1.0
+    close = predicted[finite & near] / measured[finite & near] - 1.0
+    ranks = _ranks(predicted), _ranks(measured)
+    return Scores(
+        points=len(measured),
+        near=int(near.sum()),
+        rmse_all=_rms(error),
+        rmse_top20=_rms(close),
+        err_max=float(np.abs(close).max(initial=0.0)),
+        err_sign=float(close.mean()) if len(close) else float("nan"),
+        spearman=_correlation(*ranks),
+        kendall=kendall(predicted, measured),
+        fraction_of_best=tuple(best / float(measured[order[:n]].min()) for n in TOPS),
+    )
+
+
+def near_best(measured: Floats, share: float = NEAR) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Mark the points whose speed is at least ``1 - share`` of the best measured one."""
+    return np.asarray(measured <= measured.min() / (1.0 - share))
+
+
+def mean(many: tuple[Scores, ...]) -> Scores:
+    """Return the mean of the scores of several stencils, every stencil counting alike; points are added up.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    if not many:
+        raise UsageError("there are no scores to take the mean of")
+    fractions = np.mean([each.fraction_of_best for each in many], axis=0)
+    names = ("rmse_all", "rmse_top20", "err_sign", "spearman", "kendall")
+    means = {name: float(np.mean([getattr(each, name) for each in many])) for name in names}
+    return Scores(
+        points=sum(each.points for each in many),
+        near=sum(each.near for each in many),
+        err_max=max(each.err_max for each in many),
+        fraction_of_best=tuple(float(value) for value in fractions),
+        **means,
+    )
+
+
+def kendall(first: Floats, second: Floats) -> float:
+    """Return Kendall's tau-b of two samples, in O(n log^2 n).
+
+    Knight's method: after sorting by the first sample (ties by the second), the discordant pairs are the inversions
+    of the second.
+
+    >>> round(kendall(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])), 4)
+    0.6667
+    """
+    n = len(first)
+    order = np.lexsort((second, first))
+    x, y = first[order], second[order]
+    pairs = n * (n - 1) // 2
+    tied_x, tied_y = _ties(x), _ties(np.sort(y))
+    both = _ties_of_pairs(x, y)
+    discordant = _inversions(y)
+    concordant = pairs - tied_x - tied_y + both - discordant
+    scale = float(np.sqrt(float(pairs - tied_x)) * np.sqrt(float(pairs - tied_y)))
+    return (concordant - discordant) / scale if scale > 0 else float("nan")
+
+
+def random_tries(measured: Floats, share: float) -> float:
+    """Return how many random choices it takes on average until one reaches a share of the best measured speed.
+
+    Without replacement: of n points m are good enough, and the first good one comes after (n + 1) / (m + 1).
+
+    >>> random_tries(np.array([1.0, 2.0, 3.0]), 0.9)
+    2.0
+    """
+    good = int((measured <= measured.min() / share).sum())
+    return (len(measured) + 1) / (good + 1)
+
+
+def _ties(ordered: Floats) -> int:
+    counts = np.diff(np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1], [True]))))
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def _ties_of_pairs(x: Floats, y: Floats) -> int:
+    change = (x[1:] != x[:-1]) | (y[1:] != y[:-1])
+    counts = np.diff(np.flatnonzero(np.concatenate(([True], change, [True]))))
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def _inversions(values: Floats) -> int:
+    """Count the pairs i < j with ``values[i] > values[j]``, by merging sorted blocks of doubling length."""
+    ranks: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    total, width, n = 0, 1, len(ranks)
+    while width < n:
+        for start in range(0, n - width, 2 * width):
+            left = ranks[start : start + width]
+            right = ranks[start + width : start + 2 * width]
+            total += len(left) * len(right) - int(np.searchsorted(left, right, side="right").sum())
+            ranks[start : start + 2 * width] = np.sort(ranks[start : start + 2 * width], kind="stable")
+        width *= 2
+    return total
+
+
+def _ranks(values: Floats) -> Floats:
+    """Rank values from 0, ties by their mean rank."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    middle = ends - (counts + 1) / 2
+    return np.asarray(middle[inverse])
+
+
+def _correlation(first: Floats, second: Floats) -> float:
+    a, b = first - first.mean(), second - second.mean()
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale > 0 else float("nan")
+
+
+def _rms(error: Floats) -> float:
+    return float(np.sqrt(np.mean(error**2))) if len(error) else float("nan")
