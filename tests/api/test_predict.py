@@ -141,7 +141,7 @@ def test_what_cannot_be_predicted_is_one_sentence():
         predict("heat2d", shape=(64, 64), steps=8, machine=HOST, tiling="hybird:t=4,s=8x32")
     with pytest.raises(UsageError, match="no machine 'gtx981'"):
         predict("heat2d", shape=(64, 64), steps=8, machine="gtx981")
-    with pytest.raises(UsageError, match="metric of a selection is one of time, traffic, energy, .*, got 'cost'"):
+    with pytest.raises(UsageError, match=r"metric of a selection is one of time, traffic, energy, .*, got 'cost'"):
         select("heat2d", shape=(64, 64), steps=8, machine="gtx980", metric="cost")
     with pytest.raises(UsageError, match="within is a share of the best cost"):
         select("heat2d", shape=(64, 64), steps=8, machine="gtx980", within=-0.1)

@@ -29,6 +29,8 @@ DEFAULT_PROGRAMS = (
 _MEASURED = ("dram_bandwidth", "cache_bandwidth", "launch_seconds", "row_seconds", "shared_bytes")
 _SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 _STEPS = 256
+_SPREAD = 0.5
+"""A 5th to 95th percentile that is wider than this share of the value is called unstable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +51,19 @@ class Calibration:
     sensitivity: tuple[Sensitivity, ...]
     subject: str
 
+    @property
+    def unstable(self) -> tuple[str, ...]:
+        """Parameters whose samples spread too far to be trusted: something else ran at the same time."""
+        names = ("dram_bandwidth", "core_bandwidth", "cache_bandwidth", "launch_seconds", "call_seconds")
+        known = [(name, getattr(self.machine, name)) for name in names]
+        return tuple(name for name, q in known if q is not None and (q.high or 0) - (q.low or 0) > _SPREAD * q.value)
+
     def to_dict(self) -> dict[str, object]:
         """Return the calibration as plain data, the JSON document of ``tilewright calibrate``."""
         return {
             "machine": self.machine.to_dict(),
             "path": None if self.path is None else str(self.path),
+            "unstable": list(self.unstable),
             "sensitivity": {"problem": self.subject, "parameters": [each.to_dict() for each in self.sensitivity]},
         }
 
@@ -67,6 +77,8 @@ class Calibration:
             f"kept in {self.path}" if self.path else "not kept",
             f"the ranking of {self.subject}, every parameter moved by 20 %:",
         ]
+        if self.unstable:
+            lines.insert(2, f"unstable: {', '.join(self.unstable)}; calibrate again when nothing else runs")
         for each in self.sensitivity:
             tau = min(each.tau_down, each.tau_up)
             verdict = "insensitive" if each.insensitive else f"Kendall's tau {tau:.3f}, loses {each.loss:.1%}"

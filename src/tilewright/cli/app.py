@@ -22,6 +22,7 @@ from tilewright.cli import (
     run,
     settings,
     tune,
+    validate,
     whatif,
     wisdom,
 )
@@ -118,6 +119,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "area": codesign.area,
     "codesign": codesign.codesign,
     "energy": energy.energy,
+    "validate": validate.validate,
     "whatif": whatif.whatif,
     "doctor": doctor.doctor,
     "chain": chain.chain,

@@ -1,4 +1,4 @@
-"""What lies at the ends of the outer axes in a streaming kernel: slabs and rows that keep their values or lie outside."""
+"""The ends of the outer axes in a streaming kernel: slabs and rows that keep their values or lie outside the grid."""
 
 from tilewright.codegen.ir import Call, Expr, For, Function, If, Int, Let, Op, Stmt, Var, add, sub
 from tilewright.codegen.pipeline import (

@@ -1,10 +1,11 @@
 """Sums written so that processors like them: shared between neighbouring rows, and in chains that are not too long.
 
-Before: ``((a + b) + c) + …``, one addition waiting for the other. After: partial sums that are added at the end. A sum of
-plain reads is grouped by rows, so that the rows' sums are common to neighbouring results, which the compiler then
+Before: ``((a + b) + c) + …``, one addition waiting for the other. After: partial sums that are added at the end. A
+sum of plain reads is grouped by rows, so that the rows' sums are common to neighbouring results, which the compiler then
 computes once. The result differs in rounding, so strict kernels keep the program's order.
 """
 
+import itertools
 from collections.abc import Sequence
 
 from tilewright.base.intmath import ceil_div
@@ -91,7 +92,7 @@ class _Builder:
             return self.by_rows(terms, 1)
         chunks = ceil_div(len(terms), LONGEST)
         cuts = [len(terms) * i // chunks for i in range(chunks + 1)]
-        return [self.total([self.moved[term] for term in terms[a:b]]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        return [self.total([self.moved[term] for term in terms[a:b]]) for a, b in itertools.pairwise(cuts)]
 
     def by_rows(self, terms: list[int], depth: int) -> list[int]:
         """Sums of the reads that share field, level and the first ``depth`` offsets, inner ones first."""

@@ -131,7 +131,7 @@ def count(program: Program, sizes: Sizes, threads: Threads, setting: Setting) ->
 
     Args:
         program: The program.
-        sizes: Tile sizes; shape (n,).
+        sizes: Tile sizes of two or three axes; shape (n,).
         threads: Threads per axis, outermost first, each of shape (n,).
         setting: The problem on its machine, for slopes, stages, copies and the element size.
 
@@ -151,7 +151,7 @@ def count(program: Program, sizes: Sizes, threads: Threads, setting: Setting) ->
     out = traffic.live_out(sizes, setting) * setting.levels * sizes.inner
     turns = functools.reduce(np.multiply, [ceil_div(b, n) for b, n in zip(boxes, threads, strict=True)])
     segments = fields * functools.reduce(np.multiply, boxes[:-1])
-    inner = sizes.inner // sizes.space[-1] if len(sizes.space) > 1 else sizes.inner
+    inner = sizes.inner // sizes.space[-1]
     return Work(
         threads=block,
         warps=ceil_div(block, WARP),
@@ -207,17 +207,15 @@ def distinct_reads(columns: tuple[tuple[int, ...], ...], stride: int, most: int)
     """
     total = np.zeros(most + 1)
     for column in columns:
+        # Beyond the span of a column every further point adds the same number.
+        known = min(most, (column[-1] - column[0]) // stride + 2)
         seen: set[int] = set()
-        span = (column[-1] - column[0]) // stride + 1
-        for points in range(1, most + 1):
-            if points > span + 1:
-                # From here on every further point adds the same number.
-                total[points] += len(seen) + (points - span - 1) * grown
-                continue
-            before = len(seen)
-            seen |= {(points - 1) * stride + offset for offset in column}
-            grown = len(seen) - before
-            total[points] += len(seen)
+        first = [0.0]
+        for point in range(known):
+            seen |= {point * stride + offset for offset in column}
+            first.append(float(len(seen)))
+        grown = first[-1] - first[-2] if known else 0.0
+        total += np.concatenate([first, first[-1] + grown * np.arange(1, most - known + 1)])
     return total
 
 

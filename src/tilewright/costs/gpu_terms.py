@@ -1,0 +1,269 @@
+"""The GPU's side of the selector: its numbers, how many blocks are resident, and how many of its cycles a tile takes.
+
+Every machine number comes from the machine file; what no data sheet gives is a named constant with its meaning and
+default (:class:`Constants`), calibrated from few measurements (:mod:`tilewright.costs.selector_fit`).
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats, Ints, ceil_div
+from tilewright.costs.gpu_code import WARP, Work
+from tilewright.costs.setting import WORD, Setting
+from tilewright.machines.machine import Machine, Quantity
+
+STATIC_SHARED = 49152
+"""Shared memory that a block of any CUDA device can declare statically, bytes."""
+MOST_REGISTERS = 255
+"""Registers that a thread can address."""
+_REGISTER_STEP = 8
+_L2_BYTES_PER_CYCLE = 17.5
+TERMS = (
+    "registers",
+    "latency",
+    "bandwidth",
+    "coalescing",
+    "bank_conflicts",
+    "overflow",
+    "reuse",
+    "guards",
+    "partial_waves",
+    "boundary_tiles",
+    "l2",
+    "spills",
+    "instruction_cache",
+)
+"""The terms that can be switched off, to see what each is worth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """What no data sheet gives; cycles are of one multiprocessor.
+
+    The first fourteen are calibrated, the others are fixed. Registers were read off which launches exist in the
+    public logs at all (a kernel that needs more registers than the file has for its block cannot start), not off times.
+
+    Attributes:
+        latency: Cycles per dependent instruction over the pipeline's length: 1 without any overlap inside a thread.
+        row_cycles: Cycles per row of a tile for its first access and its barrier.
+        copy_cycles: Cycles per round of copying where copies have no guards.
+        guarded_copy_cycles: The same where they have: the loads of several rounds are then not in flight together.
+        guarded_copy_slots: Issue slots per warp and round of guarded copying.
+        dram_share: Sustained share of the peak off-chip bandwidth.
+        l2_share: Sustained share of the L2 bandwidth.
+        boundary: Time of a point in a tile that the grid's boundary cuts, over one in a whole tile.
+        global_access: Issue slots of an access through L1 over one to shared memory: unaligned rows span two lines.
+        global_row_cycles: Further cycles per row where values come through L1.
+        fetch: Growth of the time per instruction per doubling of the code beyond the instruction cache.
+        plain_slots: Further instructions per point of straight code: addresses and loop control.
+        guarded_slots: The same of guarded code.
+        segment_words: Words that a contiguous segment costs off chip beyond its own: sectors and DRAM bursts cut short.
+        overlap: Exponent p by which latency, issue and memory combine: ``(a^p + b^p + c^p)^(1/p)``; 1 is their sum,
+            infinity their maximum.
+        tile_cycles: Cycles per tile for the first copy.
+        copy_slots: Issue slots per warp and round of copying without guards.
+        row_slots: Issue slots per warp and row.
+        issue: Issue slots per instruction: above 1 for replays and dual-use pipes.
+        global_latency: Growth of the time of a dependent instruction where values come through L1.
+        halo_share: Share of the halo along the classic axes that comes from DRAM again; the rest is in L2.
+        l1_share: Share of L1 that holds useful lines.
+        miss_reads: Share of reads that miss when nothing fits into L1.
+        spill_slots: Instructions per value that does not fit into registers.
+        base_registers: Registers of a kernel without unrolled statements.
+        even_registers: Registers per unrolled statement without guards.
+        guarded_registers: Registers per guarded statement: its address and its condition stay alive over all tiles.
+        code_slots: Instructions that the instruction cache holds.
+    """
+
+    latency: float = 1.0
+    row_cycles: float = 33.0
+    copy_cycles: float = 80.0
+    guarded_copy_cycles: float = 135.0
+    guarded_copy_slots: float = 45.0
+    dram_share: float = 0.95
+    l2_share: float = 0.75
+    boundary: float = 1.2
+    global_access: float = 1.5
+    global_row_cycles: float = 400.0
+    fetch: float = 0.16
+    plain_slots: float = 11.0
+    guarded_slots: float = 17.0
+    segment_words: float = 36.0
+    overlap: float = 1.8
+    tile_cycles: float = 280.0
+    copy_slots: float = 10.0
+    row_slots: float = 3.0
+    issue: float = 1.2
+    global_latency: float = 1.1
+    halo_share: float = 0.5
+    l1_share: float = 0.6
+    miss_reads: float = 0.08
+    spill_slots: float = 3.0
+    base_registers: float = 40.0
+    even_registers: float = 0.3
+    guarded_registers: float = 1.55
+    code_slots: float = 8192.0
+
+
+CALIBRATED = (
+    "latency", "row_cycles", "copy_cycles", "guarded_copy_cycles", "guarded_copy_slots", "dram_share", "l2_share",
+    "boundary", "global_access", "global_row_cycles", "fetch", "plain_slots", "guarded_slots", "segment_words",
+)  # fmt: skip
+"""The constants that a calibration may change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """A GPU's numbers, all from its machine file.
+
+    Attributes:
+        sm_count: Multiprocessors.
+        clock: Cycles per second.
+        schedulers: Warp instructions issued per cycle and multiprocessor.
+        pipeline: Cycles from an arithmetic instruction to one that needs its result.
+        registers: Registers per multiprocessor.
+        shared_bytes: Shared memory per multiprocessor.
+        shared_limit: Shared memory per block.
+        l1_bytes: L1 where no shared memory is used.
+        max_blocks: Resident blocks.
+        max_threads: Resident threads.
+        dram_bandwidth: Peak off-chip bandwidth, bytes per second.
+        l2_bandwidth: L2 bandwidth, bytes per second.
+        launch_seconds: One kernel call.
+        double_cost: Issue slots of a float64 operation over one of float32.
+    """
+
+    sm_count: int
+    clock: float
+    schedulers: float
+    pipeline: float
+    registers: int
+    shared_bytes: int
+    shared_limit: int
+    l1_bytes: int
+    max_blocks: int
+    max_threads: int
+    dram_bandwidth: float
+    l2_bandwidth: float
+    launch_seconds: float
+    double_cost: float
+
+
+def hardware(machine: Machine, shared_limit: int = STATIC_SHARED) -> Hardware:
+    """Collect a GPU's numbers.
+
+    Args:
+        machine: The machine.
+        shared_limit: What the code may use per block at most; the device's own limit holds as well.
+
+    Returns:
+        The numbers. Where the file lacks one, a value that holds for most GPUs.
+
+    Raises:
+        UsageError: If the machine is no GPU.
+    """
+    if machine.kind != "gpu":
+        raise UsageError(f"the model of thread blocks is for GPUs, {machine.name!r} is a {machine.kind}")
+    clock, shared = machine.clock.value, int(machine.shared_bytes.value)
+    peak = machine.peak_dram_bandwidth or machine.dram_bandwidth
+    estimate = _L2_BYTES_PER_CYCLE * machine.sm_count.value * clock
+    return Hardware(
+        sm_count=int(machine.sm_count.value),
+        clock=clock,
+        schedulers=_or(machine.schedulers, 4),
+        pipeline=_or(machine.pipeline_cycles, 6),
+        registers=int(_or(machine.registers, 65536)),
+        shared_bytes=shared,
+        shared_limit=min(shared_limit, int(_or(machine.block_shared_bytes, shared))),
+        l1_bytes=int(_or(machine.unified_bytes, _or(machine.l1_bytes, 16384))),
+        max_blocks=int(_or(machine.max_blocks, 16)),
+        max_threads=int(_or(machine.max_threads, 2048)),
+        dram_bandwidth=peak.value,
+        l2_bandwidth=_or(machine.l2_bandwidth, estimate),
+        launch_seconds=machine.launch_seconds.value,
+        double_cost=1.0 / machine.fp64_ratio.value,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residency:
+    """What is resident on a multiprocessor; arrays of shape (n,).
+
+    Attributes:
+        shared: Whether tiles live in shared memory; else the box does not fit and accesses go through L1.
+        registers: Registers per thread, estimated.
+        spilled: Values per thread that do not fit into registers.
+        blocks: Blocks that are resident together, at least 1.
+    """
+
+    shared: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+    registers: Floats
+    spilled: Floats
+    blocks: Ints
+
+
+def residency(
+    work: Work, gpu: Hardware, setting: Setting, constants: Constants, off: Collection[str] = ()
+) -> Residency:
+    """Estimate the resident blocks: limited by slots, threads, shared memory and registers (CUDA occupancy).
+
+    Args:
+        work: The code.
+        gpu: The machine.
+        setting: The problem, for the element size.
+        constants: The constants.
+        off: Terms that are switched off: ``registers``, ``overflow``.
+
+    Returns:
+        What is resident.
+    """
+    words = setting.itemsize / WORD
+    each = np.where(work.even, constants.even_registers, constants.guarded_registers)
+    need = constants.base_registers + words * each * work.statements
+    used = np.minimum(MOST_REGISTERS, np.ceil(need / _REGISTER_STEP) * _REGISTER_STEP)
+    bytes_used = work.box_values * setting.itemsize
+    shared = bytes_used <= gpu.shared_limit
+    blocks = np.minimum(gpu.max_blocks, gpu.max_threads // np.maximum(work.threads, 1))
+    if "registers" not in off:
+        blocks = np.minimum(blocks, np.floor(gpu.registers / (used * work.warps * WARP)).astype(np.int64))
+    fits = (gpu.shared_bytes // np.maximum(bytes_used, 1)).astype(np.int64)
+    blocks = np.where(shared, np.minimum(blocks, fits), blocks)
+    if "overflow" in off:
+        shared = np.ones_like(shared)
+    spilled = np.maximum(0.0, need - MOST_REGISTERS) if "spills" not in off else np.zeros_like(need)
+    return Residency(shared=shared, registers=used, spilled=spilled, blocks=np.maximum(1, blocks))
+
+
+def whole_tiles(shape: tuple[int, ...], sizes: tuple[Ints, ...], slopes: tuple[int, ...], rows: Ints) -> Floats:
+    """Return which share of a prism's points lies in tiles that no boundary of the classic axes cuts."""
+    whole = np.ones(len(rows))
+    for extent, size, slope in zip(shape[1:], sizes[1:], slopes[1:], strict=True):
+        cut = slope * (rows - 1)
+        whole = whole * np.maximum(0, (extent - cut) // size) * size / extent
+    return np.minimum(1.0, whole)
+
+
+def whole_fronts(steps: int, rows: Ints) -> tuple[Floats, Floats, Ints]:
+    """Count wavefronts: those whose hexagons lie within the steps, the equivalent of the others, and all of them.
+
+    Colour 1 starts at steps 0, t_T, …, colour 0 half a height earlier (3).
+    """
+    whole, rest = np.zeros(len(rows)), np.zeros(len(rows))
+    fronts = np.zeros(len(rows), dtype=np.int64)
+    for start in (0 * rows, rows // 2):
+        number = ceil_div(steps + start, rows)
+        first = np.minimum(steps, rows - start) / rows
+        last = np.minimum(rows, steps + start - (number - 1) * rows) / rows
+        last = np.where(number > 1, last, 0.0)
+        cut = (first < 1).astype(np.int64) + ((last < 1) & (number > 1))
+        whole = whole + number - cut
+        rest = rest + np.where(first < 1, first, 0.0) + np.where((last < 1) & (number > 1), last, 0.0)
+        fronts = fronts + number
+    return whole, rest, fronts
+
+
+def _or(quantity: Quantity | None, default: float) -> float:
+    return default if quantity is None else quantity.value

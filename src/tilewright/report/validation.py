@@ -1,0 +1,199 @@
+"""Tables and plots of a validation: figures 3 to 6 of the time-model paper (Prajapati et al., PPoPP 2017)."""
+
+import csv
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats
+from tilewright.report.tables import table
+from tilewright.tuning.strategies import BAND, Space, Strategy
+from tilewright.tuning.validation import TOPS, Scores, near_best
+
+SCORE_COLUMNS = (
+    "stencil", "points", "near", "rmse_all", "rmse_top20", "err_max", "err_sign", "spearman", "kendall",
+    *(f"top{top}" for top in TOPS),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One stencil of a plot.
+
+    Attributes:
+        title: Its name.
+        predicted: Predicted seconds of the scored points; shape (n,).
+        measured: Measured seconds; shape (n,).
+        space: Their tile sizes, or None.
+        strategies: Ways to choose a tile.
+    """
+
+    title: str
+    predicted: Floats
+    measured: Floats
+    space: Space | None
+    strategies: tuple[Strategy, ...]
+
+
+def score_table(rows: Sequence[tuple[str, Scores]]) -> Any:  # noqa: ANN401  (rich is loaded when needed)
+    """Make the table of scores, one row per stencil."""
+    columns = ("stencil", ">points", ">RMSE all", ">within 20 %", ">Err_max", ">Err_sign", ">Spearman", ">Kendall")
+    cells = [(name, *_cells(one)) for name, one in rows]
+    return table((*columns, *(f">top {top}" for top in TOPS)), cells)
+
+
+def strategy_table(rows: Sequence[tuple[str, Sequence[Strategy]]]) -> Any:  # noqa: ANN401
+    """Make the table of strategies: share of the best and number of measurements, one column per stencil."""
+    names = [each.name for each in rows[0][1]] if rows else []
+    cells = []
+    for place, name in enumerate(names):
+        many = [strategies[place] for _, strategies in rows]
+        mean = float(np.mean([each.fraction for each in many]))
+        cells.append((name, *(f"{each.fraction:.0%} ({each.tries})" for each in many), f"{mean:.1%}"))
+    return table(("strategy", *(f">{name}" for name, _ in rows), ">mean"), cells)
+
+
+def write_scores(path: Path, rows: Sequence[tuple[str, Scores]]) -> Path:
+    """Write the scores as CSV, one row per stencil.
+
+    Raises:
+        UsageError: If the file cannot be written.
+    """
+    try:
+        with path.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(SCORE_COLUMNS)
+            for name, one in rows:
+                values = [getattr(one, column) for column in SCORE_COLUMNS[1:-4]]
+                writer.writerow([name, *values, *one.fraction_of_best])
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    return path
+
+
+def draw(panels: Sequence[Panel], folder: Path) -> tuple[Path, ...]:
+    """Draw every figure into a folder.
+
+    Args:
+        panels: The stencils.
+        folder: The folder; it is made.
+
+    Returns:
+        The files.
+
+    Raises:
+        UsageError: If matplotlib is missing or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from None
+    made = [_draw_accuracy(panels, folder / "accuracy.png")]
+    with_tiles = [panel for panel in panels if panel.space is not None]
+    if with_tiles:
+        made.append(_draw_surface(with_tiles, folder / "surface.png"))
+        made.append(_draw_band(with_tiles, folder / "band.png"))
+        made.append(_draw_strategies(with_tiles, folder / "strategies.png"))
+    return tuple(made)
+
+
+def _draw_accuracy(panels: Sequence[Panel], path: Path) -> Path:
+    """Figure 3: predicted against measured, the points near the best marked."""
+    figure, axes = _grid(len(panels))
+    for panel, axis in zip(panels, axes, strict=True):
+        near = near_best(panel.measured)
+        for mask, colour, label in ((~near, "0.75", "all"), (near, "#1f5fa8", "within 20 % of the best")):
+            axis.loglog(panel.measured[mask], panel.predicted[mask], ".", color=colour, markersize=3, label=label)
+        ends = [float(panel.measured.min()), float(panel.measured.max())]
+        axis.loglog(ends, ends, "-", color="#b3261e", linewidth=1)
+        axis.set(title=panel.title, xlabel="measured, s", ylabel="predicted, s")
+        axis.legend(fontsize="x-small", loc="upper left")
+    return _save(figure, path)
+
+
+def _draw_surface(panels: Sequence[Panel], path: Path) -> Path:
+    """Figure 4: the model's time over the height and the innermost size, the best of the other parameters."""
+    figure, axes = _grid(len(panels))
+    for panel, axis in zip(panels, axes, strict=True):
+        assert panel.space is not None  # noqa: S101  (filtered by the caller)
+        heights, sizes = np.unique(panel.space.sizes.time), np.unique(panel.space.sizes.space[-1])
+        surface = np.full((len(heights), len(sizes)), np.nan)
+        for i, height in enumerate(heights):
+            for j, size in enumerate(sizes):
+                here = (panel.space.sizes.time == height) & (panel.space.sizes.space[-1] == size)
+                if here.any():
+                    surface[i, j] = panel.predicted[here].min()
+        image = axis.imshow(np.log10(surface), origin="lower", aspect="auto", cmap="viridis_r")
+        axis.set_xticks(range(len(sizes)), [str(size) for size in sizes], fontsize="x-small")
+        axis.set_yticks(range(len(heights)), [str(height) for height in heights], fontsize="x-small")
+        axis.set(title=panel.title, xlabel="innermost tile size", ylabel="height $t_T$")
+        figure.colorbar(image, ax=axis, label="log10 of predicted s")
+    return _save(figure, path)
+
+
+def _draw_band(panels: Sequence[Panel], path: Path) -> Path:
+    """Figure 5: predicted and measured times of the points within 10 % of the model's minimum, best prediction first."""
+    figure, axes = _grid(len(panels))
+    for panel, axis in zip(panels, axes, strict=True):
+        order = np.argsort(panel.predicted, kind="stable")
+        inside = order[panel.predicted[order] <= (1.0 + BAND) * panel.predicted[order[0]]]
+        place = np.arange(1, len(inside) + 1)
+        axis.plot(place, panel.measured[inside], "o", color="#1f5fa8", markersize=4, label="measured")
+        axis.plot(place, panel.predicted[inside], "-", color="#b3261e", label="predicted")
+        axis.axhline(float(panel.measured.min()), color="0.5", linewidth=1, label="best of all")
+        axis.set(title=panel.title, xlabel="rank by the model", ylabel="s", ylim=(0, None))
+        axis.legend(fontsize="x-small")
+    return _save(figure, path)
+
+
+def _draw_strategies(panels: Sequence[Panel], path: Path) -> Path:
+    """Figure 6: what every strategy reaches, as a share of the best measured speed."""
+    figure, (axis,) = _grid(1, wide=True)
+    names = [each.name for each in panels[0].strategies]
+    width = 0.8 / len(panels)
+    for number, panel in enumerate(panels):
+        heights = [100 * each.fraction for each in panel.strategies]
+        axis.bar(np.arange(len(names)) + (number - (len(panels) - 1) / 2) * width, heights, width, label=panel.title)
+    axis.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize="small")
+    axis.set(ylabel="share of the best measured speed, %", ylim=(0, 105))
+    axis.legend(fontsize="x-small", ncols=2)
+    return _save(figure, path)
+
+
+def _cells(one: Scores) -> tuple[str, ...]:
+    shares = (f"{one.rmse_all:.1%}", f"{one.rmse_top20:.1%}", f"{one.err_max:.1%}", f"{one.err_sign:+.1%}")
+    return (
+        f"{one.points:,}",
+        *shares,
+        f"{one.spearman:.3f}",
+        f"{one.kendall:.3f}",
+        *(f"{value:.1%}" for value in one.fraction_of_best),
+    )
+
+
+def _grid(count: int, *, wide: bool = False) -> tuple[Any, list[Any]]:
+    try:
+        figures = importlib.import_module("matplotlib.figure")
+    except ImportError:
+        raise UsageError("plots need matplotlib", "pip install 'tilewright[plot]'") from None
+    columns = min(4, count)
+    rows = -(-count // columns)
+    size = (9.0, 4.8) if wide else (3.6 * columns, 3.2 * rows)
+    figure = figures.Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for axis in axes[count:]:
+        axis.set_visible(False)
+    return figure, axes[:count]
+
+
+def _save(figure: Any, path: Path) -> Path:  # noqa: ANN401
+    try:
+        figure.savefig(path, dpi=130)
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    return path

@@ -1,0 +1,154 @@
+"""Ways to choose a tile, side by side: what share of the best measured speed each reaches, and after how many tries.
+
+The paper's four (PPoPP 2017, section 6: compiler default, model minimum, best within 10 % of it, exhaustive), what it
+compares with (baseline best, largest footprint), half the capacity, the thesis's choice without C_iter (8.1.2: the
+largest hexagon face), and chance.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.tuning.validation import random_tries
+
+BAND = 0.10
+"""The band around the model's minimum that is searched (section 6.1)."""
+BASELINE_TILES = 85
+BASELINE_THREADS = 10
+DEFAULT_SIZE = 32
+"""Tile size of every axis where a user gives none (PPCG's default)."""
+RANDOM_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """Measured points with what the strategies need to know of them; arrays of shape (n,).
+
+    Attributes:
+        sizes: Tile sizes.
+        threads: Threads per axis.
+        predicted: Predicted seconds.
+        measured: Measured seconds.
+        footprint: Bytes that a tile keeps on chip.
+        face: Points of a hexagon over all its rows.
+        limit: Bytes that a block may use.
+    """
+
+    sizes: Sizes
+    threads: tuple[Ints, ...]
+    predicted: Floats
+    measured: Floats
+    footprint: Ints
+    face: Ints
+    limit: int
+
+    @property
+    def tiles(self) -> Ints:
+        """Number of every point's tile: points that differ in their threads only share it."""
+        rows = np.stack([self.sizes.time, *self.sizes.space], axis=1)
+        return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """What one strategy reaches.
+
+    Attributes:
+        name: The strategy.
+        fraction: Best measured speed of what it tries, as a share of the best of all; 0 where it finds nothing.
+        tries: How many points it measures; the mean number until 90 % for chance.
+        note: What it chose, or why nothing.
+    """
+
+    name: str
+    fraction: float
+    tries: int
+    note: str = ""
+
+
+def compare(space: Space, seed: int = 0) -> tuple[Strategy, ...]:
+    """Judge every strategy on measured points.
+
+    Args:
+        space: The points.
+        seed: Seed of the baseline's thread shapes.
+
+    Returns:
+        The strategies, the paper's four first.
+
+    Raises:
+        UsageError: If there is no point.
+    """
+    if len(space.measured) == 0:
+        raise UsageError("strategies are compared on measured points, got none")
+    order = np.argsort(space.predicted, kind="stable")
+    band = np.flatnonzero(space.predicted <= (1.0 + BAND) * space.predicted[order[0]])
+    every = np.arange(len(space.measured))
+    plain = [
+        _judge(space, "compiler default", _default(space), "the measured point nearest to 32 x 32 …"),
+        _judge(space, "model minimum", order[:1]),
+        _judge(space, "within 10 % of the model's minimum", band),
+        _judge(space, "exhaustive", every),
+        _judge(space, "model, ten first", order[:10]),
+        _judge(
+            space, "baseline", _baseline(space, seed), f"{BASELINE_TILES} largest tiles, {BASELINE_THREADS} threads"
+        ),
+        _judge(space, "largest footprint", _largest(space, space.footprint, 1.0), "every thread shape"),
+        _judge(space, "half capacity", _largest(space, space.footprint, 0.5), "every thread shape"),
+        _judge(space, "largest hexagon face", _largest(space, space.face, 1.0), "every thread shape"),
+    ]
+    chance = float(np.mean(space.measured.min() / space.measured))
+    tries = round(random_tries(space.measured, RANDOM_SHARE))
+    plain.append(Strategy(name="random", fraction=chance, tries=1, note=f"{tries} tries for {RANDOM_SHARE:.0%}"))
+    return tuple(plain)
+
+
+def best_by(groups: Ints, measured: Floats) -> dict[int, tuple[float, int]]:
+    """Return, per group, the share of the best measured speed that its best point reaches, and its number of points.
+
+    With the resident blocks as groups this answers which k wins.
+
+    >>> best_by(np.array([1, 1, 2]), np.array([4.0, 2.0, 1.0]))
+    {1: (0.5, 2), 2: (1.0, 1)}
+    """
+    best = float(measured.min())
+    return {
+        int(group): (best / float(measured[groups == group].min()), int((groups == group).sum()))
+        for group in np.unique(groups)
+    }
+
+
+def _judge(space: Space, name: str, chosen: Ints, note: str = "") -> Strategy:
+    if len(chosen) == 0:
+        return Strategy(name=name, fraction=0.0, tries=0, note="no measured point")
+    fraction = float(space.measured.min() / space.measured[chosen].min())
+    return Strategy(name=name, fraction=fraction, tries=len(chosen), note=note)
+
+
+def _default(space: Space) -> Ints:
+    sizes = np.stack([space.sizes.time, *space.sizes.space, space.threads[-1]], axis=1)
+    distance = np.abs(np.log2(sizes / DEFAULT_SIZE)).sum(axis=1)
+    return np.asarray(np.argsort(distance, kind="stable")[:1])
+
+
+def _baseline(space: Space, seed: int) -> Ints:
+    """The paper's baseline: the 85 tiles of largest footprint that fit, ten thread shapes each."""
+    tiles = space.tiles
+    fits = space.footprint <= space.limit
+    ranked = list(dict.fromkeys(tiles[fits][np.argsort(-space.footprint[fits], kind="stable")].tolist()))
+    generator = np.random.default_rng(seed)
+    chosen = []
+    for tile in ranked[:BASELINE_TILES]:
+        points = np.flatnonzero(tiles == tile)
+        chosen.append(generator.permutation(points)[:BASELINE_THREADS])
+    return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
+
+
+def _largest(space: Space, size: Ints, share: float) -> Ints:
+    fits = np.flatnonzero(space.footprint <= share * space.limit)
+    if len(fits) == 0:
+        return fits
+    tile = space.tiles[fits[np.argmax(size[fits])]]
+    return np.flatnonzero(space.tiles == tile)

@@ -1,0 +1,125 @@
+"""The law for streaming tiles: they compute what the reference computes, whatever the program, boundary and sizes.
+
+Streaming kernels bring their own memory, so these cases run through the package's own run time, on poisoned buffers.
+``TILEWRIGHT_LAWS_SEED`` replaces both seeds; a failure prints the seed, the case and its tiling.
+"""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tilewright.codegen.emit import emit_all
+from tilewright.runtime import cpu
+from tilewright.runtime.memory import Workspace
+from tilewright.runtime.session import Inputs
+from tilewright.tilings import catalogue, pipeline, streaming
+from tilewright.tilings.legality import Legal
+from tilewright.tilings.tiling import Tiling
+
+from .generator import LawCase, make_case
+from .harness import BATCH, tools, verdict
+from .test_random_programs import seeds
+
+CASES = 120
+"""Per seed."""
+FEW = 8
+"""Cases that look for a seeded error."""
+LEAST_LARGE = 0.6
+"""Fraction of the cases with two bands and two tiles."""
+
+pytestmark = pytest.mark.skipif(tools() is None, reason="no C compiler")
+
+
+class Poisoned(Workspace):
+    """Memory in which nothing may be taken for a value."""
+
+    def take(self, size):
+        buffer = super().take(size)
+        buffer[:] = 0x7F
+        return buffer
+
+
+def streaming_case(seed: int, index: int) -> LawCase | None:
+    """A case of the generator under a random streaming tiling, or None where none is legal."""
+    case = make_case(seed, index)
+    draw = random.Random(f"streaming/{seed}/{index}")
+    rank = case.problem.program.rank
+    limit = {1: 400, 2: 70, 3: 26}[rank]
+    shape = tuple(draw.randint(5 if draw.random() < 0.15 else limit // 2, limit) for _ in range(rank))
+    levels = draw.choice((1, 2, 3, 4, 6))
+    space = tuple(draw.choice((8, 16, 33, 48) if axis == rank - 1 else (5, 9, 16, 40)) for axis in range(rank))
+    steps = draw.randint(0, levels) if draw.random() < 0.15 else draw.randint(levels + 1, 3 * levels + 1)
+    problem = replace(case.problem, shape=shape, steps=steps)
+    least = streaming.needed_rows(problem)
+    rows = 1 if rank == 1 else min(streaming.MAX_ROWS, least + draw.choice((0, 0, 1, 2)))
+    tiling = Tiling(family=streaming.NAME, time=levels, space=space, rows=rows)
+    if not isinstance(catalogue.check(problem, tiling), Legal):
+        return None
+    return replace(case, problem=problem, tiling=tiling)
+
+
+def cases_of(seed: int) -> list[LawCase]:
+    found: list[LawCase] = []
+    index = 0
+    while len(found) < CASES:
+        case = streaming_case(seed, index)
+        index += 1
+        if case is not None:
+            found.append(case)
+    return found
+
+
+def run_all(cases: list[LawCase]) -> list[str]:
+    """What is wrong with each case, in order; an empty text where it agrees."""
+    wrong = [""] * len(cases)
+    for strict in (False, True):
+        chosen = [i for i, case in enumerate(cases) if case.strict is strict]
+        for start in range(0, len(chosen), BATCH):
+            part = chosen[start : start + BATCH]
+            source = emit_all([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
+            for i, kernel in zip(part, cpu.compile_source(source, tools()), strict=True):
+                case = cases[i]
+                inputs = Inputs(arrays=case.arrays(), scalars=dict(case.scalars))
+                result = cpu.execute(kernel, case.problem, inputs, threads=2, workspace=Poisoned())
+                wrong[i] = verdict(case, result)
+    return wrong
+
+
+@pytest.mark.parametrize("seed", seeds())
+def test_random_programs_under_streaming_tiles(seed):
+    cases = cases_of(seed)
+    large = sum(
+        case.problem.steps > case.tiling.time and catalogue.counts(case.problem, case.tiling).tiles_per_wavefront > 1
+        for case in cases
+    )
+    print(f"streaming, seed {seed}: {len(cases)} cases, {large} with two bands and two tiles")
+    assert large >= LEAST_LARGE * len(cases)
+    failures = [
+        f"seed {seed}, case {case.index}, {case.tiling}, {case.problem}: {text}"
+        for case, text in zip(cases, run_all(cases), strict=True)
+        if text
+    ]
+    assert not failures, "\n".join(failures[:3])
+
+
+def test_a_reach_one_short_makes_the_law_fail(monkeypatch):
+    cases = [case for case in cases_of(1) if max(max(pair) for pair in case.problem.program.reach) > 0][:FEW]
+    assert not any(run_all(cases))
+    original = pipeline._reach  # noqa: SLF001
+
+    def short(*arguments):
+        return tuple((max(0, low - 1), max(0, high - 1)) for low, high in original(*arguments))
+
+    pipeline.of_program.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "_reach", short)
+        found = sum(map(bool, run_all(cases)))
+    pipeline.of_program.cache_clear()
+    assert found >= FEW // 2
+
+
+def test_poison_is_no_value():
+    buffer = Poisoned().take(64)
+    assert np.all(buffer == 0x7F)
