@@ -1,6 +1,7 @@
 """tilewright itself: the call that a user makes, with the model's tiling, its best hexagonal one, and none."""
 
 import numpy as np
+
 import tilewright as tw
 from case import Array, Case, initial
 from tilewright.api.compile import prepare

@@ -92,6 +92,8 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "predict",
     "select",
     "choose_tiling",
+    "calibrate",
+    "sensitivity",
     "chain",
     "area",
     "codesign",

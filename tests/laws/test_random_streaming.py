@@ -44,7 +44,7 @@ class Poisoned(Workspace):
 def streaming_case(seed: int, index: int) -> LawCase | None:
     """A case of the generator under a random streaming tiling, or None where none is legal."""
     case = make_case(seed, index)
-    draw = random.Random(f"streaming/{seed}/{index}")
+    draw = random.Random(f"streaming/{seed}/{index}")  # noqa: S311  (reproducible, not secret)
     rank = case.problem.program.rank
     limit = {1: 400, 2: 70, 3: 26}[rank]
     shape = tuple(draw.randint(5 if draw.random() < 0.15 else limit // 2, limit) for _ in range(rank))
@@ -88,13 +88,13 @@ def run_all(cases: list[LawCase]) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", seeds())
-def test_random_programs_under_streaming_tiles(seed):
+def test_random_programs_under_streaming_tiles(seed, record_property):
     cases = cases_of(seed)
     large = sum(
         case.problem.steps > case.tiling.time and catalogue.counts(case.problem, case.tiling).tiles_per_wavefront > 1
         for case in cases
     )
-    print(f"streaming, seed {seed}: {len(cases)} cases, {large} with two bands and two tiles")
+    record_property("coverage", f"streaming, seed {seed}: {len(cases)} cases, {large} with two bands and two tiles")
     assert large >= LEAST_LARGE * len(cases)
     failures = [
         f"seed {seed}, case {case.index}, {case.tiling}, {case.problem}: {text}"
@@ -107,7 +107,7 @@ def test_random_programs_under_streaming_tiles(seed):
 def test_a_reach_one_short_makes_the_law_fail(monkeypatch):
     cases = [case for case in cases_of(1) if max(max(pair) for pair in case.problem.program.reach) > 0][:FEW]
     assert not any(run_all(cases))
-    original = pipeline._reach  # noqa: SLF001
+    original = pipeline._reach
 
     def short(*arguments):
         return tuple((max(0, low - 1), max(0, high - 1)) for low, high in original(*arguments))

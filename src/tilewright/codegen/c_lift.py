@@ -15,7 +15,7 @@ def _order(low: list[int]) -> str:
 
 def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
     """Return the C text of the helpers for one element type."""
-    parts = []
+    parts: list[str] = []
     for guard, lanes in zip(("TW_BYTES == 64", "TW_BYTES == 32", "TW_BYTES == 16"), _LANES[dtype], strict=True):
         half = lanes // 2
         low = [i // 2 + lanes * (i % 2) for i in range(lanes)]

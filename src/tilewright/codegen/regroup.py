@@ -1,8 +1,8 @@
 """Sums written so that processors like them: shared between neighbouring rows, and in chains that are not too long.
 
 Before: ``((a + b) + c) + …``, one addition waiting for the other. After: partial sums that are added at the end. A
-sum of plain reads is grouped by rows, so that the rows' sums are common to neighbouring results, which the compiler then
-computes once. The result differs in rounding, so strict kernels keep the program's order.
+sum of plain reads is grouped by rows, so that the rows' sums are common to neighbouring results, which the compiler
+then computes once. The result differs in rounding, so strict kernels keep the program's order.
 """
 
 import itertools

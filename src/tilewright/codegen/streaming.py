@@ -399,14 +399,25 @@ def _finish(plan: Plan, field: int) -> tuple[Stmt, ...]:
     if has_borders(plan, field):
         old = slabs(plan, field, "now")
         names = _names(plan, field, "now", Op("max", (T, Int(1 - plan.pipeline.history[field]))))
-        args = (*new.params, *old.params, Var("y0"), Op("lt", (T, Int(0))), Var("n0"), Var("n1"), N, GX, GY, EDGE)
-        result.append(If(near_border(plan, field), (*names, Call(plan.name(f"border_{field}"), args))))
+        border: tuple[Expr, ...] = (
+            *new.params,
+            *old.params,
+            Var("y0"),
+            Op("lt", (T, Int(0))),
+            Var("n0"),
+            Var("n1"),
+            N,
+            GX,
+            GY,
+            EDGE,
+        )
+        result.append(If(near_border(plan, field), (*names, Call(plan.name(f"border_{field}"), border))))
     if plan.fields[field] in plan.site.problem.program.updated:
         base = _slot(plan, field, sub(Int(1), SIDE), add(add(VERSION, T), 1))
-        args = (*_outer(plan), *new.params[:2], base, Var("spare"), Var("y0"), *_TILE[3:], GX, GY)
+        kept: tuple[Expr, ...] = (*_outer(plan), *new.params[:2], base, Var("spare"), Var("y0"), *_TILE[3:], GX, GY)
         last = Op("ge", (T, sub(LEVELS, plan.pipeline.history[field])))
         held = Op("ge", (T, Int(-plan.pipeline.history[field])))
-        result.append(If(Op("and", (last, held)), (Call(plan.name(f"store_{field}"), args),)))
+        result.append(If(Op("and", (last, held)), (Call(plan.name(f"store_{field}"), kept),)))
     return tuple(result)
 
 
@@ -419,7 +430,7 @@ def _entry(plan: Plan, name: str) -> Function:
     fewest = Op("ceildiv", (STEPS, Int(plan.levels)))
     slot = Op("mod", (STEPS, Int(2 * plan.sides)))
     odd = Op("and", (Op("ge", (slot, Int(1))), Op("le", (slot, Int(plan.sides)))))
-    extents = [Var(f"n{axis}") for axis in range(rank)] if rank > 1 else [Int(1), Var("n0")]
+    extents: list[Expr] = [Var(f"n{axis}") for axis in range(rank)] if rank > 1 else [Int(1), Var("n0")]
     units = [1] * (plan.rank - 1) + [line_cells(site.problem)]
     numbers = [Var(f"tiles{axis}") for axis in range(plan.rank)]
     lets = tuple(

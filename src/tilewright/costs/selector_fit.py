@@ -116,10 +116,8 @@ def calibrate(stencils: Sequence[Points], gpu: Hardware, prior: Constants | None
 
     def errors(values: Floats) -> Floats:
         known = constants_of(values[: len(centre)], start)
-        return (
-            np.concatenate([np.log(evaluate(each.case, gpu, known).seconds / each.seconds) for each in stencils])
-            + belongs @ values[len(centre) :]
-        )
+        every = [np.log(evaluate(each.case, gpu, known).seconds / each.seconds) for each in stencils]
+        return np.asarray(np.concatenate(every) + belongs @ values[len(centre) :])
 
     values = np.concatenate([centre, np.zeros(len(stencils))])
     middle = values.copy()
@@ -177,7 +175,7 @@ def _weights(seconds: Floats, power: float) -> Floats:
 def _bounded(values: Floats) -> Floats:
     """Keep sustained shares of a peak at most 1."""
     most = [0.0 if name in _SHARES else np.inf for name in CALIBRATED]
-    return np.minimum(values, np.array([*most, *[np.inf] * (len(values) - len(most))]))
+    return np.asarray(np.minimum(values, np.array([*most, *[np.inf] * (len(values) - len(most))])))
 
 
 def _slopes(errors: Callable[[Floats], Floats], values: Floats, found: Floats, count: int) -> Floats:

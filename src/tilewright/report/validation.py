@@ -137,7 +137,7 @@ def _draw_surface(panels: Sequence[Panel], path: Path) -> Path:
 
 
 def _draw_band(panels: Sequence[Panel], path: Path) -> Path:
-    """Figure 5: predicted and measured times of the points within 10 % of the model's minimum, best prediction first."""
+    """Figure 5: predicted and measured times of the points within 10 % of the minimum, best prediction first."""
     figure, axes = _grid(len(panels))
     for panel, axis in zip(panels, axes, strict=True):
         order = np.argsort(panel.predicted, kind="stable")
