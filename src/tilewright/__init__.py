@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tilewright.api.run import run
     from tilewright.api.stencil import Stencil, stencil
     from tilewright.api.tune import tune
+    from tilewright.api.validate import validate
     from tilewright.base.errors import (
         ArrayError,
         IllegalTilingError,
@@ -68,6 +69,7 @@ _HOMES = {
     "tilewright.api.plan": ("Plan",),
     "tilewright.api.stencil": ("Stencil", "stencil"),
     "tilewright.api.tune": ("tune",),
+    "tilewright.api.validate": ("validate",),
     "tilewright.base.errors": (
         "ArrayError",
         "IllegalTilingError",
@@ -94,6 +96,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "choose_tiling",
     "calibrate",
     "sensitivity",
+    "validate",
     "chain",
     "area",
     "codesign",

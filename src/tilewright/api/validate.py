@@ -1,5 +1,6 @@
 """``tw.validate``: predicted against measured, on logs of other people's measurements or on this machine."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import selector, traffic
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, Sizes
-from tilewright.costs.gpu_terms import Constants, Hardware, hardware
+from tilewright.costs.gpu_terms import STATIC_SHARED, Constants, Hardware, hardware
 from tilewright.costs.selector_fit import Calibration, Points, calibrate, sample, scale_of
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
@@ -254,7 +255,8 @@ def _scored(
 
 def _published(case: selector.Case, seconds: Floats, points: int, seed: int) -> StencilValidation:
     """Score the printed model, C_iter fitted to the sample."""
-    setting = case.setting
+    limit = min(case.setting.block_bytes, STATIC_SHARED)
+    setting = dataclasses.replace(case.setting, block_bytes=limit)
     first = time_model.evaluate("hybrid", case.sizes, setting, "published").seconds
     used = sample(np.where(np.isfinite(first), first, np.nanmax(first[np.isfinite(first)]) * 10), points, seed)
     best, found = np.inf, first
@@ -265,12 +267,10 @@ def _published(case: selector.Case, seconds: Floats, points: int, seed: int) -> 
         error = float(np.abs(np.log(predicted[inside] / seconds[inside])).mean()) if len(inside) else np.inf
         if error < best:
             best, found = error, predicted
-    return _result(case, found, seconds, used, setting.block_bytes, None)
+    return _result(case, found, seconds, used, limit, None)
 
 
 def _with_iteration(setting: Setting, factor: float) -> Setting:
-    import dataclasses
-
     value = dataclasses.replace(setting.c_iter, value=setting.c_iter.value * factor, low=None, high=None)
     return dataclasses.replace(setting, c_iter=value)
 

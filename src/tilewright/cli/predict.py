@@ -9,6 +9,7 @@ from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape
 
 if TYPE_CHECKING:
     from tilewright.api.predict import Prediction
+    from tilewright.programs.stencil import Program
 
 
 def predict(
@@ -69,6 +70,8 @@ def predict(
             why = explained(one, program=known, machine=machine, boundary=outside).to_dict()
             document["explanation"] = why
         output.show(document, lambda: _shown(one, title, why), as_json)
+        if one.model == "exact" and one.tiling.family == "hybrid" and one.tiling.threads and not as_json:
+            _show_terms(one, known, machine)
         return
     output.show(
         {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]},
@@ -85,3 +88,16 @@ def _shown(one: "Prediction", title: str, why: dict[str, object] | None) -> Any:
 
     table = tables.prediction(str(one.tiling), one.costs, one.c_iter, title)
     return table if why is None else Group(table, energy.explanation(why))
+
+
+def _show_terms(one: "Prediction", program: "Program", machine: str) -> None:
+    """Print what a GPU's time with thread blocks is made of; a CPU has no thread blocks."""
+    from tilewright.api.predict import as_machine
+    from tilewright.api.terms import explain
+    from tilewright.report import tables
+
+    if as_machine(machine).kind != "gpu":
+        return
+    terms = explain(program, shape=one.shape, steps=one.steps, machine=machine, tiling=one.tiling, dtype=one.dtype)
+    facts = {name.replace("_", " "): tables.number(value) for name, value in terms.items()}
+    output.show({}, lambda: tables.pairs(facts, "terms of the time, seconds by part"), as_json=False)

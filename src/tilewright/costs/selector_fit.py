@@ -81,12 +81,11 @@ def sample(predicted: Floats, count: int, seed: int) -> Ints:
         raise UsageError(f"the number of calibration points is at least 0, got {count}")
     count = min(count, len(predicted))
     order = np.argsort(predicted, kind="stable")
-    first = max(int(_PROMISING * len(predicted)), min(count, len(predicted)))
-    near = min((6 * count + 9) // 10, first)
+    near = (6 * count + 9) // 10
+    first = max(int(_PROMISING * len(predicted)), near)
     generator = np.random.default_rng(seed)
     chosen = [generator.choice(order[:first], near, replace=False)]
-    others = min(count - near, len(predicted) - first)
-    chosen.append(generator.choice(order[first:], others, replace=False))
+    chosen.append(generator.choice(order[first:], count - near, replace=False))
     return np.asarray(np.sort(np.concatenate(chosen)))
 
 

@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.costs import cached, exact, published, streaming, untiled
+from tilewright.costs import cached, exact, published, selector, streaming, untiled
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import Joules, price
 from tilewright.costs.energy_tiles import printed_amounts
+from tilewright.costs.gpu_terms import hardware
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
@@ -40,7 +41,8 @@ class Costs:
         flops: Operations in all.
         gcells_per_second: Cell updates per nanosecond.
         gflops_per_second: Operations per nanosecond.
-        bound_by: ``compute``, ``memory`` or ``synchronisation``.
+        bound_by: ``compute``, ``memory`` or ``synchronisation``; with threads given on a GPU the binding term, one of
+            :data:`tilewright.costs.selector.PARTS`.
         energy: The energy with its parts, range and provenance.
     """
 
@@ -96,7 +98,34 @@ def predict(
             f"{limit} for each of {tiling.k or 1}, and runs at most {setting.max_tiles} per SM",
             "take smaller sizes or a smaller k",
         )
+    if model == "exact" and tiling.threads and tiling.family == "hybrid" and not setting.cpu:
+        terms = thread_terms(problem, tiling, machine, setting)
+        costs = costs_at(replace(result, seconds=terms.seconds), 0, setting)
+        return replace(costs, tiles_per_sm=int(terms.resident[0]), bound_by=terms.bound_by(0))
     return costs_at(result, 0, setting)
+
+
+def thread_terms(problem: Problem, tiling: Tiling, machine: Machine, setting: Setting) -> selector.Terms:
+    """Return the terms of the exact model with thread blocks, of one hybrid tiling on a GPU.
+
+    Args:
+        problem: What is computed.
+        tiling: A hybrid tiling with threads.
+        machine: A GPU.
+        setting: The problem on the machine.
+
+    Returns:
+        The terms, of shape (1,).
+
+    Raises:
+        UsageError: If there is not one number of threads per axis, or a block has more threads than it may.
+    """
+    most = int(machine.max_block_threads.value) if machine.max_block_threads else 1024
+    if int(np.prod([float(count) for count in tiling.threads])) > most:
+        raise UsageError(f"a block of {machine.name} has at most {most} threads, got {str(tiling)!r}")
+    threads = tuple(np.array([count], dtype=np.int64) for count in tiling.threads)
+    case = selector.make_case(problem.program, sizes_of(tiling, setting), threads, setting)
+    return selector.evaluate(case, hardware(machine, setting.block_bytes))
 
 
 def evaluate(family: str, sizes: Sizes, setting: Setting, model: str = "exact") -> Breakdown:

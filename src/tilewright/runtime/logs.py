@@ -6,7 +6,7 @@ hexagonal/classic code made by PPCG::
     8_6_256_1_256 2814.0697 GFLOPS
 
 The numbers are PPCG's tile sizes b_T, b_S1, … and the threads per axis. PPCG's b_T is *half* the hexagon's height:
-``t_T = 2 b_T`` (see :doc:`docs/validation.md` and decision 0006), and its b_Si are the papers' t_Si.
+``t_T = 2 b_T`` (the page on validation says why), and its b_Si are the papers' t_Si.
 """
 
 import re

@@ -1,0 +1,262 @@
+"""The model with thread blocks: its counts against brute force, its terms against their meaning."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Sizes
+from tilewright.costs.gpu_code import WARP, bank_conflicts, body, count, distinct_reads
+from tilewright.costs.gpu_terms import (
+    TERMS,
+    Constants,
+    Residency,
+    hardware,
+    residency,
+    whole_fronts,
+    whole_tiles,
+)
+from tilewright.costs.selector import PARTS, evaluate, make_case
+from tilewright.costs.selector_fit import CALIBRATED, Points, calibrate, sample
+from tilewright.costs.setting import make_setting
+from tilewright.machines.files import load, names
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+
+GPU = hardware(load("v100"))
+GPUS = [name for name in names() if name != "host"]
+
+
+def case_of(name, tiles, shape=None, steps=120, machine="v100", dtype="float32"):
+    """Make a case of (height, sizes, threads)."""
+    chosen = program(name)
+    grid = shape or ((4096, 4096), (256, 256, 256))[chosen.rank - 2]
+    setting = make_setting(make_problem(chosen, grid, steps, dtype), load(machine))
+    rank = chosen.rank
+    sizes = Sizes(
+        time=np.array([t for t, _, _ in tiles]),
+        space=tuple(np.array([s[a] for _, s, _ in tiles]) for a in range(rank)),
+        k=np.zeros(len(tiles), dtype=np.int64),
+    )
+    threads = tuple(np.array([n[a] for _, _, n in tiles]) for a in range(rank))
+    return make_case(chosen, sizes, threads, setting)
+
+
+@pytest.mark.parametrize("columns", [((0,),), ((-1, 0, 1), (0,), (0,)), ((-2, -1, 0, 1, 2), (-1, 1)), ((0, 3),)])
+@pytest.mark.parametrize("stride", [1, 2, 3, 5])
+def test_distinct_reads_by_brute_force(columns, stride):
+    found = distinct_reads(columns, stride, 12)
+    for points in range(13):
+        wanted = sum(len({j * stride + o for j in range(points) for o in column}) for column in columns)
+        assert found[points] == wanted
+
+
+@pytest.mark.parametrize("inner", [1, 2, 4, 8, 16, 32, 64])
+def test_bank_conflicts_by_brute_force(inner):
+    pitches = np.arange(1, 80)
+    found = bank_conflicts(pitches, np.full_like(pitches, inner))
+    for pitch, most in zip(pitches.tolist(), found.tolist(), strict=True):
+        width = min(inner, WARP)
+        words = {(lane // width) * pitch + lane % width for lane in range(WARP)} if width < WARP else set(range(WARP))
+        banks = [word % 32 for word in words]
+        # Lanes of one word are served together, so that only distinct words count.
+        assert max(banks.count(bank) for bank in banks) <= most
+        if pitch >= width:
+            assert max(banks.count(bank) for bank in banks) == most
+
+
+@pytest.mark.parametrize("rows", [2, 4, 10, 36])
+@pytest.mark.parametrize("steps", [1, 7, 36, 120])
+def test_wavefronts_in_whole_and_in_part_by_brute_force(rows, steps):
+    full, part, number = 0, 0.0, 0
+    for start in (0, -(rows // 2)):
+        for low in range(start, steps, rows):
+            inside = min(low + rows, steps) - max(low, 0)
+            if inside <= 0:
+                continue
+            number += 1
+            full += inside == rows
+            part += inside / rows if inside < rows else 0.0
+    whole, rest, fronts = whole_fronts(steps, np.array([rows]))
+    assert (whole[0], fronts[0]) == (full, number)
+    assert rest[0] == pytest.approx(part)
+    assert (whole + rest)[0] * rows == pytest.approx(2 * steps)
+
+
+def test_whole_tiles_are_a_share():
+    share = whole_tiles((64, 100, 1000), (np.array([4]), np.array([10]), np.array([64])), (1, 1, 1), np.array([5]))
+    assert share[0] == pytest.approx((9 * 10 / 100) * (15 * 64 / 1000))
+    assert whole_tiles((8, 8), (np.array([4]), np.array([64])), (1, 1), np.array([5]))[0] == 0.0
+
+
+def test_points_and_reads_of_a_thread_by_brute_force():
+    tiles = [(8, (3, 64), (1, 64)), (8, (4, 64), (2, 64)), (12, (5, 64), (3, 32))]
+    case = case_of("j2d5pt", tiles)
+    for i, (height, (base, width), (first, second)) in enumerate(tiles):
+        widths = [base + 2 * min(t, height - 1 - t) for t in range(height)]
+        turns = [-(-w // first) for w in widths]
+        assert case.work.statements[i] == sum(turns) * (width // second)
+        reads = 0
+        for turn in turns:
+            points = [j * first for j in range(turn)]
+            reads += len({p + o for p in points for o in (-1, 0, 1)}) + 2 * turn
+        plain = 5 * sum(turns) * (width // second)
+        assert case.work.reads[i] == (reads if width == second else plain)
+        assert case.work.reads_plain[i] == plain
+
+
+def test_flags_of_the_code():
+    tiles = [(8, (4, 64), (1, 64)), (8, (4, 64), (2, 64)), (8, (4, 64), (3, 64)), (8, (4, 64), (1, 32))]
+    work = case_of("j2d5pt", tiles).work
+    assert work.straight.tolist() == [True, False, False, False]
+    assert work.even.tolist() == [True, True, False, False]
+    wide = case_of("j2d9pt", [(8, (4, 64), (4, 64)), (8, (4, 64), (3, 64))]).work
+    assert wide.even.tolist() == [True, False]
+
+
+def test_fused_operations():
+    assert body(program("j2d9pt-gol")).arithmetic == 9
+    assert body(program("gradient2d")).reads == 5
+    assert len(body(program("j3d27pt")).columns) == 9
+
+
+def test_resident_blocks_by_every_limit():
+    tiles = [
+        (2, (2, 32), (1, 32)),  # blocks
+        (2, (8, 128), (8, 128)),  # threads
+        (16, (6, 256), (1, 256)),  # shared memory: 48,048 bytes each
+        (16, (8, 64), (3, 64)),  # registers
+    ]
+    case = case_of("j2d5pt", tiles)
+    here = residency(case.work, GPU, case.setting, Constants())
+    assert isinstance(here, Residency)
+    assert here.blocks[0] == GPU.max_blocks == 32
+    assert here.blocks[1] == 1
+    assert here.blocks[2] == 98304 // 48048 == 2
+    limit = 65536 // (here.registers[3] * 192)
+    assert here.blocks[3] == int(limit)
+    free = residency(case.work, GPU, case.setting, Constants(), ("registers",))
+    assert (free.blocks >= here.blocks).all()
+
+
+def test_tiles_larger_than_shared_memory_go_through_l1():
+    case = case_of("j2d5pt", [(16, (6, 256), (1, 256)), (20, (3, 256), (1, 256))])
+    assert evaluate(case, GPU).shared.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", GPUS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_gpu_has_a_finite_answer(name, dtype):
+    tiles = [
+        (t, (base, width), (first, second))
+        for t, base, width, first, second in itertools.product((2, 16), (1, 8), (32, 256), (1, 4), (8, 32))
+    ]
+    case = case_of("j2d5pt", tiles, machine=name, dtype=dtype)
+    terms = evaluate(case, hardware(load(name)))
+    assert np.isfinite(terms.seconds).all()
+    assert (terms.seconds > 0).all()
+    for part in PARTS:
+        assert (getattr(terms, part) >= 0).all()
+        assert (getattr(terms, part) <= terms.seconds * (1 + 1e-9)).all(), part
+
+
+def test_no_combination_exceeds_the_sum_of_its_parts():
+    case = case_of("heat3d", [(4, (2, 8, 64), (1, 8, 64)), (8, (1, 4, 32), (1, 4, 32))])
+    terms = evaluate(case, GPU)
+    parts = terms.latency + np.maximum(terms.issue, terms.access) + np.maximum(terms.dram, terms.l2) + terms.launch
+    assert (terms.seconds <= parts * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_every_term_can_be_switched_off(term):
+    tiles = [(16, (6, 256), (1, 256)), (20, (8, 512), (3, 64)), (8, (16, 55), (16, 2)), (12, (5, 1024), (1, 32))]
+    case = case_of("j2d5pt", tiles, shape=(5000, 5000))
+    assert (evaluate(case, GPU, off=(term,)).seconds != evaluate(case, GPU).seconds).any()
+
+
+def test_an_unknown_term_is_refused():
+    with pytest.raises(UsageError, match="'magic'"):
+        evaluate(case_of("j2d5pt", [(16, (6, 256), (1, 256))]), GPU, off=("magic",))
+
+
+def test_twice_the_bandwidth_and_the_clock_is_twice_the_speed():
+    case = case_of("j2d9pt-gol", [(8, (4, 128), (1, 128)), (20, (8, 512), (2, 64))], steps=1200)
+    fast = dataclasses.replace(
+        GPU,
+        clock=2 * GPU.clock,
+        dram_bandwidth=2 * GPU.dram_bandwidth,
+        l2_bandwidth=2 * GPU.l2_bandwidth,
+        launch_seconds=GPU.launch_seconds / 2,
+    )
+    np.testing.assert_allclose(evaluate(case, fast).seconds * 2, evaluate(case, GPU).seconds, rtol=1e-12)
+
+
+def test_a_cpu_and_a_hexagonal_tile_are_refused():
+    from tilewright.machines.host import CpuDescription, host_machine
+
+    cpu = CpuDescription(cores=2, simd_bits=256, l1_bytes=32768, l2_bytes=2**20, l3_bytes=0, clock_hz=2e9)
+    with pytest.raises(UsageError, match="for GPUs"):
+        hardware(host_machine(cpu))
+    setting = make_setting(make_problem(program("jacobi1d"), (1000,), 10), load("v100"))
+    one = np.array([4])
+    with pytest.raises(UsageError, match="hybrid"):
+        make_case(program("jacobi1d"), Sizes(time=one, space=(one,), k=0 * one), (one,), setting)
+
+
+def _many():
+    choices = itertools.product((4, 8, 16, 24), (1, 3, 8), (64, 128, 256), (1, 2, 4), (32, 64))
+    return case_of("j2d5pt", [(t, (b, w), (f, s)) for t, b, w, f, s in choices])
+
+
+def test_a_sample_is_seeded_distinct_and_mostly_promising():
+    predicted = np.random.default_rng(0).random(500)
+    first = sample(predicted, 10, 3)
+    assert first.tolist() == sample(predicted, 10, 3).tolist()
+    assert first.tolist() != sample(predicted, 10, 4).tolist()
+    assert len(set(first.tolist())) == 10
+    assert (np.argsort(np.argsort(predicted))[first] < 25).sum() == 6
+    assert len(sample(predicted[:4], 10, 0)) == 4
+    with pytest.raises(UsageError):
+        sample(predicted, -1, 0)
+
+
+def test_calibration_without_points_keeps_the_prior():
+    assert calibrate([], GPU).constants == Constants()
+
+
+def test_calibration_finds_constants_that_made_the_times():
+    case = _many()
+    truth = Constants(row_cycles=60.0, guarded_slots=24.0, dram_share=0.8)
+    times = evaluate(case, GPU, truth).seconds
+    found = calibrate([Points(case=case, seconds=times)], GPU).constants
+    before = np.log(evaluate(case, GPU).seconds / times).std()
+    after = np.log(evaluate(case, GPU, found).seconds / times).std()
+    assert after < 0.5 * before
+    assert found.row_cycles > Constants().row_cycles
+    assert found.dram_share < Constants().dram_share
+
+
+def test_calibration_keeps_the_fixed_constants_and_the_shares_below_one():
+    case = _many()
+    times = evaluate(case, GPU).seconds * np.random.default_rng(1).lognormal(-0.5, 0.3, len(case.work.rows))
+    found = calibrate([Points(case=case, seconds=times)], GPU)
+    for name in (field.name for field in dataclasses.fields(Constants)):
+        if name not in CALIBRATED:
+            assert getattr(found.constants, name) == getattr(Constants(), name)
+    assert found.constants.dram_share <= 1.0
+    assert found.points == len(times)
+
+
+def test_counting_does_not_depend_on_the_company():
+    tiles = [(8, (3, 64), (1, 64)), (36, (32, 512), (8, 32)), (2, (1, 32), (1, 32))]
+    together = case_of("j2d9pt", tiles[:2]).work
+    alone = case_of("j2d9pt", tiles[:1]).work
+    for field in type(alone).__slots__:
+        assert getattr(alone, field)[0] == getattr(together, field)[0]
+
+
+def test_count_covers_every_point_once_for_one_thread_shape():
+    case = case_of("j2d5pt", [(8, (3, 64), (1, 64))])
+    assert count(program("j2d5pt"), case.sizes, case.threads, case.setting).points[0] == 64 * 4 * (2 * 3 + 6)
