@@ -26,6 +26,7 @@ from tilewright.tuning.chain_search import Batch, Setting, best_trees
 from tilewright.tuning.chain_shared import Key, can_share, key_of, shared_tree
 
 Array = npt.NDArray[Any]
+_NAMES: dict[np.dtype[Any] | None, str] = {np.dtype(name): name for name in DTYPES}
 _CAUTION = 1.15
 """A fused pair must promise this much over the library's products: the times are fits, theirs the safer ones."""
 
@@ -179,8 +180,8 @@ def _matrices(arrays: Sequence[Any]) -> tuple[list[Any], Callable[[Any], Any]]:
 def _fusable(matrices: Sequence[Any]) -> str:
     """Return the element type if fused kernels can take these arrays, or an empty string."""
     views = [_numpy(matrix) for matrix in matrices]
-    types = {"" if view is None else str(view.dtype) for view in views}
-    return types.pop() if len(types) == 1 and types <= set(DTYPES) else ""
+    types = {None if view is None else view.dtype for view in views}
+    return _NAMES.get(types.pop(), "") if len(types) == 1 else ""
 
 
 def _numpy(array: Any) -> Array | None:  # noqa: ANN401
@@ -203,7 +204,7 @@ def _repeats(matrices: Sequence[Any]) -> tuple[tuple[int, ...], tuple[bool, ...]
             here: object = ("object", id(matrix))
             other: object = None
         else:
-            head = (view.ctypes.data, str(view.dtype))
+            head = (view.ctypes.data, view.dtype)
             here, other = (*head, view.shape, view.strides), (*head, view.shape[::-1], view.strides[::-1])
         first = firsts.get(here, firsts.get(other, number) if other is not None else number)
         operands.append(first)
