@@ -29,6 +29,8 @@ Array = npt.NDArray[Any]
 _NAMES: dict[np.dtype[Any] | None, str] = {np.dtype(name): name for name in DTYPES}
 _CAUTION = 1.15
 """A fused pair must promise this much over the library's products: the times are fits, theirs the safer ones."""
+_WORTH = 0.05
+"""Fusing saves the trip of the intermediate to memory: below this share of the other words it is not worth it."""
 
 
 def calibrate(dtype: str = "float64", threads: int | None = None) -> HostTimes:
@@ -89,12 +91,20 @@ def _fastest(chain: Chain, dtype: str, times: HostTimes, fuse: bool) -> Tree:
             _, x, y = least(a, u, b, v, memory)
             tile = (x, y)
         seconds = times.seconds(batch.fusion, batch.sizes, tile)
-        return seconds if batch.fusion == "none" else _CAUTION * seconds, batch.operations
+        return seconds if batch.fusion == "none" else _caution(batch) * seconds, batch.operations
 
     setting = Setting(model="counts", memory=memory, price=price, fuse=fuse)
     if can_share(chain):
         return shared_tree(chain, setting)
     return best_trees(np.array([chain.sizes], dtype=np.int64), setting)[0]
+
+
+def _caution(batch: Batch) -> Floats:
+    """Return what the seconds of fused pairs are multiplied by: very much where there is nothing to save."""
+    p = batch.sizes
+    intermediate = p[0] * p[2] if batch.fusion == "left" else p[1] * p[3]
+    others = p[0] * p[1] + p[1] * p[2] + p[2] * p[3] + p[0] * p[3]
+    return np.where(intermediate < _WORTH * others, 1e6, _CAUTION)
 
 
 def multi_dot(
