@@ -27,7 +27,7 @@ from tilewright.tuning.chain_shared import Key, can_share, key_of, shared_tree
 
 Array = npt.NDArray[Any]
 _NAMES: dict[np.dtype[Any] | None, str] = {np.dtype(name): name for name in DTYPES}
-_CAUTION = 1.15
+_CAUTION = 1.1
 """A fused pair must promise this much over the library's products: the times are fits, theirs the safer ones."""
 _WORTH = 0.05
 """Fusing saves the trip of the intermediate to memory: below this share of the other words it is not worth it."""
@@ -91,7 +91,9 @@ def _fastest(chain: Chain, dtype: str, times: HostTimes, fuse: bool) -> Tree:
             _, x, y = least(a, u, b, v, memory)
             tile = (x, y)
         seconds = times.seconds(batch.fusion, batch.sizes, tile)
-        return seconds if batch.fusion == "none" else _caution(batch) * seconds, batch.operations
+        if batch.fusion != "none":
+            seconds = np.where(_saves(batch), _CAUTION * seconds, np.inf)
+        return seconds, batch.operations
 
     setting = Setting(model="counts", memory=memory, price=price, fuse=fuse)
     if can_share(chain):
@@ -99,12 +101,11 @@ def _fastest(chain: Chain, dtype: str, times: HostTimes, fuse: bool) -> Tree:
     return best_trees(np.array([chain.sizes], dtype=np.int64), setting)[0]
 
 
-def _caution(batch: Batch) -> Floats:
-    """Return what the seconds of fused pairs are multiplied by: very much where there is nothing to save."""
+def _saves(batch: Batch) -> npt.NDArray[np.bool_]:
+    """Return which fused pairs have an intermediate worth keeping on chip."""
     p = batch.sizes
     intermediate = p[0] * p[2] if batch.fusion == "left" else p[1] * p[3]
-    others = p[0] * p[1] + p[1] * p[2] + p[2] * p[3] + p[0] * p[3]
-    return np.where(intermediate < _WORTH * others, 1e6, _CAUTION)
+    return np.asarray(intermediate >= _WORTH * (p[0] * p[1] + p[1] * p[2] + p[2] * p[3] + p[0] * p[3]))
 
 
 def multi_dot(
