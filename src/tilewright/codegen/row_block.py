@@ -27,7 +27,12 @@ def stage_sources(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
 
 def source(plan: Plan, key: tuple[int, int]) -> Slabs:
     """Names of a version that a stage reads."""
-    return slabs(plan, key[0], {1: "new", 0: "now", -1: "prev", -2: "prev2"}[key[1]])
+    return slabs(plan, key[0], version_tag(key[1]))
+
+
+def version_tag(level: int) -> str:
+    """Name of a time level."""
+    return {1: "new", 0: "now", -1: "prev", -2: "prev2"}[level]
 
 
 def target(plan: Plan, field: int) -> Slabs:

@@ -381,9 +381,12 @@ def _copies_in(
         if field not in boxes:
             continue
         for age in range(1, count):
-            if small:
+            # The pieces of a version must not overlap: threads may copy them in any order.
+            older = age < history and all(low < high for low, high in boxes[field])
+            if small and not older:
                 yield field, age, None, 0
-            if age < history and all(low < high for low, high in boxes[field]):
+                continue
+            if older:
                 yield field, age, tuple(slice(*span) for span in boxes[field]), age
-            for slab in () if small else frame(problem.shape, boxes[field]):
+            for slab in frame(problem.shape, boxes[field]):
                 yield field, age, slab, 0
