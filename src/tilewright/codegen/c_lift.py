@@ -95,7 +95,11 @@ static inline void tw_wrap_@s(@T *row, int64_t nv, int before, int after) {
     *(tw_u_@s *)(row + (nv + g) * TW_WIDE_@s) = TW_DOWN_@s(*(const tw_u_@s *)(row + g * TW_WIDE_@s));
 }
 
-static inline void tw_prefetch_@s(const @T *at) { __builtin_prefetch(at, 0, 2); }
+/* ask for a line; without the empty instruction gcc takes functions that only prefetch for functions without effect */
+static inline void tw_prefetch_@s(const @T *at) {
+  __builtin_prefetch(at, 0, 2);
+  __asm__ volatile("" : : "r"(at));
+}
 
 static void tw_copy_@s(@T *to, const @T *from, int64_t n) {
   int64_t i = 0;
