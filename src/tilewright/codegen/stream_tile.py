@@ -23,7 +23,8 @@ from tilewright.codegen.pipeline import EDGE, GX, GY, SLAB, X0, N, Plan, lanes, 
 from tilewright.codegen.row_block import source, stage_outputs, stage_sources, version_tag
 from tilewright.codegen.row_kernel import loaded
 from tilewright.codegen.sites import stride, unpack
-from tilewright.codegen.stream_io import BOUNDS, global_row, outer
+from tilewright.codegen.stream_io import BOUNDS, FROM_CALLER, LIFTED_IN, LIFTED_OUT, TO_CALLER, outer, strides_in
+from tilewright.tilings.pipeline import line_cells
 
 T, LEVELS, TURN, SIDE, START, VERSION = Var("t"), Var("levels"), Var("turn"), Var("side"), Var("start"), Var("version")
 _Y0, _SPARE = Var("y0"), Var("spare")
@@ -48,7 +49,15 @@ def tile_function(plan: Plan) -> Function:
     return Function(
         name=plan.name("tile"),
         params=(*plan.site.params, _ring(plan), SIDE, VERSION, LEVELS, *BOUNDS),
-        body=(*_extents(plan), *_where(plan), *_layout(plan), start, advance, Call(f"fence:{plan.site.dtype}", ())),
+        body=(
+            *_extents(plan),
+            *_ends_of_run(plan),
+            *_where(plan),
+            *_layout(plan),
+            start,
+            advance,
+            Call(f"fence:{plan.site.dtype}", ()),
+        ),
     )
 
 
@@ -63,6 +72,45 @@ def _extents(plan: Plan) -> tuple[Stmt, ...]:
     one = (Let(Var("n0"), Int(1)), Let(Var("n1"), Int(1)))
     size = Var("size")
     return (*one, Let(N, Load(size, Int(2), "index")), Let(Var("slot"), Load(size, Int(3), "index")))
+
+
+def _ends_of_run(plan: Plan) -> tuple[Stmt, ...]:
+    """Name whether this band reads or writes the caller's arrays, and the strides on both sides."""
+    size, axes = Var("size"), plan.site.rank - 1
+    place = 3 + plan.site.rank + axes
+    first = Op("and", (Op("eq", (VERSION, Int(0))), Op("gt", (Load(size, Int(place), "index"), Int(0)))))
+    last = Op(
+        "and", (Op("eq", (add(VERSION, LEVELS), Load(size, Int(0), "index"))), Load(size, Int(place + 1), "index"))
+    )
+    lets: list[Stmt] = [Let(FROM_CALLER, first), Let(TO_CALLER, last)]
+    wide = Op("and", (Op("gt", (Load(size, Int(place), "index"), Int(1))), Op("eq", (sub(BOUNDS[5], BOUNDS[4]), N))))
+    for lifted, direct in ((LIFTED_IN, FROM_CALLER), (LIFTED_OUT, TO_CALLER)):
+        lets.append(Let(lifted, Op("and", (wide, Op("eq", (direct, Int(0))))) if axes else Int(0)))
+    for axis in range(axes):
+        packed = Var(f"p{axis}")
+        lets.append(Let(packed, Load(size, Int(place + 2 + axis), "index")))
+        row: Expr = Int(plan.width) if axis == axes - 1 else Op("mul", (Var("n1"), Int(plan.width)))
+        for letter, direct, lifted in (("i", FROM_CALLER, LIFTED_IN), ("o", TO_CALLER, LIFTED_OUT)):
+            lets.append(Let(Var(f"{letter}{axis}"), select(direct, packed, select(lifted, row, stride(axis)))))
+    return tuple(lets)
+
+
+def _lifted_in(plan: Plan, field: int) -> Expr:
+    """Whether a field's rows lie lifted in memory; those of fields that do not change are the caller's."""
+    return LIFTED_IN if plan.fields[field] in plan.site.problem.program.updated else Int(0)
+
+
+def _callers(plan: Plan, field: int, age: Expr) -> Expr:
+    """The caller's array that holds a version of a field, by age."""
+    place = len(plan.fields) + sum(plan.pipeline.history[:field])
+    return Load(plan.site.params[0], add(age, place), f"pointer:{plan.site.dtype}")
+
+
+def _results(plan: Plan, field: int) -> Expr:
+    """The array that takes the newest version of a field."""
+    updated = [name for name in plan.fields if name in plan.site.problem.program.updated]
+    place = len(plan.fields) + sum(plan.pipeline.history) + updated.index(plan.fields[field])
+    return Load(plan.site.params[0], Int(place), f"pointer:{plan.site.dtype}")
 
 
 def _where(plan: Plan) -> tuple[Stmt, ...]:
@@ -140,15 +188,24 @@ def _slot(plan: Plan, field: int, side: Expr, version: Expr) -> Expr:
     return add(base, Op("mul", (add(rest, shift), Var("slot"))))
 
 
+def _source(plan: Plan, field: int, age: Expr) -> Expr:
+    """Where a band reads a version of a field, by age."""
+    slot = _slot(plan, field, SIDE, sub(VERSION, age))
+    if plan.fields[field] not in plan.site.problem.program.updated:
+        return slot
+    return select(FROM_CALLER, _callers(plan, field, age), slot)
+
+
 def _loads(plan: Plan, fields: tuple[int, ...]) -> tuple[Stmt, ...]:
     """Load the versions that the band starts from."""
     body: list[Stmt] = []
     for field in fields:
         new = slabs(plan, field, "out", write=True)
-        base = _slot(plan, field, SIDE, add(add(VERSION, T), 1))
+        base = _source(plan, field, sub(Int(-1), T))
         call = Call(
             plan.name(f"load_{field}"),
-            (*outer(plan), *new.params[:2], base, _SPARE, _Y0, GX, GY, N, EDGE),
+            (*outer(plan, strides_in(plan, field)), *new.params[:2], base, _SPARE, _Y0)
+            + (GX, GY, N, EDGE, _lifted_in(plan, field)),
         )
         history = plan.pipeline.history[field]
         body.append(If(Op("ge", (T, Int(-history))), (call,)))
@@ -159,7 +216,7 @@ def _next(plan: Plan, field: int, age: int) -> tuple[Expr, Expr]:
     """The version and the first row that the next advance loads."""
     lag = plan.pipeline.lag
     back = -(age + 1) * lag.period + lag.offsets[plan.pipeline.stage_of[field]]
-    return _slot(plan, field, SIDE, sub(VERSION, age)), add(START, plan.rows - back)
+    return _source(plan, field, Int(age)), add(START, plan.rows - back)
 
 
 def _aheads(plan: Plan, stage: int) -> tuple[Stmt, ...]:
@@ -169,8 +226,15 @@ def _aheads(plan: Plan, stage: int) -> tuple[Stmt, ...]:
     calls = []
     for field, age in loaded(plan, stage):
         base, row = _next(plan, field, age)
-        calls.append(Call(plan.name(f"ahead_{field}"), (*outer(plan), base, row, GX, T, LEVELS)))
+        calls.append(
+            Call(plan.name(f"ahead_{field}"), (*outer(plan, strides_in(plan, field)), base, row, _first_cell(plan, field), T, LEVELS))
+        )
     return tuple(calls)
+
+
+def _first_cell(plan: Plan, field: int) -> Expr:
+    """The place in a row of memory at which a tile's rows start."""
+    return select(LIFTED_IN, Int(0), GX) if plan.fields[field] in plan.site.problem.program.updated else GX
 
 
 def _ahead_args(plan: Plan, stage: int) -> list[Expr]:
@@ -180,11 +244,14 @@ def _ahead_args(plan: Plan, stage: int) -> list[Expr]:
     for field, age in loaded(plan, stage):
         base, plane = _next(plan, field, age)
         share = Op("div", (mul(T, plan.width), LEVELS))
-        args.append(add(add(global_row(plan, base, plane, GY), GX), share))
+        letter = strides_in(plan, field)
+        steps = (Var(f"{letter}0"), Var(f"{letter}1"))
+        row = add(add(base, Op("mul", (plane, steps[0]))), Op("mul", (GY, steps[1])))
+        args += [add(add(row, _first_cell(plan, field)), share), *steps]
         inside = Op("and", (Op("ge", (plane, Int(0))), Op("le", (add(plane, plan.rows), Var("n0")))))
         whole = Op("and", (whole, inside))
     chunk = select(whole, Op("ceildiv", (Int(plan.width), LEVELS)), Int(0))
-    return [*args, chunk, *(stride(axis) for axis in range(2))]
+    return [*args, chunk]
 
 
 def _compute(plan: Plan, stage: int, left: Expr) -> Stmt:
@@ -216,9 +283,17 @@ def _finish(plan: Plan, field: int) -> tuple[Stmt, ...]:
         border = Call(plan.name(f"border_{field}"), (*new.params, *slabs(plan, field, "now").params, *place))
         result.append(If(near_border(plan, field), (*names, border)))
     if plan.fields[field] in plan.site.problem.program.updated:
-        base = _slot(plan, field, sub(Int(1), SIDE), add(add(VERSION, T), 1))
-        args: tuple[Expr, ...] = (*outer(plan), *new.params[:2], base, _SPARE, _Y0, *BOUNDS, GX, GY)
-        result.append(If(Op("ge", (T, sub(LEVELS, history))), (Call(plan.name(f"store_{field}"), args),)))
+        slot = _slot(plan, field, sub(Int(1), SIDE), add(add(VERSION, T), 1))
+        base = select(TO_CALLER, _results(plan, field), slot)
+        unit, cells = line_cells(plan.site.problem), sub(BOUNDS[5], BOUNDS[4])
+        # Between bands rows are padded to whole lines; the caller's are not.
+        count = select(TO_CALLER, cells, Op("mul", (Op("ceildiv", (cells, Int(unit))), Int(unit))))
+        args: tuple[Expr, ...] = (
+            *(*outer(plan, "o"), *new.params[:2], base, _SPARE, _Y0),
+            *(*BOUNDS, GX, GY, count, LIFTED_OUT),
+        )
+        kept = select(TO_CALLER, Int(1), Int(history)) if history > 1 else Int(1)
+        result.append(If(Op("ge", (T, sub(LEVELS, kept))), (Call(plan.name(f"store_{field}"), args),)))
     if history == max(plan.pipeline.history):
         return tuple(result)
     return (If(Op("ge", (T, Int(-history))), tuple(result)),) if result else ()

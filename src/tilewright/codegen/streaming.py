@@ -46,6 +46,11 @@ def scratch_bytes(problem: Problem, tiling: Tiling) -> int:
     return make_plan(Site(problem=problem, prefix="", strict=False), tiling).scratch_bytes
 
 
+def row_cells(problem: Problem, tiling: Tiling) -> int:
+    """Cells of a tile's rows, its neighbours' cells included."""
+    return make_plan(Site(problem=problem, prefix="", strict=False), tiling).width
+
+
 def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function, ...]:
     """Every function of a streaming kernel, callees first."""
     plan = make_plan(site, tiling)
