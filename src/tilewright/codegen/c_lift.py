@@ -95,7 +95,11 @@ static inline void tw_wrap_@s(@T *row, int64_t nv, int before, int after) {
     *(tw_u_@s *)(row + (nv + g) * TW_WIDE_@s) = TW_DOWN_@s(*(const tw_u_@s *)(row + g * TW_WIDE_@s));
 }
 
-static inline void tw_prefetch_@s(const @T *at) { __builtin_prefetch(at, 0, 2); }
+/* ask for a line; without the empty instruction gcc takes functions that only prefetch for functions without effect */
+static inline void tw_prefetch_@s(const @T *at) {
+  __builtin_prefetch(at, 0, 2);
+  __asm__ volatile("" : : "r"(at));
+}
 
 static void tw_copy_@s(@T *to, const @T *from, int64_t n) {
   int64_t i = 0;
@@ -107,23 +111,23 @@ static void tw_fill_@s(@T *to, @T value, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = value;
 }
 
-/* copy past the caches; the cells of a line that starts in the copied range lie there as a whole */
+/* copy past the caches where the target starts at a line */
 static void tw_stream_@s(@T *to, const @T *from, int64_t n) {
+  int64_t i = 0;
 #if defined(__SSE2__) && TW_BYTES == 64
   typedef float row16 __attribute__((vector_size(64)));
-  for (int64_t i = 0; i < n; i += TW_WIDE_@s) {
+  for (; (uintptr_t)to % 64 == 0 && i + TW_WIDE_@s <= n; i += TW_WIDE_@s) {
     const tw_v_@s v = *(const tw_u_@s *)(from + i);
     __builtin_ia32_movntps512((float *)(to + i), (row16)v);
   }
 #elif defined(__SSE2__) && TW_BYTES == 32
   typedef float row8 __attribute__((vector_size(32)));
-  for (int64_t i = 0; i < n; i += TW_WIDE_@s) {
+  for (; (uintptr_t)to % 64 == 0 && i + TW_WIDE_@s <= n; i += TW_WIDE_@s) {
     const tw_v_@s v = *(const tw_u_@s *)(from + i);
     __builtin_ia32_movntps256((float *)(to + i), (row8)v);
   }
-#else
-  tw_copy_@s(to, from, n);
 #endif
+  tw_copy_@s(to + i, from + i, n - i);
 }
 
 /* what was streamed is seen by every thread that is later told so */

@@ -11,7 +11,7 @@ from tilewright.codegen.ir import Function
 from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants, row_function
 from tilewright.codegen.statements import box_function, cells_function
-from tilewright.codegen.streaming import copies, scratch_bytes, streaming_functions, streams
+from tilewright.codegen.streaming import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
@@ -40,6 +40,12 @@ class Kernel:
         copies: Versions kept per field, in field order.
         constants: Values for which a row is passed.
         scratch: Bytes of memory that every thread needs; ``constant`` points to it after its rows.
+        direct: Whether the first steps may read, and the last ones write, arrays of the caller. Then ``size`` goes on
+            with two truth values, whether they do, and the strides of the outer axes of those arrays; ``field`` goes on
+            with a pointer per field and time level, newest first, and one per updated field to its result. Where
+            neither is so the two are 0 and the strides the same as before. The first is 2 where the slots have room for
+            rows of ``width`` cells, which they then hold in the kernel's own order.
+        width: Cells of a tile's rows, where tiles may be as wide as the grid.
     """
 
     entry: str
@@ -48,6 +54,8 @@ class Kernel:
     copies: tuple[int, ...]
     constants: tuple[float, ...]
     scratch: int = 0
+    direct: bool = False
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +134,8 @@ def _describe(problem: Problem, tiling: Tiling, dialect: str, *, strict: bool) -
         copies=copies(problem) if streams(tiling) else analyse(problem.program).copies,
         scratch=scratch_bytes(problem, tiling) if streams(tiling) else 0,
         constants=constants(problem),
+        direct=streams(tiling),
+        width=row_cells(problem, tiling) if streams(tiling) else 0,
     )
 
 

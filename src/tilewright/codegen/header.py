@@ -35,11 +35,12 @@ def header(source: KernelSource, problem: Problem, tiling: Tiling) -> str:
     ]
     if kernel.scratch:
         rows.append(f"     constant[{len(rows)}]  {kernel.scratch} bytes of memory per thread, on a page boundary")
+    direct = ("0, 0", strides) if kernel.direct else ()
     lines = [
         f"/* {program.name}, {tiling}, tuned for {format_shape(problem.shape)} and {problem.steps} steps.",
         "",
         f"   {kernel.entry} advances the fields by size[0] steps.",
-        f"   size: steps, threads, {', '.join(part for part in (extents, strides) if part)}, slot;",
+        f"   size: steps, threads, {', '.join(part for part in (extents, strides, 'slot', *direct) if part)};",
         "   strides and slot, the distance between the versions of a field, are in elements; rows are contiguous.",
         "   Version v of a field lies in slot v modulo its number of versions; the first state is version 0, older",
         "   time levels are the versions before it. Cells that no step updates hold the same value in every version.",

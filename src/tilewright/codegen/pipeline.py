@@ -121,9 +121,10 @@ def make_plan(site: Site, tiling: Tiling) -> Plan:
     pipeline = of_problem(problem)
     space = whole.space if site.rank > 1 else (1, *whole.space)
     halo = []
+    steps = whole.time + max(pipeline.history) - 1
     for axis in range(len(space)):
-        low = max(pipeline.below[axis].at(whole.time, stage) for stage in range(len(pipeline.stages)))
-        high = max(pipeline.above[axis].at(whole.time, stage) for stage in range(len(pipeline.stages)))
+        low = max(pipeline.below[axis].at(steps, stage) for stage in range(len(pipeline.stages)))
+        high = max(pipeline.above[axis].at(steps, stage) for stage in range(len(pipeline.stages)))
         halo.append(
             (max(low, *(g[axis][0] for g in pipeline.ghosts)), max(high, *(g[axis][1] for g in pipeline.ghosts)))
         )

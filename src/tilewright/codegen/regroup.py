@@ -1,4 +1,4 @@
-"""Sums written so that processors like them: shared between neighbouring rows, and in chains that are not too long.
+"""Sums as processors like them: shared between neighbouring rows, and in chains that are not too long.
 
 Before: ``((a + b) + c) + …``, one addition waiting for the other. After: partial sums that are added at the end. A
 sum of plain reads is grouped by rows, so that the rows' sums are common to neighbouring results, which the compiler

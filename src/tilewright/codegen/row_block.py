@@ -4,6 +4,7 @@ from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Let, Load, Stmt, Store, Var, add, mul, sub
 from tilewright.codegen.pipeline import PITCH, Plan, Slabs, slab_at, slabs
 from tilewright.codegen.regroup import regroup
+from tilewright.codegen.row_linear import Sums, Terms, weighted_sum
 from tilewright.programs.expression import Read, Tape
 
 INDEX = Var("i")
@@ -27,7 +28,12 @@ def stage_sources(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
 
 def source(plan: Plan, key: tuple[int, int]) -> Slabs:
     """Names of a version that a stage reads."""
-    return slabs(plan, key[0], {1: "new", 0: "now", -1: "prev", -2: "prev2"}[key[1]])
+    return slabs(plan, key[0], version_tag(key[1]))
+
+
+def version_tag(level: int) -> str:
+    """Name of a time level."""
+    return {1: "new", 0: "now", -1: "prev", -2: "prev2"}[level]
 
 
 def target(plan: Plan, field: int) -> Slabs:
@@ -50,9 +56,9 @@ def block_body(plan: Plan, stage: int, lines: int) -> tuple[tuple[Stmt, ...], bo
     stores: list[Stmt] = []
     places = [(shift, line) for shift in range(plan.rows) for line in range(lines)]
     for field in stage_outputs(plan, stage):
-        rows = [block.value(field, at) for at in places]
-        block.interleave([lets for lets, _ in rows])
-        for (shift, line), (_, value) in zip(places, rows, strict=True):
+        terms = block.weights(field)
+        values = block.outputs(field, places) if terms is None else block.inputs(field, places, terms)
+        for (shift, line), value in zip(places, values, strict=True):
             at = moved(INDEX, PITCH, line)
             stores.append(Store(slab_at(plan, target(plan, field), shift), at, value, f"vector:{plan.site.dtype}"))
     block.emit_loads()
@@ -82,6 +88,39 @@ class _Block:
     def carried(self) -> int:
         """Vectors that the next iteration would find in registers: those with a neighbour to the right."""
         return len(self.loaded) - len({key[:3] for key in self.loaded})
+
+    def weights(self, field: int) -> Terms | None:
+        """The weights of a field's new value where it is written input by input."""
+        site = self.plan.site
+        if site.strict or not site.dtype.startswith("float"):
+            return None
+        statement = next((s for s in site.problem.program.statements if s.field == self.plan.fields[field]), None)
+        return None if statement is None else weighted_sum(statement.tape)
+
+    def outputs(self, field: int, places: list[tuple[int, int]]) -> list[Expr]:
+        """Write the new values of a field output by output, in turn; return them."""
+        rows = [self.value(field, at) for at in places]
+        self.interleave([lets for lets, _ in rows])
+        return [value for _, value in rows]
+
+    def inputs(self, field: int, places: list[tuple[int, int]], terms: Terms) -> list[Expr]:
+        """Write the new values of a field input by input; return them."""
+        sums = Sums(self.plan.site.dtype, f"{self.plan.fields[field]}_")
+        uses: dict[Var, list[tuple[tuple[int, int], float]]] = {}
+        for at in places:
+            for read, weight in terms.items():
+                offset = (0,) * (self.plan.rank - len(read.offset)) + read.offset
+                var = self.load(self.plan.fields.index(read.field), read.level, offset, at)
+                uses.setdefault(var, []).append((at, weight))
+        keys = {var: key for key, var in self.loaded.items()}
+        for var in sorted(uses, key=lambda var: keys[var]):
+            load = self.pending.pop(var, None)
+            if load is not None:
+                sums.body.append(load)
+            for at, weight in uses[var]:
+                sums.add(at, weight, var)
+        self.body += sums.body
+        return [sums.results[at] for at in places]
 
     def interleave(self, rows: list[tuple[Stmt, ...]]) -> None:
         """Write the operations of several rows in turn, loads just before their first use."""

@@ -10,7 +10,6 @@ from tilewright.tilings.pipeline import line_cells
 FIRST, LAST = Var("first"), Var("last")
 CHUNK = Var("chunk")
 _SCALARS = Var("scalar")
-_STRIDES = (Var("s0"), Var("s1"))
 LINE = Var("line")
 _SHARED = 9
 """Reads common to neighbouring rows of a plane from which on computing two together pays."""
@@ -26,7 +25,8 @@ def stage_params(plan: Plan, stage: int) -> tuple[Var, ...]:
 
 def ahead_params(plan: Plan, stage: int) -> tuple[Var, ...]:
     """Parameters of a stage in 3D for the cells that the next advance loads: where they start, how they go on."""
-    return (*(next_name(plan, field, age) for field, age in loaded(plan, stage)), CHUNK, *_STRIDES)
+    starts = [next_name(plan, field, age) for field, age in loaded(plan, stage)]
+    return (*(var for start in starts for var in (start, *next_strides(start))), CHUNK)
 
 
 def loaded(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
@@ -37,6 +37,11 @@ def loaded(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
 def next_name(plan: Plan, field: int, age: int) -> Var:
     """Name of the pointer to what the next advance loads."""
     return Var(f"next_{plan.fields[field]}{age or ''}", f"array:{plan.site.dtype}")
+
+
+def next_strides(start: Var) -> tuple[Var, Var]:
+    """Names of the distances of planes and rows where ``start`` points to."""
+    return Var(f"{start.name}_plane"), Var(f"{start.name}_row")
 
 
 def stage_function(plan: Plan, stage: int) -> Function:
@@ -100,8 +105,9 @@ def _aheads(plan: Plan, stage: int, line: int) -> tuple[Stmt, ...]:
     body: list[Stmt] = []
     for field, age in loaded(plan, stage):
         for r in range(plan.rows):
-            start = add(next_name(plan, field, age), Op("mul", (add(LINE, line), _STRIDES[1])))
-            at = add(add(start, mul(_STRIDES[0], r)), x)
+            base = next_name(plan, field, age)
+            plane, pitch = next_strides(base)
+            at = add(add(add(base, Op("mul", (add(LINE, line), pitch))), mul(plane, r)), x)
             ask = Call(f"prefetch:{plan.site.dtype}", (at,))
             body.append(For(var=x, low=Int(0), high=CHUNK, step=Int(unit), body=(ask,)))
     return tuple(body)

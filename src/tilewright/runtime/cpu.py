@@ -13,7 +13,7 @@ from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.emit import Kernel, KernelSource
 from tilewright.programs.problem import Problem
-from tilewright.runtime import cache
+from tilewright.runtime import cache, direct
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, Workspace
 from tilewright.runtime.session import Halo, Inputs, Session
@@ -135,6 +135,8 @@ def execute(
     Raises:
         ArrayError: If there is not enough memory.
     """
+    if halo is None and direct.applies(compiled, problem, inputs):
+        return direct.execute(compiled, problem, inputs, threads, workspace)
     session = Session(compiled, problem, inputs, threads, halo=halo, workspace=workspace)
     try:
         session.advance(problem.steps, last=True)

@@ -32,7 +32,7 @@ Ranges = tuple[tuple[int, int], ...]
 _PAGE = 4096
 _SMALL = 2**20
 """Bytes up to which a run copies with one thread."""
-_SHARED = Workspace(keep=2**29)
+SHARED = Workspace(keep=2**29)
 """Memory of earlier runs: taking it anew costs a page fault and a clearing per page, a tenth of a run of 100 steps."""
 
 
@@ -126,7 +126,7 @@ class Session:
         check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(static.updated)))
         small = total <= _SMALL
         self._copiers = 1 if small else threads
-        self._workspace = _SHARED if workspace is None else workspace
+        self._workspace = SHARED if workspace is None else workspace
         self._buffer = self._workspace.take(max(total, _SMALL))
         self._address = self._buffer.ctypes.data
         self._arguments = self._fixed_arguments(whole, inputs)
@@ -230,7 +230,9 @@ class Session:
         ]
         threads = self._threads if self._compiled.parallel else 1
         distance = -plan.slot if odd else plan.slot
-        numbers = np.array([*starts, steps, threads, *plan.shape, *plan.strides[:-1], distance], dtype=np.int64)
+        strides = plan.strides[:-1]
+        # No array of the caller is read or written by the kernel itself: see codegen.emit.Kernel.direct.
+        numbers = np.array([*starts, steps, threads, *plan.shape, *strides, distance, 0, 0, *strides], dtype=np.int64)
         fields = numbers.ctypes.data
         self._compiled.function(fields, fields + 8 * len(starts), *self._arguments[0])
         self._version += steps
@@ -381,9 +383,12 @@ def _copies_in(
         if field not in boxes:
             continue
         for age in range(1, count):
-            if small:
+            # The pieces of a version must not overlap: threads may copy them in any order.
+            older = age < history and all(low < high for low, high in boxes[field])
+            if small and not older:
                 yield field, age, None, 0
-            if age < history and all(low < high for low, high in boxes[field]):
+                continue
+            if older:
                 yield field, age, tuple(slice(*span) for span in boxes[field]), age
-            for slab in () if small else frame(problem.shape, boxes[field]):
+            for slab in frame(problem.shape, boxes[field]):
                 yield field, age, slab, 0

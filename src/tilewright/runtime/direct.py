@@ -1,0 +1,119 @@
+"""Whole runs on the caller's own arrays: the first band reads them, the last one writes the results.
+
+Only between bands does a kernel need memory of its own for the fields; nothing is copied in or out.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tilewright.base.intmath import round_up
+from tilewright.programs.problem import Problem
+from tilewright.runtime.memory import Array, Workspace, allocate, check_memory, copy_jobs, frame, layout, spread
+from tilewright.runtime.session import SHARED, Inputs, Runnable
+
+_PAGE = 4096
+_LINE = 64
+_MOST_WASTE = 1.5
+"""Cells of a tile's row per cell of the grid's up to which the state between bands is kept as the kernel orders it."""
+
+
+def applies(compiled: Runnable, problem: Problem, inputs: Inputs) -> bool:
+    """Whether a kernel can work on the caller's arrays: rows one after the other, and results apart from inputs."""
+    if not compiled.kernel.direct or problem.steps == 0:
+        return False
+    given = [version for versions in inputs.arrays.values() for version in versions]
+    if any(not _plain(array, problem) for array in given):
+        return False
+    targets = list((inputs.out or {}).values())
+    if any(not _plain(target, problem) for target in targets):
+        return False
+    return not any(np.may_share_memory(target, other) for target in targets for other in given) and not any(
+        np.may_share_memory(a, b) for i, a in enumerate(targets) for b in targets[:i]
+    )
+
+
+def _plain(array: Array, problem: Problem) -> bool:
+    return array.dtype == np.dtype(problem.dtype) and array.flags.c_contiguous and array.flags.aligned
+
+
+def execute(
+    compiled: Runnable, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
+) -> dict[str, Array]:
+    """Run a kernel on the caller's arrays.
+
+    Args:
+        compiled: A kernel to which :func:`applies` applies.
+        problem: The problem.
+        inputs: Arrays and scalars.
+        threads: Threads to use.
+        workspace: Memory to compute in; that of earlier runs by default.
+
+    Returns:
+        The newest version of every updated field.
+
+    Raises:
+        ArrayError: If there is not enough memory.
+    """
+    program, kernel = problem.program, compiled.kernel
+    plan = layout(problem.shape, problem.itemsize)
+    rows, cells = problem.cells // problem.shape[-1], problem.shape[-1]
+    lifted = program.rank > 1 and cells <= kernel.width <= _MOST_WASTE * cells
+    distance = max(plan.slot, round_up(rows * kernel.width, _LINE)) if lifted else plan.slot
+    slots = [0 if copies == 1 else copies for copies in kernel.copies]  # fields that do not change stay where they are
+    own = round_up(sum(slots) * distance * plan.itemsize, _PAGE)
+    total = own + kernel.scratch * threads
+    check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(program.updated)))
+    results = {field: _result(problem) if inputs.out is None else inputs.out[field] for field in program.updated}
+    memory = workspace or SHARED
+    buffer = memory.take(max(total, _PAGE))
+    try:
+        start = buffer.ctypes.data
+        versions = {field: _versions(problem, field, inputs.arrays[field], threads) for field in program.fields}
+        places = []
+        for field, count in zip(program.fields, slots, strict=True):
+            places.append(start if count else versions[field][0].ctypes.data)
+            start += count * distance * plan.itemsize
+        callers = [version.ctypes.data for field in program.fields for version in versions[field]]
+        packed = [math.prod(problem.shape[axis + 1 :]) for axis in range(program.rank - 1)]
+        pointers = [*places, *callers, *(results[field].ctypes.data for field in program.updated)]
+        team = threads if compiled.parallel else 1
+        sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], distance, 1 + lifted, 1, *packed]
+        fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
+        scalars = np.array([*(inputs.scalars[name] for name in program.scalars), 0], dtype=problem.dtype)
+        rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in kernel.constants]
+        constants = np.array([*(row.ctypes.data for row in rows), buffer.ctypes.data + own], dtype=np.uintp)
+        compiled.function(fields.ctypes.data, size.ctypes.data, scalars.ctypes.data, constants.ctypes.data)
+    finally:
+        memory.give(buffer)
+    return results
+
+
+def _versions(problem: Problem, field: str, given: Sequence[Array], threads: int) -> list[Array]:
+    """One array per time level; the oldest that was given stands for all that are older still.
+
+    Cells that no step updates have the newest version's value in all of them; where the caller's differ there, the run
+    needs a copy.
+    """
+    history = problem.program.history(field)
+    boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
+    slabs = frame(problem.shape, boxes[0]) if boxes and history > 1 else []
+    newest, result = given[0], [given[0]]
+    for age in range(1, history):
+        array = given[min(age, len(given) - 1)]
+        if any(not np.array_equal(array[slab], newest[slab]) for slab in slabs):
+            copied = np.empty_like(array)
+            spread(copy_jobs(copied, array, threads), threads)
+            for slab in slabs:
+                np.copyto(copied[slab], newest[slab])
+            array = copied
+        result.append(array)
+    return result
+
+
+def _result(problem: Problem) -> Array:
+    """A new array that starts at a cache line, so that kernels may write it past the caches."""
+    size = problem.cells * problem.itemsize
+    array: Array = allocate(size)[:size].view(problem.dtype).reshape(problem.shape)
+    return array
