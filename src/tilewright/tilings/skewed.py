@@ -76,9 +76,7 @@ def geometry(problem: Problem, tiling: Tiling) -> Leaning:
     """Return the tiles of a completed tiling, with the slopes that the problem's dependences ask for."""
     stages = len(analyse(problem.program).stages)
     height = tiling.time * stages
-    skews = tuple(
-        Skew(size=size, slope=slope.right) for size, slope in zip(tiling.space, slopes(problem), strict=True)
-    )
+    skews = tuple(Skew(size=size, slope=slope.right) for size, slope in zip(tiling.space, slopes(problem), strict=True))
     tiles = tuple(skew.tiles(extent, height) for skew, extent in zip(skews, problem.shape, strict=True))
     sub = tiling.sub or tiling.space
     shape = Leaning(
