@@ -1,8 +1,8 @@
 """The law for skewed, diamond and overlapped tiles: they compute what the reference computes, whatever the program.
 
 Random programs of any rank and reach, several fields, stages and time levels, every boundary that does not wrap, sizes
-that are anything legal. Strict kernels must be equal bit for bit. They run through the package's own run time on poisoned
-memory. ``TILEWRIGHT_LAWS_SEED`` replaces both seeds; a failure prints the seed, the case and its tiling.
+that are anything legal. Strict kernels must be equal bit for bit. They run through the package's own run time on
+poisoned memory. ``TILEWRIGHT_LAWS_SEED`` replaces both seeds; a failure prints the seed, the case and its tiling.
 """
 
 import random

@@ -232,10 +232,11 @@ def _copy(site: Site, local: _Local, ends: tuple[Var, Var], box: list[tuple[Expr
     """Copy a box between the grid and the thread's memory, row by row; ``ends`` are the grid's and the own version."""
     places = [Var(f"x{axis}") for axis in range(site.rank - 1)]
     rows: list[Expr] = []
-    for end, strides in zip(ends, ([stride(a) for a in range(site.rank - 1)], local.strides), strict=True):
+    steps: tuple[list[Expr], ...] = ([stride(a) for a in range(site.rank - 1)], [Int(step) for step in local.strides])
+    for end, strides in zip(ends, steps, strict=True):
         row: Expr = end
         for place, step in zip(places, strides, strict=False):
-            row = add(row, mul(place, step) if isinstance(step, int) else Op("mul", (place, step)))
+            row = add(row, Op("mul", (place, step)))
         rows.append(add(row, box[-1][0]))
     target, source = (rows[1], rows[0]) if load else (rows[0], rows[1])
     body: tuple[Stmt, ...] = (Call(f"copy:{site.dtype}", (target, source, sub(box[-1][1], box[-1][0]))),)

@@ -71,7 +71,7 @@ def leaning_tiles(site: Site, tiling: Tiling, logical_step: LogicalStep) -> tupl
         Comment(f"parallelograms of {shape.height} rows, {'x'.join(str(skew.size) for skew in shape.skews)} cells"),
         Let(_TOTAL, mul(Var("steps"), shape.stages)),
         Let(_BANDS, Op("ceildiv", (_TOTAL, Int(shape.height)))),
-        *_counts(site, shape),
+        *_counts(shape),
         Let(Var("waves"), Op("select", (Op("gt", (_BANDS, Int(0))), every, Int(0)))),
         Parallel(Var("threads"), (waves,)),
     )
@@ -85,7 +85,7 @@ def _number(axis: int) -> Var:
     return Var(f"tile{axis}")
 
 
-def _counts(site: Site, shape: Leaning) -> list[Stmt]:
+def _counts(shape: Leaning) -> list[Stmt]:
     """Tiles per axis, and the wavefronts by which a band starts after the one before."""
     lets: list[Stmt] = []
     lag: Expr = Int(1)
@@ -95,7 +95,6 @@ def _counts(site: Site, shape: Leaning) -> list[Stmt]:
         delay = -(-skew.slope * shape.height // skew.size)
         if delay:
             lag = add(smallest(Int(delay), sub(_count(axis), 1)), lag)
-    assert len(lets) == site.rank
     return [*lets, Let(_LAG, lag)]
 
 
@@ -105,10 +104,10 @@ def _tile(site: Site, shape: Leaning, logical_step: LogicalStep) -> tuple[Stmt, 
     ranges: list[tuple[Expr, Expr]] = []
     lets: list[Stmt] = [Let(row, sub(tau, _START))]
     for axis, skew in enumerate(shape.sub_skews()):
-        low = Var(f"from{axis}")
+        edge = Var(f"from{axis}")
         at = Var(f"sub{axis}") if shape.parts[axis] > 1 else _number(axis)
-        lets.append(Let(low, sub(mul(at, skew.size), mul(row, skew.slope))))
-        ranges.append((low, add(low, skew.size)))
+        lets.append(Let(edge, sub(mul(at, skew.size), mul(row, skew.slope))))
+        ranges.append((edge, add(edge, skew.size)))
     nest: tuple[Stmt, ...] = (
         For(
             var=tau,

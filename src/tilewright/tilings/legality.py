@@ -92,8 +92,8 @@ def broken_by_diamond(problem: Problem, diamond: Diamond) -> Violation | None:
             reach = ceil_div(abs(distance), dependence.time)
             if reach * diamond.height > diamond.pitch:
                 return Violation(
-                    reason=f"diamonds of {diamond.height} rows, {diamond.pitch} cells apart on axis 0, are steeper than "
-                    f"the {reach} cells per logical step of the {dependence}",
+                    reason=f"diamonds of {diamond.height} rows, {diamond.pitch} cells apart on axis 0, are steeper "
+                    f"than the {reach} cells per logical step of the {dependence}",
                     dependence=dependence,
                     hint=f"make the first tile size at least {reach * diamond.height}",
                 )

@@ -1,7 +1,7 @@
 """Overlapped tiles (ghost zones): every tile of a band of steps computes again what it needs of its neighbours.
 
-Time is cut into *bands* of at most ``t`` steps, space into boxes of the tile sizes. A tile loads its box and a ghost zone
-around it, and computes, at every step of the band, as many cells beyond its own as the rest of the band needs; it
+Time is cut into *bands* of at most ``t`` steps, space into boxes of the tile sizes. A tile loads its box and a ghost
+zone around it, and computes, at every step of the band, as many cells beyond its own as the rest of the band needs; it
 writes its own cells only. So all tiles of a band are independent: one wavefront per band, and redundant work.
 
 Source: Meng and Skadron, "Performance modeling and automatic ghost zone optimization for iterative stencil loops on

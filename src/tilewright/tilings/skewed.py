@@ -1,7 +1,7 @@
 """Time skewing: parallelograms in time and every axis, in wavefronts over the tiles, with sub-tiles in sequence.
 
-Logical time is cut into *bands* of ``height`` steps. Inside a band, row ``i``, the cell x of an axis belongs to the tile
-``(x + slope * i) // size``: tiles lean to the left by the reach to the right, so that dependences only lead to tiles
+Logical time is cut into *bands* of ``height`` steps. Inside a band, row ``i``, the cell x of an axis belongs to the
+tile ``(x + slope * i) // size``: tiles lean to the left by the reach to the right, so that dependences only lead to tiles
 with smaller or equal numbers on every axis. Towards the band before they lead at most ``ceil(slope * height / size)``
 tiles to the right, so tiles of equal
 
@@ -60,7 +60,7 @@ class Leaning:
     lag: int
 
     def delays(self) -> tuple[int, ...]:
-        """Per axis, how many tiles to the right a dependence on the band before leads; more than there are do not count."""
+        """Per axis, how many tiles to the right a dependence on the band before leads, of those that there are."""
         return tuple(
             min(ceil_div(skew.slope * self.height, skew.size), count - 1)
             for skew, count in zip(self.skews, self.tiles, strict=True)
@@ -185,7 +185,7 @@ def _row(shape: Leaning, i: int) -> Box:
 
 
 def _ranges(skews: tuple[Skew, ...], extents: tuple[int, ...], rows: int) -> Iterator[tuple[Box, Box | None]]:
-    """Per row whose tiles differ from those before: half-open ranges of tiles per axis, and what they share with them."""
+    """Per row whose tiles are not those of the row before: half-open ranges per axis, and what both share."""
     before: Box | None = None
     for i in range(rows):
         moved = [skew.slope * i for skew in skews]
@@ -258,7 +258,7 @@ def _longest(shape: Leaning, rows: int, extents: tuple[int, ...]) -> int:
     best = 0
     near = [sorted({0, 1, count // 2, count - 2, count - 1} & set(range(count))) for count in shape.tiles]
     for tile in itertools.product(*near):
-        found = set()
+        found: set[tuple[int, ...]] = set()
         for i in range(rows):
             spans = []
             for skew, extent, part, t in zip(shape.sub_skews(), extents, shape.parts, tile, strict=True):
