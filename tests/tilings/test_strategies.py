@@ -295,7 +295,9 @@ def test_a_ghost_zone_one_short_is_found(monkeypatch):
     problem = make_problem(program("j2d5pt"), (20, 20), 6)
     assert Walk(problem, parse("overlapped:t=3,s=7x5")).complaint is None
     original = overlapped.Ghosts.grown
-    monkeypatch.setattr(overlapped.Ghosts, "grown", lambda self, box, left, stage: original(self, box, max(0, left - 1), stage))
+    monkeypatch.setattr(
+        overlapped.Ghosts, "grown", lambda self, box, left, stage: original(self, box, max(0, left - 1), stage)
+    )
     assert "has not computed" in Walk(problem, parse("overlapped:t=3,s=7x5")).complaint
 
 
