@@ -232,7 +232,7 @@ class Walk:
         self.problem, self.program = problem, problem.program
         self.stages = analyse(self.program).stages
         shape = overlapped.geometry(problem, catalogue.complete(problem, tiling))
-        starts = list(itertools.accumulate(shape.levels, initial=0))
+        starts = [shape.bands.start(band) for band in range(shape.bands.count + 1)] if problem.steps else []
         own = dict(enumerate(itertools.product(*overlapped._cuts(problem, shape))))
         self.complaint, self.computed, self.seen, self.full = None, 0, [], 0
         groups = itertools.groupby(catalogue.scan(problem, tiling), key=lambda piece: (piece.wavefront, piece.tile))

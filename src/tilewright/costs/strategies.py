@@ -70,7 +70,7 @@ def evaluate(family: str, sizes: Sizes, setting: Setting) -> Breakdown:
         Every quantity, of shape (n,).
     """
     work = _WORK[family](sizes, setting)
-    return (_on_cpu if setting.cpu else _on_gpu)(work, sizes, setting)
+    return _on_cpu(work, setting) if setting.cpu else _on_gpu(work, sizes, setting)
 
 
 def _on_gpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
@@ -88,7 +88,7 @@ def _on_gpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
     return _breakdown(work, setting, (read, written, shared, k), (io_seconds, compute, together, moved, sync, seconds))
 
 
-def _on_cpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
+def _on_cpu(work: Work, setting: Setting) -> Breakdown:
     """Partial blocks cost what they compute, so the work of all tiles is shared equally among them."""
     footprint = np.minimum(work.shared_values * setting.itemsize, 2.0**62)
     bounded = np.minimum(footprint, 1.0 * setting.copies * setting.cells * setting.itemsize).astype(np.int64)
@@ -163,7 +163,7 @@ def shared_bytes(family: str, sizes: Sizes, setting: Setting) -> Floats:
 
 
 def rounds(work: Work, together: Ints) -> Floats:
-    """Turns over all wavefronts if so many tiles run at a time: ceil(w / together) each, fewer while the pipeline fills.
+    """Turns over all wavefronts if so many tiles run at a time: ceil(w / together) each, fewer on the ramps.
 
     While it fills, wavefronts have ``u w`` tiles, u running from 0 to 1; a wavefront takes a turn at least. A width
     below 1 is a tile wider than the grid, which costs its part inside.
@@ -249,9 +249,11 @@ def diamond(sizes: Sizes, setting: Setting) -> Work:
     # The rows below the middle grow from a cell to the pitch, those above shrink to a cell.
     vectors = ceil_sum(half, half * sizes.inner, steep, whole)
     vectors = vectors + ceil_sum(half, np.maximum(pitch - half, 0) * sizes.inner, steep, whole)
-    outer = [size + slope * (rows + 1) for size, slope in zip(sizes.space[1:], setting.slopes[1:], strict=True)]
+    outer: list[Ints] = [
+        size + slope * (rows + 1) for size, slope in zip(sizes.space[1:], setting.slopes[1:], strict=True)
+    ]
     last = sizes.space[-1]
-    pieces = np.ones(rows.shape)
+    pieces: Floats
     if len(sizes.space) > 1:
         cuts = ceil_div(setting.shape[-1] + setting.slopes[-1] * (rows - 1), last)
         pieces = _pieces(last, cuts, setting)
@@ -259,7 +261,7 @@ def diamond(sizes: Sizes, setting: Setting) -> Work:
         pieces = np.maximum(1.0, setting.shape[0] * 2.0 / pitch)
     if setting.cpu:
         # Rows of both colours fill the grid at every step: 2 T / t_T full wavefronts of extent / pitch tiles.
-        width = np.maximum(setting.shape[0] / pitch, 1e-9)
+        width: Floats = np.maximum(setting.shape[0] / pitch, 1e-9)
         tiles = np.maximum(2.0 * setting.steps * setting.stages / rows, 1e-9) * width
     else:
         width = 1.0 * np.maximum(*each)
@@ -322,7 +324,7 @@ def _series(side: list[Floats], grown: list[Floats], levels: Ints) -> Floats:
     """Sum over l below ``levels`` of the product of ``side + l * grown``, for up to three axes."""
     parts: list[Floats] = [np.ones(levels.shape)]
     for size, growth in zip(side, grown, strict=True):
-        longer = [size * part for part in parts] + [np.zeros(levels.shape)]
+        longer: list[Floats] = [*(size * part for part in parts), np.zeros(levels.shape)]
         for power, part in enumerate(parts):
             longer[power + 1] = longer[power + 1] + growth * part
         parts = longer

@@ -36,14 +36,14 @@ class Ghosts:
     """The tiles of a completed overlapped tiling of a problem.
 
     Attributes:
-        levels: Lengths of the bands, in steps.
+        bands: The bands.
         space: Sizes of a tile per axis.
         below: Per axis, how far a stage's cells extend below the tile, by the steps left.
         above: Per axis, how far they extend above.
         stage_of: Per field, the stage that produces it.
     """
 
-    levels: tuple[int, ...]
+    bands: "Bands"
     space: tuple[int, ...]
     below: tuple[Growth, ...]
     above: tuple[Growth, ...]
@@ -55,21 +55,39 @@ class Ghosts:
         return tuple((a - low.at(left, stage), b + high.at(left, stage)) for (a, b), low, high in sides)
 
 
-def bands(steps: int, most: int) -> tuple[int, ...]:
-    """Cut steps into the fewest bands of at most ``most``, as equal as they can be.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bands:
+    """The fewest bands of a most length, as equal as they can be.
 
-    >>> bands(10, 4)
-    (3, 3, 4)
+    Attributes:
+        steps: Steps of all.
+        count: Number of bands.
     """
-    count = ceil_div(steps, most)
-    return tuple(steps * (b + 1) // count - steps * b // count for b in range(count))
+
+    steps: int
+    count: int
+
+    def start(self, band: int) -> int:
+        """First step of a band."""
+        return self.steps * band // self.count
+
+    def lengths(self) -> tuple[tuple[int, int], ...]:
+        """Every length with the number of bands that have it, the longest last.
+
+        >>> Bands(steps=10, count=3).lengths()
+        ((3, 2), (4, 1))
+        """
+        if not self.count:
+            return ()
+        length, longer = divmod(self.steps, self.count)
+        return tuple(pair for pair in ((length, self.count - longer), (length + 1, longer)) if pair[1])
 
 
 def geometry(problem: Problem, tiling: Tiling) -> Ghosts:
     """Return the tiles of a completed tiling."""
     pipeline, rank = of_problem(problem), problem.program.rank
     return Ghosts(
-        levels=bands(problem.steps, tiling.time),
+        bands=Bands(steps=problem.steps, count=ceil_div(problem.steps, tiling.time)),
         space=tiling.space,
         below=pipeline.below[-rank:],
         above=pipeline.above[-rank:],
@@ -117,14 +135,15 @@ def _cuts(problem: Problem, shape: Ghosts) -> list[list[tuple[int, int]]]:
 def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
     """Yield the pieces of a completed tiling in execution order; tiles of a band overlap."""
     shape = geometry(problem, tiling)
-    stages, step = len(analyse(problem.program).stages), 0
-    for wavefront, levels in enumerate(shape.levels):
+    stages = len(analyse(problem.program).stages)
+    for wavefront in range(shape.bands.count):
+        step = shape.bands.start(wavefront)
+        levels = shape.bands.start(wavefront + 1) - step
         for tile, own in enumerate(itertools.product(*_cuts(problem, shape))):
             for t, stage in itertools.product(range(levels), range(stages)):
                 box = clip(shape.grown(own, levels - 1 - t, stage), problem.shape)
                 if box is not None:
                     yield Piece(wavefront=wavefront, tile=tile, time=(step + t) * stages + stage, box=box)
-        step += levels
 
 
 def counts(problem: Problem, tiling: Tiling) -> Counts:
@@ -133,7 +152,8 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     program, analysis = problem.program, analyse(problem.program)
     stages = range(len(analysis.stages))
     tiles = math.prod(ceil_div(extent, size) for extent, size in zip(problem.shape, shape.space, strict=True))
-    levels = max(shape.levels, default=0)
+    lengths = shape.bands.lengths()
+    levels = lengths[-1][0] if lengths else 0
     own = tuple((0, size) for size in shape.space)
     live_in = live_out = footprint = 0
     for field, stage in enumerate(shape.stage_of):
@@ -141,20 +161,19 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
         live_in += sum(_volume(shape.grown(own, levels + age, stage)) for age in ages)
         live_out += _volume(own) * len(ages) * (program.fields[field] in program.updated)
         footprint += analysis.copies[field] * _volume(local_box(problem, shape, levels))
-    lengths = [(shape.levels.count(length), length) for length in sorted(set(shape.levels))]
     return Counts(
-        wavefronts=len(shape.levels),
+        wavefronts=shape.bands.count,
         tiles_per_wavefront=tiles if levels else 0,
-        tiles=tiles * len(shape.levels),
+        tiles=tiles * shape.bands.count,
         subtiles_per_tile=int(levels > 0),
-        subtiles=tiles * len(shape.levels),
-        full=sum(times * _full(problem, shape, length) for times, length in lengths),
+        subtiles=tiles * shape.bands.count,
+        full=sum(times * _full(problem, shape, length) for length, times in lengths),
         total_points=problem.steps * len(stages) * problem.cells,
         points=sum(_volume(shape.grown(own, left, stage)) for left in range(levels) for stage in stages),
         live_in=live_in if levels else 0,
         live_out=live_out if levels else 0,
         footprint=footprint if levels else 0,
-        computed=sum(times * _computed(problem, shape, length) for times, length in lengths),
+        computed=sum(times * _computed(problem, shape, length) for length, times in lengths),
     )
 
 

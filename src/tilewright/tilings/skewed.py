@@ -1,9 +1,9 @@
 """Time skewing: parallelograms in time and every axis, in wavefronts over the tiles, with sub-tiles in sequence.
 
 Logical time is cut into *bands* of ``height`` steps. Inside a band, row ``i``, the cell x of an axis belongs to the
-tile ``(x + slope * i) // size``: tiles lean to the left by the reach to the right, so that dependences only lead to tiles
-with smaller or equal numbers on every axis. Towards the band before they lead at most ``ceil(slope * height / size)``
-tiles to the right, so tiles of equal
+tile ``(x + slope * i) // size``: tiles lean to the left by the reach to the right, so that dependences only lead to
+tiles with smaller or equal numbers on every axis. Towards the band before they lead at most
+``ceil(slope * height / size)`` tiles to the right, so tiles of equal
 
     wavefront = lag * band + sum of the tile's numbers        lag = 1 + sum of those distances
 

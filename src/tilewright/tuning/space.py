@@ -1,6 +1,7 @@
 """The feasible tile sizes of a problem on a machine (time model, problem 31), as arrays."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies
@@ -33,7 +34,7 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
     """
     if problem.steps < 2 or untileable(problem):
         return ("none",)
-    found = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
+    found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
     if cpu and streaming.applies(problem):
         found = (*found, streaming.NAME)
     return (*found, *strategies.FAMILIES) if every else found
@@ -70,6 +71,19 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Siz
         space=tuple(np.concatenate([part.space[axis] for part in parts]) for axis in range(len(setting.shape))),
         k=np.concatenate([part.k for part in parts]),
     )
+
+
+def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
+    """Say at which sizes a family has a legal tile, whatever the machine can hold; shape (n,)."""
+    even, reach = sizes.time % 2 == 0, setting.slopes[0]
+    if family in {"hexagonal", "hybrid"}:
+        return np.asarray(even & (sizes.space[0] >= max(1, reach)))
+    if family == "diamond":
+        least = np.maximum(2, reach * sizes.time * setting.stages)
+        return np.asarray(even & (sizes.space[0] % 2 == 0) & (sizes.space[0] >= least))
+    if family in {"overlapped", streaming.NAME}:
+        return np.asarray(sizes.time <= max(1, setting.steps))
+    return np.ones(len(sizes.time), dtype=bool)
 
 
 def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:

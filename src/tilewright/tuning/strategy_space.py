@@ -65,8 +65,7 @@ def _gpu_axes(setting: Setting) -> list[Ints]:
         return [_geometric(2, min(2 * max(1, setting.steps), values), 2, 4), _geometric(WARP, most, WARP, density)]
     tallest = min(2 * max(1, setting.steps), max(2, values // WARP))
     axes = [_geometric(2, tallest, 2, density)]
-    for extent in setting.shape[:-1]:
-        axes.append(_geometric(1, min(extent, values // WARP), 1, density))
+    axes += [_geometric(1, min(extent, values // WARP), 1, density) for extent in setting.shape[:-1]]
     last = min(round_up(setting.shape[-1], WARP), values // 4)
     axes.append(_geometric(WARP, last, WARP, density))
     return axes
