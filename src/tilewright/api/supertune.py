@@ -1,4 +1,4 @@
-"""``tw.supertune``: every legal family and size of a program on a machine, the winner, and why it wins (thesis, 2.3.2)."""
+"""``tw.supertune``: every legal family and size of a program, the winner, and why it wins (thesis, section 2.3.2)."""
 
 import dataclasses
 from dataclasses import dataclass

@@ -186,17 +186,21 @@ def _product(columns: list[Floats]) -> Floats:
 def skewed(sizes: Sizes, setting: Setting) -> Work:
     """Time skewing: parallelograms in every axis, wavefronts of equal ``lag * band + sum of the tile's numbers``."""
     rows = sizes.time * setting.stages
-    counts, delays = [], []
+    steps = setting.steps * setting.stages
+    bands = np.maximum(ceil_div(steps + 0 * rows, rows), 1)
+    short = np.maximum(steps - (bands - 1) * rows, 1)  # rows of the last band
+    counts, delays, last = [], [], []
     for size, extent, (_, right) in zip(sizes.space, setting.shape, setting.sides, strict=True):
         count = ceil_div(extent + right * (rows - 1), size)
         counts.append(count)
         delays.append(np.minimum(ceil_div(right * rows, size), count - 1))
+        last.append(ceil_div(extent + right * (short - 1), size))
     lag = 1 + np.asarray(sum(delays))
     span = 1 + np.asarray(sum(count - 1 for count in counts))
-    bands = ceil_div(setting.steps * setting.stages + 0 * rows, rows)
-    fronts = np.maximum(lag * (bands - 1) + span, 1)
+    ends = lag * (bands - 2) + span, lag * (bands - 1) + 1 + np.asarray(sum(count - 1 for count in last))
+    fronts = np.maximum(*ends)
     ramp = np.minimum(span, lag * bands)
-    tiles = np.maximum(_product([1.0 * count for count in counts]) * bands, 1.0)
+    tiles = _product([1.0 * count for count in counts]) * (bands - 1) + _product([1.0 * count for count in last])
     side = [1.0 * size for size in sizes.space]
     grown = [size + sum(pair) for size, pair in zip(side, setting.sides, strict=True)]
     inner = [np.maximum(size - sum(pair), 0.0) for size, pair in zip(side, setting.sides, strict=True)]
