@@ -7,7 +7,13 @@ import mkdocs_gen_files
 
 from tilewright.api import explain
 
-TILINGS = {"hexagonal": "hexagonal:t=8,s=6", "hybrid": "hybrid:t=8,s=6x16"}
+TILINGS = {
+    "hexagonal": "hexagonal:t=8,s=6",
+    "hybrid": "hybrid:t=8,s=6x16",
+    "skewed": "skewed:t=8,s=12,sub=4",
+    "diamond": "diamond:t=8,s=8",
+    "overlapped": "overlapped:t=4,s=12",
+}
 
 with tempfile.TemporaryDirectory() as folder:
     for name, tiling in TILINGS.items():

@@ -38,6 +38,9 @@ class Contender(Protocol):
 CONTENDERS = {
     "tilewright": ("rivals.own", "Tuned"),
     "tilewright-hexagons": ("rivals.own", "Hexagons"),
+    "tilewright-skewed": ("rivals.own", "Skewed"),
+    "tilewright-diamond": ("rivals.own", "Diamonds"),
+    "tilewright-overlapped": ("rivals.own", "Overlapped"),
     "tilewright-none": ("rivals.own", "Untiled"),
     "naive-c": ("rivals.naive_c", "NaiveC"),
     "naive-c-512": ("rivals.naive_c", "NaiveC512"),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tilewright.api.area import area
     from tilewright.api.calibrate import calibrate, sensitivity
     from tilewright.api.codesign import codesign
+    from tilewright.api.energy import compare, energy
     from tilewright.api.operators import (
         abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
         cos,
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from tilewright.api.predict import choose_tiling, predict, select
     from tilewright.api.run import run
     from tilewright.api.stencil import Stencil, stencil
+    from tilewright.api.supertune import supertune
     from tilewright.api.tune import tune
     from tilewright.api.validate import validate
+    from tilewright.api.whatif import reuse, whatif
     from tilewright.base.errors import (
         ArrayError,
         IllegalTilingError,
@@ -51,6 +54,9 @@ _HOMES = {
     "tilewright.api.area": ("area",),
     "tilewright.api.codesign": ("codesign",),
     "tilewright.api.calibrate": ("calibrate", "sensitivity"),
+    "tilewright.api.energy": ("compare", "energy"),
+    "tilewright.api.supertune": ("supertune",),
+    "tilewright.api.whatif": ("reuse", "whatif"),
     "tilewright.api.operators": (
         "abs",
         "cos",
@@ -100,6 +106,11 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "chain",
     "area",
     "codesign",
+    "supertune",
+    "energy",
+    "compare",
+    "whatif",
+    "reuse",
     "program",
     "abs",
     "cos",

@@ -180,7 +180,7 @@ def energy(
         steps: Time steps.
         machine: The machine; constants that nobody measured are estimated.
         tiling: The tiling; the fastest by default. ``orthogonal:t=,s=,sub=`` of smith_waterman and
-            ``skewed:t=,s=,sub=`` of jacobi1d take the printed instances, which need ``seconds``.
+            ``skewed:t=,s=,sub=`` of jacobi1d take the printed instances; the former needs ``seconds``.
         seconds: T_alg, if it was measured; else it is predicted.
         dtype: Element type.
         boundary: Boundaries.
@@ -200,9 +200,12 @@ def energy(
     cost = constants(where)
     tile = None if asked is None else energy_tiles.printed(known.name, shape, steps, asked)
     if tile is not None and asked is not None and asked.family != "hybrid":
-        if seconds is None:
+        if seconds is None and asked.family not in time_model.FAMILIES:
             raise UsageError(f"the time of {asked.family!r} tiles has no model", "give a measured one by --seconds")
         make_problem(known, shape, steps, dtype, boundary)
+        if seconds is None:
+            found = predict_time(known, shape=shape, steps=steps, machine=where, tiling=asked, dtype=dtype, scope=scope)
+            seconds = found.costs.seconds
         rule, used = asked.family, tile.usage(seconds)
     else:
         found = predict_time(

@@ -51,7 +51,9 @@ class Family:
     def facts(self) -> dict[str, str]:
         """Return the family and its example as names and texts."""
         shape = "x".join(map(str, self.problem.shape))
-        counted = {name.replace("_", " "): f"{value:,}" for name, value in asdict(self.counts).items()}
+        counted = {
+            name.replace("_", " "): f"{value:,}" for name, value in asdict(self.counts).items() if value is not None
+        }
         return {
             "what it is": self.summary,
             "cuts": ", ".join(f"{rank}D" for rank in self.ranks),

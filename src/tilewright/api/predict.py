@@ -247,7 +247,7 @@ def as_machine(machine: MachineLike) -> Machine:
 
 def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool) -> Tiling:
     chosen, lowest = NONE, np.inf
-    for family in space.families(problem, cpu=setting.cpu):
+    for family in space.families(problem, cpu=setting.cpu, every=False):
         sizes, result = evaluated(setting, family, model, coarse=coarse)
         index = selection.best(result.seconds, sizes)
         if index is not None and result.seconds[index] < lowest:

@@ -136,7 +136,7 @@ def tune(
         program=known,
         problem=problem,
         machine=where,
-        strata=strata(problem, where, model, metric),
+        strata=strata(problem, where, model, metric, every=effort != "none"),
         effort=level,
         level=effort,
         metric=metric,

@@ -1,5 +1,6 @@
 """``tilewright predict``: what a program costs on a machine."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,11 +31,17 @@ def predict(
     dtype: DType = "float32",
     boundary: BoundaryText = "fixed",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show bottlenecks, slack, the effect of k and the overhead.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Show bottlenecks, slack, the effect of k and the overhead; with --top, why the winner wins.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Predict what a program costs on a machine; needs no compiler and no device.
+
+    Without --tile and --top the tiling is the one that a run would choose; --top ranks every legal family and size.
 
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """
@@ -42,12 +49,9 @@ def predict(
     from tilewright.api.load import load_program
     from tilewright.base.units import parse_shape
     from tilewright.programs.problem import parse_boundary
-    from tilewright.report import tables
 
     if tile is not None and (top is not None or metric != "time"):
         raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top or --metric")
-    if explain and top is not None:
-        raise typer.BadParameter("--explain explains one tiling, so it does not go with --top")
     known = load_program(program)
     extents = parse_shape(shape)
     outside = parse_boundary(boundary)
@@ -73,11 +77,16 @@ def predict(
         if one.model == "exact" and one.tiling.family == "hybrid" and one.tiling.threads and not as_json:
             _show_terms(one, known, machine)
         return
-    output.show(
-        {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]},
-        lambda: tables.candidates([(str(each.tiling), each.costs) for each in many]),
-        as_json,
-    )
+    document, rivals = {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]}, None
+    if explain:
+        from tilewright.api.supertune import supertune
+
+        rivals = supertune(
+            known, shape=extents, steps=steps, machine=machine, metric=metric, dtype=dtype, boundary=outside,
+            model=model,
+        ).to_dict()  # fmt: skip
+        document["strategies"] = rivals
+    output.show(document, lambda: _ranked(many, rivals), as_json)
 
 
 def _shown(one: "Prediction", title: str, why: dict[str, object] | None) -> Any:  # noqa: ANN401  (what rich prints)
@@ -88,6 +97,16 @@ def _shown(one: "Prediction", title: str, why: dict[str, object] | None) -> Any:
 
     table = tables.prediction(str(one.tiling), one.costs, one.c_iter, title)
     return table if why is None else Group(table, energy.explanation(why))
+
+
+def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None) -> Any:  # noqa: ANN401
+    """Make the table of ranked tilings, and of the strategies if they were compared."""
+    from rich.console import Group
+
+    from tilewright.report import energy, tables
+
+    table = tables.candidates([(str(each.tiling), each.costs) for each in many])
+    return table if rivals is None else Group(table, energy.strategies(rivals))
 
 
 def _show_terms(one: "Prediction", program: "Program", machine: str) -> None:

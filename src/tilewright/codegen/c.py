@@ -26,6 +26,7 @@ from tilewright.codegen.ir import (
     Op,
     Parallel,
     Real,
+    Room,
     Scope,
     Stmt,
     Store,
@@ -164,6 +165,8 @@ class _Printer:
                     else f"const {text}"
                 )
                 return [f"{pad}{constant} = {self.expr(value)};"]
+            case Room(var, length):
+                return [f"{pad}{c_type(var.type.partition(':')[2])} {var.name}[{length}];"]
             case Store(base, index, value, kind):
                 return [f"{pad}{self.place(base, index, kind, store=True)} = {self.expr(value)};"]
             case If(condition, then):

@@ -76,6 +76,17 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """A small array of a thread's own, of a fixed number of elements and with arbitrary content.
+
+    ``var`` has the type of a pointer to its first element.
+    """
+
+    var: Var
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Store:
     """``base[index] = value``."""
 
@@ -132,7 +143,7 @@ class Comment:
     text: str
 
 
-Stmt = Let | Store | For | If | Scope | Parallel | Comment | Call
+Stmt = Let | Room | Store | For | If | Scope | Parallel | Comment | Call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

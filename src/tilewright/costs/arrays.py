@@ -18,11 +18,13 @@ class Sizes:
         time: Heights in time steps, t_T; shape (n,).
         space: Per axis the sizes t_S1, t_S2, t_S3; each of shape (n,).
         k: Tiles per SM, 0 where the largest number that fits is meant; shape (n,).
+        sub: Sizes of sub-tiles per axis, each of shape (n,); empty where tiles are not cut further.
     """
 
     time: Ints
     space: tuple[Ints, ...]
     k: Ints
+    sub: tuple[Ints, ...] = ()
 
     @property
     def inner(self) -> Ints:
@@ -34,7 +36,12 @@ class Sizes:
 
     def take(self, index: Any) -> "Sizes":  # noqa: ANN401  (whatever NumPy indexes by)
         """Return the sizes at an index, a mask or a slice."""
-        return Sizes(time=self.time[index], space=tuple(size[index] for size in self.space), k=self.k[index])
+        return Sizes(
+            time=self.time[index],
+            space=tuple(size[index] for size in self.space),
+            k=self.k[index],
+            sub=tuple(size[index] for size in self.sub),
+        )
 
 
 def ceil_div(numerator: Ints, denominator: Ints | int) -> Ints:

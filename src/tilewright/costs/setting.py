@@ -11,6 +11,7 @@ from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.expression import Apply
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
+from tilewright.tilings.pipeline import of_problem
 
 SCOPES = ("device", "per_sm")
 WORD = 4
@@ -27,6 +28,8 @@ class Setting:
         steps: Time steps T.
         slopes: Slope of the tiles per axis and logical step: the dependences' reach to the wider side on the hexagon's
             axis, to the right on the others.
+        sides: Per axis, the dependences' reach to the left and to the right per logical step.
+        ghosts: Per axis, cells by which a ghost zone grows per time step, both sides together.
         stages: Logical steps per time step.
         copies: Values kept per cell, over all fields and time levels.
         levels: Updated values that the next step reads per cell: one per updated field and time level.
@@ -53,6 +56,8 @@ class Setting:
     shape: tuple[int, ...]
     steps: int
     slopes: tuple[int, ...]
+    sides: tuple[tuple[int, int], ...]
+    ghosts: tuple[int, ...]
     stages: int
     copies: int
     levels: int
@@ -114,10 +119,13 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     width = int(machine.vector_width.value)
     reach = slopes(problem)
     word = WORD / machine.dram_bandwidth.value
+    zone, rank = of_problem(problem), program.rank
     return Setting(
         shape=problem.shape,
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),
+        sides=tuple((slope.left, slope.right) for slope in reach),
+        ghosts=tuple(a.period + b.period for a, b in zip(zone.below[-rank:], zone.above[-rank:], strict=True)),
         stages=len(analysis.stages),
         copies=sum(analysis.copies),
         levels=sum(program.history(field) for field in program.updated),

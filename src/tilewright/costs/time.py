@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.costs import cached, exact, published, selector, streaming, untiled
+from tilewright.costs import cached, exact, published, selector, strategies, streaming, untiled
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import Joules, price
@@ -17,7 +17,7 @@ from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
 
 MODELS = ("exact", "published")
-FAMILIES = ("none", "hexagonal", "hybrid", "streaming")
+FAMILIES = ("none", "hexagonal", "hybrid", "streaming", *strategies.FAMILIES)
 _LARGEST = 2**20
 _LARGEST_TILE = 2**40
 
@@ -77,7 +77,7 @@ def predict(
 
     Args:
         problem: What is computed.
-        tiling: How it is cut: ``none``, ``hexagonal`` or ``hybrid``. Legality is not checked here.
+        tiling: How it is cut, by one of :data:`FAMILIES`. Legality is not checked here.
         machine: Where it runs.
         model: ``exact``, or ``published`` for the equations as printed.
         scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
@@ -132,10 +132,10 @@ def evaluate(family: str, sizes: Sizes, setting: Setting, model: str = "exact") 
     """Evaluate the model for arrays of tile sizes.
 
     Args:
-        family: ``none`` (one result, whatever the sizes), ``hexagonal`` or ``hybrid``.
+        family: One of :data:`FAMILIES`; for ``none`` there is one result, whatever the sizes.
         sizes: The sizes; shape (n,).
         setting: The problem on its machine.
-        model: ``exact`` or ``published``; without time tiling both are the same.
+        model: ``exact`` or ``published``; only hexagonal and hybrid tiles have a printed model that differs.
 
     Returns:
         Every quantity of the model.
@@ -157,6 +157,8 @@ def _timed(family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown
         if not setting.cpu:
             raise UsageError("streaming tiles have a model on CPUs only", "take hexagonal or hybrid on a GPU")
         return streaming.evaluate(sizes, setting)
+    if family in strategies.FAMILIES:
+        return strategies.evaluate(family, sizes, setting)
     if model == "published":
         return published.evaluate(sizes, setting)
     return cached.evaluate(sizes, setting) if setting.cpu else exact.evaluate(sizes, setting)
@@ -171,6 +173,8 @@ def _with_energy(result: Breakdown, family: str, sizes: Sizes, setting: Setting,
     updates = np.full(moved.shape, rule.updates)
     if family == "hybrid" and model == "published" and len(setting.shape) == 2:
         moved, updates = printed_amounts(setting.shape, setting.steps, setting.itemsize, sizes)
+    elif family in strategies.FAMILIES:
+        updates = strategies.updates(family, sizes, setting)
     elif family == "streaming" or (family != "none" and model == "published"):
         whole = 1.0 * result.tile_points * result.tiles_per_prism
         updates = np.maximum(updates, whole * result.tiles_per_wavefront * result.wavefronts)
@@ -201,11 +205,14 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
             )
         if tiling.time > _LARGEST or tiling.time * int(np.prod([float(s) for s in tiling.space])) > _LARGEST_TILE:
             raise IllegalTilingError(f"the tile {str(tiling)!r} is larger than any machine could hold")
+    if tiling.family in strategies.FAMILIES:
+        strategies.check(tiling.family, tiling.space, tiling.time, setting)
     space = tiling.space or (1,) * rank
     return Sizes(
         time=np.array([tiling.time], dtype=np.int64),
         space=tuple(np.array([size], dtype=np.int64) for size in space),
         k=np.array([tiling.k or 0], dtype=np.int64),
+        sub=tuple(np.array([size], dtype=np.int64) for size in tiling.sub),
     )
 
 
