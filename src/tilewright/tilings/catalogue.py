@@ -6,7 +6,7 @@ from typing import Protocol
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.problem import Problem
-from tilewright.tilings import hexagonal, hybrid, none, streaming
+from tilewright.tilings import hexagonal, hybrid, none, orthogonal, streaming
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
 from tilewright.tilings.pieces import Piece
@@ -33,7 +33,7 @@ class Family(Protocol):
         """Yield the pieces in execution order."""
 
 
-FAMILIES: dict[str, Family] = {module.NAME: module for module in (none, hexagonal, hybrid, streaming)}
+FAMILIES: dict[str, Family] = {module.NAME: module for module in (none, hexagonal, hybrid, streaming, orthogonal)}
 """Every family by name."""
 
 
@@ -41,7 +41,7 @@ def names() -> tuple[str, ...]:
     """Names of the families.
 
     >>> names()
-    ('none', 'hexagonal', 'hybrid', 'streaming')
+    ('none', 'hexagonal', 'hybrid', 'streaming', 'orthogonal')
     """
     return tuple(FAMILIES)
 
