@@ -59,7 +59,9 @@ def _pair(rng, letters, longest):
 
 def _whole(found, a, b, scoring):
     """Whether an alignment is what it says: its letters, its steps and its score."""
-    letters = a[slice(*found.a)] == found.a_line.replace("-", "") and b[slice(*found.b)] == found.b_line.replace("-", "")
+    letters = a[slice(*found.a)] == found.a_line.replace("-", "") and b[slice(*found.b)] == found.b_line.replace(
+        "-", ""
+    )
     nothing = not any(p == q == "-" for p, q in zip(found.a_line, found.b_line, strict=True))
     return letters and nothing and rescore(found, scoring) == found.score
 

@@ -108,7 +108,9 @@ def agree(seed, index):
     """Return what is wrong with one case, or an empty string."""
     draw = random.Random(f"tables/{seed}/{index}")  # noqa: S311
     program = make_recurrence(draw)
-    types = ("bool", "int32") if program.semiring.name == "or_and" else ("int16", "int32", "int64", "float32", "float64")
+    types = (
+        ("bool", "int32") if program.semiring.name == "or_and" else ("int16", "int32", "int64", "float32", "float64")
+    )
     dtype = draw.choice(types)
     for _ in range(3):
         inputs, scalars, shape = make_inputs(draw, program, dtype)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, Steps, Tile
+from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, StepsOrOnce, Tile
 
 if TYPE_CHECKING:
     from tilewright.api.predict import Prediction
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def predict(
     program: ProgramName,
     shape: Shape,
-    steps: Steps,
+    steps: StepsOrOnce = None,
     machine: Annotated[
         str, typer.Option("--machine", metavar="M", help="A machine of the catalogue, host, or a machine file.")
     ] = "host",
@@ -39,16 +39,18 @@ def predict(
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """
     from tilewright.api import predict as api
-    from tilewright.api.load import load_program
+    from tilewright.api.load import load_any, steps_of
     from tilewright.base.units import parse_shape
     from tilewright.programs.problem import parse_boundary
+    from tilewright.programs.table import Recurrence
     from tilewright.report import tables
 
     if tile is not None and (top is not None or metric != "time"):
         raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top or --metric")
     if explain and top is not None:
         raise typer.BadParameter("--explain explains one tiling, so it does not go with --top")
-    known = load_program(program)
+    known = load_any(program)
+    steps = steps_of(known, steps)
     extents = parse_shape(shape)
     outside = parse_boundary(boundary)
     if top is None and metric == "time":
@@ -67,10 +69,14 @@ def predict(
         if explain:
             from tilewright.api.bottleneck import explain as explained
 
+            if isinstance(known, Recurrence):
+                raise typer.BadParameter("--explain explains time tiles of stencils, not tables")
+
             why = explained(one, program=known, machine=machine, boundary=outside).to_dict()
             document["explanation"] = why
         output.show(document, lambda: _shown(one, title, why), as_json)
-        if one.model == "exact" and one.tiling.family == "hybrid" and one.tiling.threads and not as_json:
+        if one.tiling.family == "hybrid" and one.tiling.threads and one.model == "exact" and not as_json:
+            assert not isinstance(known, Recurrence)  # noqa: S101  (hybrid tiles cut no table)
             _show_terms(one, known, machine)
         return
     output.show(

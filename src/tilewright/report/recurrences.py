@@ -1,7 +1,12 @@
 """Recurrences as text and as plain data."""
 
+from collections.abc import Iterable
+
+from rich.table import Table
+
 from tilewright.programs.expression import Apply, Const, Read, Scalar, Tape
-from tilewright.programs.table import LOOKUP, Recurrence
+from tilewright.programs.table import LOOKUP, Input, Recurrence
+from tilewright.report.tables import table
 
 _SIGNS = {
     "add": "+",
@@ -67,12 +72,16 @@ def facts(program: Recurrence) -> dict[str, str]:
         "one cell": "\n".join(lines(program)),
         "outside": "\n".join(outside),
         "tables": ", ".join(program.tables),
-        "inputs": ", ".join(f"{each.name} (per {each.kind})" for each in program.inputs) or "none",
+        "inputs": ", ".join(_input(each) for each in program.inputs) or "none",
         "scalars": ", ".join(program.scalars) or "none",
         "semiring": program.semiring.name,
         "operations": f"{program.operations} per cell",
         "dependences": "\n".join(str(each) for each in program.dependences),
     }
+
+
+def _input(each: Input) -> str:
+    return f"{each.name} (a matrix, looked up)" if each.kind == "matrix" else f"{each.name} (per {each.kind})"
 
 
 def to_dict(program: Recurrence) -> dict[str, object]:
@@ -92,6 +101,23 @@ def to_dict(program: Recurrence) -> dict[str, object]:
             {"kind": d.kind, "time": d.time, "offset": list(d.offset), "cause": d.cause} for d in program.dependences
         ],
     }
+
+
+def listing(many: Iterable[Recurrence]) -> Table:
+    """List recurrences, one per row."""
+    rows = [
+        (
+            p.name,
+            ", ".join(p.tables),
+            ", ".join((*(each.name for each in p.inputs), *p.scalars)),
+            p.semiring.name,
+            str(p.operations),
+            p.summary,
+        )
+        for p in many
+    ]
+    columns = ("recurrence", "tables", "inputs and scalars", "semiring", ">operations", "what it computes")
+    return table(columns, rows)
 
 
 def describe(program: Recurrence) -> str:

@@ -23,6 +23,8 @@ NAME = "orthogonal"
 RANKS: tuple[int, ...] = (2,)
 SUMMARY = "rectangles of a table that a recurrence fills, in wavefronts along anti-diagonals, cut into sub-tiles"
 Offset = tuple[int, int]
+_ROWS, _COLUMNS, _SUB = 64, 256, 8
+"""Sizes of the tile that the family's name alone stands for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,7 @@ def _sweep_of_problem(problem: Problem) -> Sweep:
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in the sub-tile: the whole tile by default.
+    """Fill in the sub-tile, the whole tile by default; the family's name alone stands for a tile of usual sizes.
 
     Raises:
         UsageError: If the problem is no table, or a size is missing or does not fit.
@@ -104,6 +106,8 @@ def _complete(sweep: Sweep, tiling: Tiling) -> Tiling:
         raise UsageError(
             f"the table of {sweep.name!r} is cut into orthogonal tiles, got {str(tiling)!r}", "orthogonal:t=64,s=128"
         )
+    if not tiling.space and tiling.time == 1:
+        tiling = replace(tiling, time=_ROWS, space=(_COLUMNS,), sub=tiling.sub or (_SUB,))
     if len(tiling.space) != 1:
         raise UsageError(f"an orthogonal tile has rows t and columns s, got {str(tiling)!r}", "orthogonal:t=64,s=128")
     given = {"rows": tiling.rows, "unroll": tiling.unroll}
