@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tilewright.api import chain
+    from tilewright.api.align import Alignment, align
     from tilewright.api.area import area
     from tilewright.api.calibrate import calibrate, sensitivity
     from tilewright.api.codesign import codesign
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tilewright.api.run import run
     from tilewright.api.stencil import Stencil, stencil
     from tilewright.api.supertune import supertune
+    from tilewright.api.table import Table, fill, recurrence
     from tilewright.api.tune import tune
     from tilewright.api.validate import validate
     from tilewright.api.whatif import reuse, whatif
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "tilewright.api.align": ("Alignment", "align"),
     "tilewright.api.area": ("area",),
     "tilewright.api.codesign": ("codesign",),
     "tilewright.api.calibrate": ("calibrate", "sensitivity"),
@@ -74,6 +77,7 @@ _HOMES = {
     "tilewright.api.run": ("run",),
     "tilewright.api.plan": ("Plan",),
     "tilewright.api.stencil": ("Stencil", "stencil"),
+    "tilewright.api.table": ("Table", "fill", "recurrence"),
     "tilewright.api.tune": ("tune",),
     "tilewright.api.validate": ("validate",),
     "tilewright.base.errors": (
@@ -104,6 +108,9 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "sensitivity",
     "validate",
     "chain",
+    "recurrence",
+    "fill",
+    "align",
     "area",
     "codesign",
     "supertune",
@@ -123,10 +130,12 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "sqrt",
     "tanh",
     "where",
+    "Alignment",
     "Boundary",
     "Plan",
     "Program",
     "Stencil",
+    "Table",
     "Tiling",
     "ArrayError",
     "IllegalTilingError",

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import BoundaryText, Json, ProgramName, Steps, Tile
+from tilewright.cli.options import BoundaryText, Json, ProgramName, StepsOrOnce, Tile
 
 
 def run(
     program: ProgramName,
-    steps: Steps,
+    steps: StepsOrOnce = None,
     shape: Annotated[
         str | None,
         typer.Option("--shape", metavar="AxB", help="Extents, outermost first; those of --input by default."),
@@ -31,7 +31,8 @@ def run(
         typer.Option(
             "--input",
             metavar="FILE",
-            help="A .npy file or a picture; repeat it for every field. A colour picture is computed by channel.",
+            help="A .npy file or a picture; repeat it for every field. A colour picture is computed by channel. "
+            "A recurrence takes FASTA files.",
         ),
     ] = None,
     target: Annotated[
@@ -40,7 +41,12 @@ def run(
     ] = None,
     scalars: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Value of a scalar; repeat it for every one."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Value of a scalar; repeat it for every one. smith_waterman: matrix, match, mismatch, gap_open, "
+            "gap_extend.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random data that replaces --input.", min=0)] = 0,
     check: Annotated[
@@ -51,29 +57,37 @@ def run(
 ) -> None:
     """Compute a program on your own array or picture, or on random data in 0 to 1.
 
-    Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
-    """
-    from tilewright.api import job
+    A recurrence fills a table from two sequences: their best alignment, or their distance.
 
-    report = job.perform(
-        job.Job(
-            program=program,
-            steps=steps,
-            shape=shape,
-            backend=backend,
-            dtype=dtype,
-            boundary=boundary,
-            tile=tile,
-            threads=threads,
-            strict=strict,
-            inputs=tuple(inputs or ()),
-            outputs=tuple(target or ()),
-            scalars=tuple(scalars or ()),
-            seed=seed,
-            check=check,
-        ),
-        output.note,
+    Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
+
+    Example: tilewright run smith_waterman --input a.fasta --input b.fasta --set gap_open=11
+    """
+    from tilewright.api import job, table_job
+    from tilewright.api.load import load_any, steps_of
+
+    asked = job.Job(
+        program=program,
+        steps=1 if steps is None else steps,
+        shape=shape,
+        backend=backend,
+        dtype=dtype,
+        boundary=boundary,
+        tile=tile,
+        threads=threads,
+        strict=strict,
+        inputs=tuple(inputs or ()),
+        outputs=tuple(target or ()),
+        scalars=tuple(scalars or ()),
+        seed=seed,
+        check=check,
     )
+    report: job.Report | table_job.TableReport
+    if table_job.is_table(asked, steps):
+        report = table_job.perform(asked, output.note)
+    else:
+        steps_of(load_any(program), steps)
+        report = job.perform(asked, output.note)
     if as_json:
         output.emit(report.to_dict())
     output.say(str(report), as_json)

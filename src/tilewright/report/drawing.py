@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
-from tilewright.tilings import catalogue
+from tilewright.report.drawing_table import draw_table
+from tilewright.tilings import catalogue, orthogonal
 from tilewright.tilings.legality import Violation
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
@@ -65,6 +66,9 @@ def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
     figure_class = _matplotlib("matplotlib.figure").Figure
+    if tiling.family == orthogonal.NAME:
+        save(draw_table(figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling), target)
+        return target
     shown = _corner(problem, tiling)
     pieces = list(catalogue.scan(shown, tiling))
     cut = _cut_axes(shown, pieces)
@@ -78,11 +82,20 @@ def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
         _draw_sub_tiles(panel, [piece for piece in pieces if (piece.wavefront, piece.tile) == chosen], axis)
     for axis, panel in zip((0, *cut), axes, strict=True):
         _finish(panel, shown, axis)
+    save(figure, target)
+    return target
+
+
+def save(figure: Any, target: Path) -> None:  # noqa: ANN401  (a figure of matplotlib)
+    """Write a figure.
+
+    Raises:
+        UsageError: If the file cannot be written.
+    """
     try:
         figure.savefig(target, dpi=150)
     except OSError as error:
         raise UsageError(f"the drawing cannot be written to {str(target)!r}: {error.strerror or error}") from None
-    return target
 
 
 def _cut_axes(shown: Problem, pieces: list[Piece]) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.problem import Problem
-from tilewright.tilings import diamond, hexagonal, hybrid, none, overlapped, skewed, streaming
+from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
 from tilewright.tilings.pieces import Piece
@@ -34,7 +34,7 @@ class Family(Protocol):
 
 
 FAMILIES: dict[str, Family] = {
-    module.NAME: module for module in (none, hexagonal, hybrid, streaming, skewed, diamond, overlapped)
+    module.NAME: module for module in (none, hexagonal, hybrid, streaming, skewed, diamond, overlapped, orthogonal)
 }
 """Every family by name."""
 
@@ -43,7 +43,7 @@ def names() -> tuple[str, ...]:
     """Names of the families.
 
     >>> names()
-    ('none', 'hexagonal', 'hybrid', 'streaming', 'skewed', 'diamond', 'overlapped')
+    ('none', 'hexagonal', 'hybrid', 'streaming', 'skewed', 'diamond', 'overlapped', 'orthogonal')
     """
     return tuple(FAMILIES)
 
