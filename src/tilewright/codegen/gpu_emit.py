@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
@@ -9,9 +10,11 @@ from tilewright.codegen import gpu_prism, gpu_sweep
 from tilewright.codegen.gpu import print_gpu
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
 from tilewright.codegen.gpu_site import DeviceKernel, DeviceSource, GpuSite, Launch
+from tilewright.codegen.gpu_wrap import wrap_function
 from tilewright.codegen.ir import Function
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
+from tilewright.tilings.catalogue import complete
 from tilewright.tilings.tiling import Tiling
 
 Make = Callable[[GpuSite, Tiling], tuple[tuple[Function, DeviceKernel], ...]]
@@ -26,7 +29,9 @@ _VERSION = 1
 """Raised when texts change for the same tiling."""
 
 
-def emit_device(problem: Problem, tiling: Tiling, dialect: str, *, strict: bool = False) -> DeviceSource:
+def emit_device(
+    problem: Problem, tiling: Tiling, dialect: str, *, strict: bool = False, periodic: bool = False
+) -> DeviceSource:
     """Write the kernels of a problem under a tiling for GPUs.
 
     Args:
@@ -35,6 +40,7 @@ def emit_device(problem: Problem, tiling: Tiling, dialect: str, *, strict: bool 
             differ in sizes alone share a text.
         dialect: ``opencl`` or ``cuda``.
         strict: Keep the program's own order of operations and every operation's own rounding.
+        periodic: Whether the grid has periodic copies around it; the last kernel is then the one that refreshes them.
 
     Returns:
         The source.
@@ -48,10 +54,13 @@ def emit_device(problem: Problem, tiling: Tiling, dialect: str, *, strict: bool 
     if problem.dtype not in TYPES:
         raise UsageError(f"GPU code computes in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
     make = _schedule(tiling)[0]
-    key = fingerprint(_VERSION, problem.program, problem.dtype, problem.boundaries, _decisive(tiling), dialect, strict)
+    about = (problem.program, problem.dtype, problem.boundaries)
+    key = fingerprint(_VERSION, about, _decisive(problem, tiling), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict)
     made = make(site, tiling)
+    if periodic:
+        made = (*made, wrap_function(site))
     return DeviceSource(
         text=print_gpu([function for function, _ in made], dialect, strict=strict),
         dialect=dialect,
@@ -80,6 +89,9 @@ def _schedule(tiling: Tiling) -> tuple[Make, Start]:
     return SCHEDULES[tiling.family]
 
 
-def _decisive(tiling: Tiling) -> Tiling:
-    """The tiling without what its text does not depend on."""
-    return tiling
+def _decisive(problem: Problem, tiling: Tiling) -> Tiling:
+    """The tiling without what its text does not depend on: parametric sizes, once they have decided the threads."""
+    if tiling.variant != "param" or tiling.family not in {"hexagonal", "hybrid"}:
+        return replace(tiling, k=None)
+    threads = gpu_prism.thread_shape(problem, complete(problem, tiling))
+    return replace(tiling, k=None, time=2, space=(), threads=threads)

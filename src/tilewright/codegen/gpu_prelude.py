@@ -78,7 +78,7 @@ _BODY = {
     "number": ("{t}", "int a", "a ? 1 : 0"),
     "not": ("int", "int a", "!a"),
 }
-_PLAIN_ABS = ("{t}", "{t} a", "a < 0 ? -a : a")
+_ABS = {"opencl": ("{t}", "{t} a", "({t})abs(a)"), "cuda": ("{t}", "{t} a", "a < 0 ? -a : a")}
 
 
 def prelude(dialect: str, dtypes: Iterable[str] = (), helpers: Iterable[tuple[str, str]] = (), *, strict: bool = False) -> str:
@@ -125,5 +125,5 @@ def _helper(name: str, dtype: str, dialect: str) -> str:
         params, args = (f"{kind} a, {kind} b", "a, b") if name == "pow" else (f"{kind} a", "a")
         result, body = kind, f"{called}({args})"
     else:
-        result, params, body = (part.format(t=kind) for part in (_PLAIN_ABS if name == "abs" else _BODY[name]))
+        result, params, body = (part.format(t=kind) for part in (_ABS[dialect] if name == "abs" else _BODY[name]))
     return f"TW_FUNCTION {result} {helper_name(name, dtype)}({params}) {{ return {body}; }}"

@@ -12,7 +12,7 @@ Source: Prajapati et al. 2017, sections 3 and 4; Grosser et al. 2014.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tilewright.codegen.gpu_chip import Chip, ChipField, fixed_chip, parametric_chip, parametric_values
@@ -54,8 +54,6 @@ from tilewright.tilings.tiling import Tiling
 
 STATIC_BYTES = 48 * 1024
 """Memory on chip that a text may declare; more has to be given at the launch."""
-_UNROLLED = 4096
-"""Operations of a thread in one tile up to which the rows are unrolled whole."""
 _BLOCK_READS = 30
 """Reads of a cell up to which several cells of a column are computed together."""
 _NUMBERS = ("start", "total", "first", "origin")
@@ -164,11 +162,6 @@ class _Maker:
         return self.cut.skews[axis - 1].slope
 
     @property
-    def together(self) -> int:
-        """Rows after which slots and stages repeat."""
-        return self.cut.stages * math.lcm(*analyse(self.site.problem.program).copies)
-
-    @property
     def ring(self) -> bool:
         return self.rank > 1 and self.tiling.reuse != "move"
 
@@ -256,8 +249,8 @@ class _Maker:
                 lets.append(Let(Var("ring"), Op("mod", (Var(f"z{last}"), self.chip.extent(last)))))
         else:
             lets.append(Let(Var("fresh"), Int(0)))
-        full = (*self._load_whole(fresh), Barrier(), *self._rows_whole())
-        cut = (*self._load_cut(), Barrier(), *self._rows_cut())
+        full = (*self._load_whole(fresh), Barrier(memory=True), *self._rows_whole())
+        cut = (*self._load_cut(), Barrier(memory=True), *self._rows_cut())
         parts: tuple[Stmt, ...] = (*lets, If(conjunction(tests), full, cut))
         if self.rank > 1 and not self.ring:
             parts = (*parts, *self._move())
@@ -273,15 +266,34 @@ class _Maker:
         length = self.chip.extent(self.rank - 1)
         return select(Op("ge", (moved, length)), sub(moved, length), moved)
 
-    def _index(self, field: ChipField, slot: Expr, x: Expr, inner: tuple[Expr, ...]) -> Expr:
-        """Index on chip of a cell: ``x`` relative to the tile, inner places counted from the box's start."""
-        line: Expr = sub(x, field.low) if not isinstance(field.low, Int) else add(x, -field.low.value)
-        if len(field.slots) > 1:
-            line = add(mul(sub(field.high, field.low), slot), line)
-        result = line
+    def _index(self, field: ChipField, x: Expr, inner: tuple[Expr, ...]) -> Expr:
+        """Index in a slot on chip of a cell: ``x`` relative to the tile, inner places counted from the box's start."""
+        result: Expr = sub(x, field.low) if not isinstance(field.low, Int) else add(x, -field.low.value)
         for axis, place in enumerate(inner, 1):
             result = add(mul(result, self.chip.extent(axis)), place)
-        return add(result, field.start)
+        return result
+
+    def _slot_at(self, field: ChipField, slot: Expr) -> Expr:
+        """Pointer to the first value of a slot on chip."""
+        result = add(Var("chip"), field.start)
+        if len(field.slots) == 1:
+            return result
+        plane: Expr = sub(field.high, field.low)
+        for axis in range(1, self.rank):
+            plane = mul(plane, self.chip.extent(axis))
+        return add(result, mul(plane, slot))
+
+    def _slots(self, statement: Statement) -> tuple[Stmt, ...]:
+        """Point at the slots that a statement reads and writes in a row."""
+        used = dict.fromkeys([*((read.field, read.level) for read in statement.reads), (statement.field, 1)])
+        return tuple(
+            Let(self._slot_name(name, level), self._slot_at(self._field(name), self._slot(name, Var("step"), level)))
+            for name, level in used
+        )
+
+    def _slot_name(self, field: str, level: int) -> Var:
+        suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[level]
+        return Var(f"u{self.site.number(field)}{suffix}", f"chip:{self.site.dtype}")
 
     def _field(self, name: str) -> ChipField:
         return self.chip.fields[self.site.number(name)]
@@ -295,10 +307,6 @@ class _Maker:
         if copies == 1:
             return slot
         return Op("mod", (add(Var(f"turn{copies}"), slot), Int(copies)))
-
-    @property
-    def _chip(self) -> Var:
-        return Var("chip")
 
     def _strided(self, var: Var, span: tuple[Expr, Expr], axis: int, body: tuple[Stmt, ...], unroll: int = 0) -> For:
         """A loop of one thread over its share of a range along an axis."""
@@ -333,22 +341,26 @@ class _Maker:
         base = site.version(field.name, self._memory_slot(field.name, Int(slot)))
         starts = [add(Var(f"z{axis}"), self.chip.box[axis - 1][0]) for axis in range(1, rank)]
         cells: list[Expr] = [add(start, place) for start, place in zip(starts, inner, strict=True)]
-        index = self._index(field, Int(slot), x, (*inner[:-1], self._column(inner[-1])) if rank > 1 else ())
+        index = self._index(field, x, (*inner[:-1], self._column(inner[-1])) if rank > 1 else ())
+        to = Var("to", f"chip:{site.dtype}")
         at = mul(Op("wide", (add(Var("left"), x),)), stride(0)) if rank > 1 else add(Var("left"), x)
         offset: Expr = cells[-1] if rank > 1 else Int(0)
         if rank == 3:
             at = add(at, mul(Op("wide", (cells[0],)), stride(1)))
         if rank == 1:
             value: Expr = Load(base, at, site.dtype)
-            body: tuple[Stmt, ...] = (Store(self._chip, index, value, site.dtype),)
-            return self._strided(x, span, 0, body, 4 if not clipped else 0)
-        copy = Store(self._chip, index, Load(line, offset, site.dtype), site.dtype)
-        unroll = 0 if clipped or self.parametric else 4
-        body = (self._strided(inner[-1], self._window(rank - 1, fresh, starts[-1], clipped=clipped), rank - 1, (copy,)),)
+            body: tuple[Stmt, ...] = (Store(to, index, value, site.dtype),)
+            loop = self._strided(x, span, 0, body, 4 if not clipped else 1)
+            return Scope((Let(to, self._slot_at(field, Int(slot))), loop))
+        copy = Store(to, index, Load(line, offset, site.dtype), site.dtype)
+        unroll = 1 if clipped or rank == 3 else 4
+        window = self._window(rank - 1, fresh, starts[-1], clipped=clipped)
+        body = (self._strided(inner[-1], window, rank - 1, (copy,), 1),)
         body = (Let(line, add(base, at)), *body)
         if rank == 3:
-            body = (self._strided(inner[0], self._window(1, Int(0), starts[0], clipped=clipped), 1, body),)
-        return self._strided(x, span, 0, body, unroll)
+            window = self._window(1, Int(0), starts[0], clipped=clipped)
+            body = (self._strided(inner[0], window, 1, body, 1 if clipped else 4),)
+        return Scope((Let(to, self._slot_at(field, Int(slot))), self._strided(x, span, 0, body, unroll)))
 
     def _window(self, axis: int, low: Expr, start: Expr, *, clipped: bool) -> tuple[Expr, Expr]:
         """Places of a classic axis to load, counted from the box's start."""
@@ -360,41 +372,23 @@ class _Maker:
     # Whole tiles.
 
     def _rows_whole(self) -> tuple[Stmt, ...]:
-        group, part, row = Var("group"), Var("part"), Var("row")
-        body: list[Stmt] = []
-        inner: list[Stmt] = []
+        whole = not self.parametric and (self.tiling.unroll or 0) >= self.cut.hexagon.height
+        body = self._rows(self._row_whole)
+        return (For(var=Var("row"), low=Int(0), high=self.height, body=body, unroll=WHOLE if whole else 1),)
+
+    def _rows(self, one: Callable[[Statement], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
+        """One row: the statements of its stage, then a barrier."""
+        row, step = Var("row"), Var("step")
+        statements = self.site.problem.program.statements
+        work: list[Stmt] = []
         for stage, numbers in enumerate(self.site.stages):
-            work: list[Stmt] = []
-            for number in numbers:
-                work += self._row_whole(self.site.problem.program.statements[number], stage)
-            inner.append(If(Op("eq", (Op("mod", (part, Int(self.cut.stages))), Int(stage))), tuple(work)))
-        if self.cut.stages == 1:
-            inner = list(inner[0].then) if isinstance(inner[0], If) else inner
-        body = [Let(row, add(group, part)), Let(Var("grow"), self.grown(row)), *inner, Barrier()]
-        rows, whole = self.together, self._unrolls()
-        height = self.cut.hexagon.height
-        guarded: tuple[Stmt, ...] = tuple(body)
-        if self.parametric or height % rows:
-            guarded = (If(below(add(group, part), self.height), guarded),)
-        unroll = WHOLE if whole else 1
-        nest = For(var=part, low=Int(0), high=Int(rows), body=guarded, unroll=WHOLE)
-        return (For(var=group, low=Int(0), high=self.height, step=Int(rows), body=(nest,), unroll=unroll),)
-
-    def _unrolls(self) -> bool:
-        if self.parametric:
-            return False
-        if self.tiling.unroll is not None:
-            return self.tiling.unroll >= self.cut.hexagon.height
-        return self.operations() <= _UNROLLED
-
-    def operations(self) -> int:
-        """Operations of a thread in one whole tile."""
-        hexagon = self.cut.hexagon
-        points = sum(-(-(hexagon.row(i)[1] - hexagon.row(i)[0]) // self.shape[0]) for i in range(hexagon.height))
-        for skew, count in zip(self.cut.skews, self.shape[1:], strict=True):
-            points *= -(-skew.size // count)
-        nodes = sum(len(statement.tape) + 2 for statement in self.site.problem.program.statements)
-        return points * nodes // self.cut.stages
+            body = tuple(Scope((*self._slots(statements[n]), *one(statements[n]))) for n in numbers)
+            if self.cut.stages == 1:
+                work += body
+            else:
+                work.append(If(Op("eq", (Op("mod", (row, Int(self.cut.stages))), Int(stage))), body))
+        quotient = Op("div", (row, Int(self.cut.stages))) if self.cut.stages > 1 else row
+        return (Let(Var("grow"), self.grown(row)), Let(step, quotient), *work, Barrier())
 
     def _block(self, statement: Statement) -> int:
         """Cells of a column that are computed together."""
@@ -404,33 +398,56 @@ class _Maker:
             return self.tiling.rows
         return 4 if len(statement.reads) <= _BLOCK_READS else 1
 
-    def _row_whole(self, statement: Statement, stage: int) -> tuple[Stmt, ...]:
-        """The cells of one row, ``part`` known, of a tile that nothing cuts."""
-        low, high = sub(Int(0), Var("grow")), add(self.base, Var("grow"))
+    def _row_whole(self, statement: Statement) -> tuple[Stmt, ...]:
+        """The cells of one row of a tile that nothing cuts: compute on chip, then write back what leaves the chip."""
+        low, high = Var("low"), Var("high")
         x, block = Var("x"), self._block(statement)
+        unroll = self.tiling.unroll or 1
         loops: list[Stmt] = []
-        begin: Expr = low
         if block > 1:
             end = Var("end")
-            length = sub(high, low)
-            loops.append(Let(end, sub(high, Op("mod", (length, Int(block))))))
-            loops.append(self._cells_loop(statement, (low, end), block))
-            begin = end
-        if block > 1:
-            loops.append(self._cells_loop(statement, (begin, high), 1))
+            loops.append(Let(end, sub(high, Op("mod", (sub(high, low), Int(block))))))
+            for span, cells in (((low, end), block), ((end, high), 1)):
+                body = self._cells(statement, cells)
+                loops.append(
+                    For(var=x, low=span[0], high=span[1], step=Int(cells), body=body, unroll=unroll if cells > 1 else 1)
+                )
         else:
-            body = self._cells(statement, 1)
-            loops.append(self._strided(x, (begin, high), 0, body, 0 if self.parametric else WHOLE))
-        lets = self._columns(statement)
-        nest: tuple[Stmt, ...] = (*lets, *self._target(statement), *loops)
+            loops.append(self._strided(x, (low, high), 0, self._cells(statement, 1), unroll))
+        nest: tuple[Stmt, ...] = (*self._columns(statement), *loops, *self._write_back(statement))
         for axis in range(self.rank - 1, 0, -1):
-            nest = (self._strided(Var(f"y{axis}"), (Int(0), self.size(axis)), axis, nest, 0),)
-        return (Scope(nest),) if self.rank == 1 else nest
+            nest = (self._strided(Var(f"y{axis}"), (Int(0), self.size(axis)), axis, nest, 1),)
+        return (Let(low, sub(Int(0), Var("grow"))), Let(high, add(self.base, Var("grow"))), *nest)
 
-    def _cells_loop(self, statement: Statement, span: tuple[Expr, Expr], block: int) -> Stmt:
-        unroll = 0 if self.parametric else WHOLE
-        body = self._cells(statement, block)
-        return For(var=Var("x"), low=span[0], high=span[1], step=Int(block), body=body, unroll=unroll)
+    def _write_back(self, statement: Statement) -> tuple[Stmt, ...]:
+        """Write the cells of a column whose place no later row of the tile writes: those outside ``kept0 … kept1``."""
+        later = add(Var("row"), self.site.copies(statement.field) * self.cut.stages)
+        low, high = Var("low"), Var("high")
+        everything: Expr = Op("ge", (later, self.height))
+        if self.rank == 3:
+            again = self.site.copies(statement.field) * self.cut.stages
+            edge = sub(self.size(1), self.lean(1) * again)
+            everything = Op("or", (everything, Op("ge", (Var("y1"), edge))))
+        grow, all_, kept = Var("later"), Var("all", "bool"), (Var("kept0"), Var("kept1"))
+        lets = (
+            Let(all_, everything),
+            Let(grow, self.grown(later)),
+            Let(kept[0], select(all_, high, smallest(high, largest(low, sub(Int(0), grow))))),
+            Let(kept[1], select(all_, high, smallest(high, largest(low, add(self.base, grow))))),
+        )
+        x = Var("x")
+        at = self._index(self._field(statement.field), x, self._inner_places((0,) * self.rank))
+        index = mul(Op("wide", (x,)), stride(0)) if self.rank > 1 else x
+        value = Load(self._slot_name(statement.field, 1), at, self.site.dtype)
+        store = Store(Var("out"), index, value, self.site.dtype)
+        if self.shape[0] > 1:  # every thread writes what it computed itself: no barrier is needed before
+            test = Op("or", (below(x, kept[0]), Op("ge", (x, kept[1]))))
+            loops: tuple[Stmt, ...] = (self._strided(x, (low, high), 0, (If(test, (store,)),), 1),)
+        else:
+            loops = tuple(
+                For(var=x, low=a, high=b, body=(store,), unroll=4) for a, b in ((low, kept[0]), (kept[1], high))
+            )
+        return (*lets, *self._target(statement), *loops)
 
     def _inner_reads(self, statement: Statement) -> list[int]:
         return sorted({0, *(read.offset[-1] for read in statement.reads)})
@@ -460,7 +477,7 @@ class _Maker:
     def _target(self, statement: Statement) -> tuple[Stmt, ...]:
         """Point at the column's place in memory."""
         site = self.site
-        slot = self._memory_slot(statement.field, self._slot(statement.field, self._step(), 1))
+        slot = self._memory_slot(statement.field, self._slot(statement.field, Var("step"), 1))
         result = site.version(statement.field, slot)
         if self.rank == 1:
             return (Let(Var("out", f"pointer:{site.dtype}"), add(result, Op("wide", (Var("left"),)))),)
@@ -472,12 +489,8 @@ class _Maker:
             result = add(result, mul(Op("wide", (cells[0],)), stride(1)))
         return (Let(Var("out", f"pointer:{site.dtype}"), add(result, cells[-1])),)
 
-    def _step(self) -> Expr:
-        """Steps after the tile's first, of a row of a whole tile: modulo what the slots repeat by."""
-        return Op("div", (Var("part"), Int(self.cut.stages))) if self.cut.stages > 1 else Var("part")
-
     def _cells(self, statement: Statement, block: int) -> tuple[Stmt, ...]:
-        """Some cells of a column: loads, operations, stores."""
+        """Some cells of a column: loads, operations, stores on chip."""
         site = self.site
         names: dict[tuple[object, ...], Var] = {}
         loads: list[Stmt] = []
@@ -489,28 +502,18 @@ class _Maker:
                 key = (node.field, node.level, node.offset[0] + cell, node.offset[1:])
                 if key not in names:
                     names[key] = var = Var(f"r{len(names)}", site.dtype)
-                    slot = self._slot(node.field, self._step(), node.level)
                     x = add(Var("x"), node.offset[0] + cell)
-                    at = self._index(self._field(node.field), slot, x, self._inner_places(node.offset))
-                    loads.append(Let(var, Load(self._chip, at, site.dtype)))
+                    at = self._index(self._field(node.field), x, self._inner_places(node.offset))
+                    loads.append(Let(var, Load(self._slot_name(node.field, node.level), at, site.dtype)))
                 return names[key]
 
             body, value = site.lower(statement, read, f"t{cell}_" if cell else "t")
             work += body
-            stores += self._stores(statement, add(Var("x"), cell), value, cell)
+            at = self._index(
+                self._field(statement.field), add(Var("x"), cell), self._inner_places((0,) * self.rank)
+            )
+            stores.append(Store(self._slot_name(statement.field, 1), at, value, site.dtype))
         return (*loads, *work, *stores)
-
-    def _stores(self, statement: Statement, x: Expr, value: Expr, cell: int) -> tuple[Stmt, ...]:
-        site = self.site
-        result = Var(f"v{cell}", site.dtype)
-        slot = self._slot(statement.field, self._step(), 1)
-        at = self._index(self._field(statement.field), slot, x, self._inner_places((0,) * self.rank))
-        index = mul(Op("wide", (x,)), stride(0)) if self.rank > 1 else x
-        return (
-            Let(result, value),
-            Store(self._chip, at, result, site.dtype),
-            If(self._leaves(statement, x, self.height), (Store(Var("out"), index, result, site.dtype),)),
-        )
 
     def _leaves(self, statement: Statement, x: Expr, end: Expr) -> Expr:
         """Whether no later row of the tile writes a cell's place, so that its value goes to memory."""
@@ -527,19 +530,8 @@ class _Maker:
     # Tiles that something cuts.
 
     def _rows_cut(self) -> tuple[Stmt, ...]:
-        row, step = Var("row"), Var("step")
-        work: list[Stmt] = []
-        for stage, numbers in enumerate(self.site.stages):
-            body: list[Stmt] = []
-            for number in numbers:
-                body.append(self._row_cut(self.site.problem.program.statements[number]))
-            if self.cut.stages == 1:
-                work += body
-            else:
-                work.append(If(Op("eq", (Op("mod", (row, Int(self.cut.stages))), Int(stage))), tuple(body)))
-        quotient = Op("div", (row, Int(self.cut.stages))) if self.cut.stages > 1 else row
-        body_row: tuple[Stmt, ...] = (Let(Var("grow"), self.grown(row)), Let(step, quotient), *work, Barrier())
-        return (For(var=row, low=Var("row0"), high=Var("row1"), body=body_row, unroll=1),)
+        body = self._rows(lambda statement: (self._row_cut(statement),))
+        return (For(var=Var("row"), low=Var("row0"), high=Var("row1"), body=body, unroll=1),)
 
     def _row_cut(self, statement: Statement) -> Stmt:
         site = self.site
@@ -557,9 +549,8 @@ class _Maker:
             places = [self._from_box(axis, sub(inner[axis], Var(f"z{axis}"))) for axis in range(1, self.rank)]
             if places:
                 places[-1] = self._column(places[-1])
-            slot = self._slot(node.field, Var("step"), node.level)
-            at = self._index(self._field(node.field), slot, sub(inner[0], Var("left")), tuple(places))
-            return Load(self._chip, at, site.dtype)
+            at = self._index(self._field(node.field), sub(inner[0], Var("left")), tuple(places))
+            return Load(self._slot_name(node.field, node.level), at, site.dtype)
 
         body, value = site.lower(
             statement, lambda node: site.guarded(node, here, lambda inner: load(node, inner)), "t"
@@ -575,7 +566,7 @@ class _Maker:
         then: tuple[Stmt, ...] = (
             *body,
             Let(result, value),
-            Store(self._chip, self._index(field, slot, x, tuple(own)), result, site.dtype),
+            Store(self._slot_name(statement.field, 1), self._index(field, x, tuple(own)), result, site.dtype),
             If(self._leaves(statement, x, Var("row1")), (Store(memory, index, result, site.dtype),)),
         )
         lets = tuple(Let(var, value) for var, value in zip(here, cells, strict=True))
@@ -597,19 +588,19 @@ class _Maker:
         axis = self.rank - 1
         size, kept = self.size(axis), sub(self.chip.extent(axis), self.size(axis))
         chunk, place = Var("chunk"), Var(f"q{axis}")
+        at = Var("at", f"chip:{self.site.dtype}")
         body: list[Stmt] = []
         for field in self.chip.fields:
             for number in range(len(field.slots)):
                 middle = (Var("q1"),) if self.rank == 3 else ()
-                target = self._index(field, Int(number), Var("x"), (*middle, place))
-                source = self._index(field, Int(number), Var("x"), (*middle, add(place, size)))
-                copy: tuple[Stmt, ...] = (
-                    Store(self._chip, target, Load(self._chip, source, self.site.dtype), self.site.dtype),
-                )
+                target = self._index(field, Var("x"), (*middle, place))
+                source = self._index(field, Var("x"), (*middle, add(place, size)))
+                copy: tuple[Stmt, ...] = (Store(at, target, Load(at, source, self.site.dtype), self.site.dtype),)
                 copy = (self._strided(place, (chunk, smallest(add(chunk, size), kept)), axis, copy),)
                 if self.rank == 3:
                     copy = (self._strided(Var("q1"), (Int(0), self.chip.extent(1)), 1, copy),)
-                body.append(self._strided(Var("x"), (field.low, field.high), 0, copy))
+                loop = self._strided(Var("x"), (field.low, field.high), 0, copy)
+                body.append(Scope((Let(at, self._slot_at(field, Int(number))), loop)))
         return (For(var=chunk, low=Int(0), high=kept, step=size, body=(*body, Barrier()), unroll=1),)
 
 
