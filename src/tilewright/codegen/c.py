@@ -33,7 +33,7 @@ from tilewright.codegen.ir import (
     Var,
 )
 
-_INFIX = {
+INFIX = {
     "add": "+",
     "sub": "-",
     "mul": "*",
@@ -46,8 +46,8 @@ _INFIX = {
     "ne": "!=",
     "mod": "%",
 }
-_LOGICAL = {"and": "&", "or": "|"}
-_INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
+LOGICAL = {"and": "&", "or": "|"}
+INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
 
 
 def print_unit(functions: Iterable[Function]) -> str:
@@ -169,8 +169,9 @@ class _Printer:
                 return [f"{pad}{c_type(var.type.partition(':')[2])} {var.name}[{length}];"]
             case Store(base, index, value, kind):
                 return [f"{pad}{self.place(base, index, kind, store=True)} = {self.expr(value)};"]
-            case If(condition, then):
-                return [f"{pad}if ({self.expr(condition)}) {{", *self.block(then, depth + 1), f"{pad}}}"]
+            case If(condition, then, otherwise):
+                rest = [f"{pad}}} else {{", *self.block(otherwise, depth + 1)] if otherwise else []
+                return [f"{pad}if ({self.expr(condition)}) {{", *self.block(then, depth + 1), *rest, f"{pad}}}"]
             case Comment(text):
                 return [f"{pad}/* {text} */"]
             case Scope(body):
@@ -234,8 +235,8 @@ class _Printer:
         shape, _, element = node.type.rpartition(":")
         if node.name == "select":
             return f"({args[0]} ? {args[1]} : {args[2]})"
-        if node.name in _INFIX:
-            return f"({args[0]} {_INFIX[node.name]} {args[1]})"
+        if node.name in INFIX:
+            return f"({args[0]} {INFIX[node.name]} {args[1]})"
         if node.name == "neg":
             return f"(-{args[0]})"
         if node.name == "writable":
@@ -244,9 +245,9 @@ class _Printer:
             return "tw_thread()"
         if node.name == "nonzero":
             return f"({args[0]} != {args[1]})"
-        if node.name in _INDEX_HELPERS:
+        if node.name in INDEX_HELPERS:
             return f"tw_{node.name}({', '.join(args)})"
-        if node.name in _LOGICAL:
-            return f"({args[0]} {_LOGICAL[node.name]} {args[1]})"
+        if node.name in LOGICAL:
+            return f"({args[0]} {LOGICAL[node.name]} {args[1]})"
         self.helpers[(node.name, element, shape == "vector")] = None
         return f"{helper(node.name, element, vector=shape == 'vector')}({', '.join(args)})"
