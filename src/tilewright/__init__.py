@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tilewright import sparse
     from tilewright.api import chain
     from tilewright.api.area import area
     from tilewright.api.calibrate import calibrate, sensitivity
@@ -101,6 +102,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "area",
     "codesign",
     "program",
+    "sparse",
     "abs",
     "cos",
     "exp",
@@ -137,6 +139,8 @@ def __getattr__(name: str) -> object:
         value: object = metadata.version("tilewright")
     elif name == "chain":
         value = importlib.import_module("tilewright.api.chain")
+    elif name == "sparse":
+        value = importlib.import_module("tilewright.sparse")
     elif name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     else:

@@ -1,0 +1,6 @@
+"""Matrices stored by diagonals without padding, their kernels, and the PETSc plug-in; loaded as ``tw.sparse``."""
+
+from tilewright.sparse.dia import Dia
+from tilewright.sparse.stencil import from_stencil
+
+__all__ = ["Dia", "from_stencil"]
