@@ -15,7 +15,7 @@ from tilewright.runtime.host import describe_cpu, thread_count
 
 Array = npt.NDArray[Any]
 DTYPES = ("float32", "float64")
-_THREADED_BYTES = 2**18
+THREADED_BYTES = 2**18
 """Bytes moved below which a second thread costs more than it brings."""
 
 
@@ -42,7 +42,7 @@ def threads_for(moved: int, asked: int | None, compiled: CompiledKernel) -> int:
         return 1
     if asked is not None:
         return thread_count(asked)
-    return thread_count() if moved >= _THREADED_BYTES else 1
+    return thread_count() if moved >= THREADED_BYTES else 1
 
 
 def past_caches(moved: int, threads: int) -> bool:
