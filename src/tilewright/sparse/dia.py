@@ -261,7 +261,8 @@ class Dia:
         padded = np.zeros((len(self.offsets), columns), dtype=self.dtype)
         for row, offset, values in zip(padded, self.offsets, self.diagonals, strict=True):
             row[max(0, offset) : max(0, offset) + values.size] = values
-        matrix = sparse.dia_array((padded, np.array(self.offsets, dtype=np.int64)), shape=(rows, columns))
+        index = np.int32 if max(self.size, *self.shape) < 2**31 else np.int64
+        matrix = sparse.dia_array((padded, np.array(self.offsets, dtype=index)), shape=(rows, columns))
         return matrix if format == "dia" else matrix.asformat(format)
 
     def linear_operator(self) -> Any:  # noqa: ANN401
