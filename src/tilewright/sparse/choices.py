@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
@@ -56,12 +56,20 @@ def variants(what: VectorKernel, threads: int) -> tuple[Choice, ...]:
     )
 
 
-def key(what: VectorKernel, dtype: str, threads: int) -> str:
+class Tuned(Protocol):
+    """What choices are kept for: frozen data with a name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+def key(what: Tuned, dtype: str, threads: int) -> str:
     """Return what a choice holds for: the kernel, its type, the threads allowed, CPU and compiler."""
     return fingerprint(_VERSION, what, dtype, threads, cpu_features(), compiler_identity())
 
 
-def learned(what: VectorKernel, dtype: str, length: int, threads: int) -> Choice | None:
+def learned(what: Tuned, dtype: str, length: int, threads: int) -> Choice | None:
     """Return what tuning found for this length or the nearest one, or None."""
     known = _read().get(key(what, dtype, threads))
     if not known or length < 1:
@@ -70,7 +78,7 @@ def learned(what: VectorKernel, dtype: str, length: int, threads: int) -> Choice
     return known[nearest] if abs(math.log2(nearest / length)) <= _NEAR else None
 
 
-def keep(what: VectorKernel, dtype: str, length: int, choice: Choice, seconds: float) -> None:
+def keep(what: Tuned, dtype: str, length: int, choice: Choice, seconds: float) -> None:
     """Keep a choice for this and later processes."""
     place = store.directory()
     record = {

@@ -252,7 +252,7 @@ def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Trial
     every = variants(what, thread_count())
     for choice in every:
         _verify(what, vectors, scalars, choice)
-    samples = _interleaved(
+    samples = interleaved(
         [functools.partial(apply, what, *vectors, scalars=scalars, choice=choice) for choice in every]
     )
     medians = [statistics.median(each) for each in samples]
@@ -268,7 +268,7 @@ def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Trial
     )
 
 
-def _interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
+def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
     """Time calls in turns, so that what disturbs the machine disturbs all of them."""
     calls[0]()
     begin = time.perf_counter()
