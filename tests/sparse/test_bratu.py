@@ -89,9 +89,12 @@ def test_newton_converges_quadratically(shape):
 
 
 def test_petscs_numbers():
-    """The norms that PETSc 3.18 prints for example 5 on its 4 x 4 grid (-snes_monitor_short, direct solver)."""
+    """What PETSc 3.18 prints for example 5 with -mms 0 -snes_monitor_short: 4 x 4 directly, 60 x 50 by plain CG."""
     norms = Bratu(shape=(4, 4)).solve(linear_rtol=1e-13).norms
-    assert norms[:4] == pytest.approx((0.995735, 0.276938, 0.00668678, 4.61503e-06), rel=1e-5)
+    assert norms[:4] == pytest.approx((0.207564, 0.0148968, 0.000113967, 6.92417e-09), rel=1e-5)
+    found = Bratu(shape=(50, 60)).solve()
+    assert found.norms == pytest.approx((1.10489, 0.00153923, 1.18255e-05, 8.086e-10), rel=1e-3)
+    assert found.iterations == (95, 93, 80)
 
 
 def test_tuning_checks_and_keeps(monkeypatch):
