@@ -13,9 +13,9 @@ from tilewright.sparse.choices import Choice
 @pytest.fixture(autouse=True)
 def own_store(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path))
-    choices._read.cache_clear()
+    choices.known.cache_clear()
     yield tmp_path
-    choices._read.cache_clear()
+    choices.known.cache_clear()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -103,7 +103,7 @@ def test_tuning_checks_and_keeps(monkeypatch):
     problem = Bratu(shape=(40, 50))
     measured = problem.tune()
     best = min(measured, key=lambda each: each[1])[0]
-    choices._read.cache_clear()
+    choices.known.cache_clear()
     assert problem._chosen() == best
     from tilewright.base.errors import WrongResultError
 

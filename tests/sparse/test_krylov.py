@@ -21,9 +21,9 @@ EVERY = (*CATALOGUE.values(), multiple(1), multiple(3), multiple(8), fuse(multip
 @pytest.fixture(autouse=True)
 def own_store(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path))
-    choices._read.cache_clear()
+    choices.known.cache_clear()
     yield tmp_path
-    choices._read.cache_clear()
+    choices.known.cache_clear()
 
 
 def check(what, vectors, scalars, choice):
@@ -160,7 +160,7 @@ def test_tuning_is_kept_for_later_processes_and_near_lengths(own_store, monkeypa
     assert trial.seconds == min(seconds for _, seconds in trial.measured)
     assert json.dumps(trial.to_dict())
     threads = choices.thread_count()
-    choices._read.cache_clear()
+    choices.known.cache_clear()
     what = CATALOGUE["waxpy"]
     assert choices.learned(what, "float32", 1000, threads) == trial.choice
     assert choices.learned(what, "float32", 2000, threads) == trial.choice
@@ -168,7 +168,7 @@ def test_tuning_is_kept_for_later_processes_and_near_lengths(own_store, monkeypa
     assert choices.learned(what, "float64", 1000, threads) is None
     path = own_store / "vectors.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
-    choices._read.cache_clear()
+    choices.known.cache_clear()
     assert choices.learned(what, "float32", 1000, threads) is None
 
 
@@ -186,8 +186,8 @@ def test_records_that_make_no_sense_are_skipped(own_store):
         {"key": None},
     ):
         store.append(own_store / "vectors.jsonl", {**good, **change})
-    choices._read.cache_clear()
-    assert choices._read() == {}
+    choices.known.cache_clear()
+    assert choices.known().choices == {}
 
 
 def test_what_is_assumed_without_tuning():

@@ -71,11 +71,11 @@ def key(what: Tuned, dtype: str, threads: int) -> str:
 
 def learned(what: Tuned, dtype: str, length: int, threads: int) -> Choice | None:
     """Return what tuning found for this length or the nearest one, or None."""
-    known = _read().get(key(what, dtype, threads))
-    if not known or length < 1:
+    tuned = known().choices.get(key(what, dtype, threads))
+    if not tuned or length < 1:
         return None
-    nearest = min(known, key=lambda size: abs(math.log2(size / length)))
-    return known[nearest] if abs(math.log2(nearest / length)) <= _NEAR else None
+    nearest = min(tuned, key=lambda size: abs(math.log2(size / length)))
+    return tuned[nearest] if abs(math.log2(nearest / length)) <= _NEAR else None
 
 
 def keep(what: Tuned, dtype: str, length: int, choice: Choice, seconds: float) -> None:
@@ -91,18 +91,26 @@ def keep(what: Tuned, dtype: str, length: int, choice: Choice, seconds: float) -
     }
     if place is not None:
         store.append(place / _FILE, record)
-    _read.cache_clear()
+    known.cache_clear()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """Every choice that was kept: by key, by length. Another object once one is added."""
+
+    choices: Mapping[str, Mapping[int, Choice]]
 
 
 @functools.cache
-def _read() -> Mapping[str, Mapping[int, Choice]]:
+def known() -> Known:
+    """Return what tuning has found on this machine."""
     place = store.directory()
     found: dict[str, dict[int, Choice]] = {}
     for record in store.read(place / _FILE) if place is not None else []:
         choice = _choice(record)
         if choice is not None:
             found.setdefault(str(record["key"]), {})[int(record["length"])] = choice
-    return found
+    return Known(found)
 
 
 def _choice(record: Mapping[str, Any]) -> Choice | None:

@@ -8,6 +8,7 @@ then on, by later processes too.
 import ctypes
 import functools
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -21,8 +22,8 @@ from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.codegen.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.fused import compile_text
-from tilewright.runtime.host import describe_cpu, thread_count
-from tilewright.sparse.choices import Choice, assumed, keep, learned, variants
+from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
+from tilewright.sparse.choices import Choice, assumed, keep, known, learned, variants
 from tilewright.sparse.matvec import DTYPES
 
 __all__ = [
@@ -34,6 +35,8 @@ Array = npt.NDArray[Any]
 _ROUNDS = 9
 _SECONDS = 2e-3
 """Seconds that one sample lasts at least."""
+_SAMPLE = 20 * BLOCK + 77
+"""Elements on which every variant is checked; the winner is checked on all."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -45,6 +48,118 @@ def compiled(what: VectorKernel, dtype: str, vectors: int) -> CompiledKernel:
     """
     source = emit_vectors(what, dtype, describe_cpu().simd_bits // 8, vectors)
     return compile_text(source.text, source.entry, dtype)
+
+
+class _Prepared:
+    """A kernel with everything that a call needs at hand: at short vectors the way to the kernel is what takes time."""
+
+    __slots__ = ("_choices", "_functions", "_pointers", "_scalars", "sums", "what", "written")
+
+    def __init__(self, what: VectorKernel) -> None:
+        self.what = what
+        self.written = tuple(name in what.written for name in what.vectors)
+        self.sums = what.sums
+        self._pointers = ctypes.c_void_p * len(what.vectors)
+        self._scalars = ctypes.c_double * max(1, len(what.scalars))
+        self._functions: dict[tuple[np.dtype[Any], int], tuple[Any, bool]] = {}
+        self._choices: dict[tuple[object, ...], Choice] = {}
+
+    def check(self, vectors: Sequence[Array], scalars: Sequence[float]) -> list[int]:
+        """Return the vectors' addresses once they fit.
+
+        Raises:
+            UsageError: If the number of arguments is wrong.
+            ArrayError: If a vector does not fit.
+        """
+        what = self.what
+        if len(vectors) != len(what.vectors) or len(scalars) != len(what.scalars):
+            raise UsageError(
+                f"{what.name!r} takes {len(what.vectors)} vectors ({', '.join(what.vectors)}) and "
+                f"{len(what.scalars)} scalars, got {len(vectors)} and {len(scalars)}"
+            )
+        first = vectors[0]
+        starts = []
+        for i, each in enumerate(vectors):
+            if not isinstance(each, np.ndarray) or each.ndim != 1 or each.size != first.size:
+                raise _unfit(what, i, first)
+            flags = each.flags
+            if not flags.c_contiguous:
+                raise _unfit(what, i, first)
+            if each.dtype is not first.dtype and each.dtype != first.dtype:
+                raise _mistyped(what, i, each)
+            if self.written[i] and not flags.writeable:
+                raise ArrayError(f"vector {what.vectors[i]!r} of {what.name!r} is written but read-only")
+            starts.append(each.__array_interface__["data"][0])
+        if first.dtype not in _TYPES:
+            raise _mistyped(what, 0, first)
+        self._check_overlap(starts, first.nbytes)
+        return starts
+
+    def _check_overlap(self, starts: Sequence[int], size: int) -> None:
+        """What one vector's assignment would change under another one's reading is refused."""
+        for i, writes in enumerate(self.written):
+            if not writes:
+                continue
+            for j, start in enumerate(starts):
+                if j != i and abs(start - starts[i]) < size:
+                    names = self.what.vectors
+                    raise ArrayError(f"vectors {names[i]!r} and {names[j]!r} of {self.what.name!r} overlap")
+
+    def choice(self, dtype: np.dtype[Any], length: int) -> Choice:
+        """Return how to run on vectors of a length: what tuning found, else a reasonable way."""
+        key = (dtype, length, known(), *map(os.environ.get, THREAD_VARIABLES))
+        found = self._choices.get(key)
+        if found is None:
+            if len(self._choices) > _REMEMBERED:
+                self._choices.clear()
+            threads = thread_count()
+            found = learned(self.what, str(dtype), length, threads) or assumed(
+                self.what, length, dtype.itemsize, threads
+            )
+            self._choices[key] = found
+        return found
+
+    def run(self, vectors: Sequence[Array], scalars: Sequence[float], choice: Choice | None) -> tuple[float, ...]:
+        """Check the arguments and run."""
+        starts = self.check(vectors, scalars)
+        dtype, length = vectors[0].dtype, vectors[0].size
+        chosen = choice or self.choice(dtype, length)
+        ready = self._functions.get((dtype, chosen.vectors))
+        if ready is None:
+            kernel_of = compiled(self.what, str(dtype), chosen.vectors)
+            ready = self._functions[dtype, chosen.vectors] = (kernel_of.function, kernel_of.parallel)
+        function, parallel = ready
+        size = _SIZE(length, chosen.threads if parallel else 1, chosen.stream)
+        if not self.sums:
+            function(self._pointers(*starts), size, None, self._scalars(*scalars))
+            return ()
+        work = np.zeros(self.sums * max(1, -(-length // BLOCK)))
+        function(self._pointers(*starts), size, work.ctypes.data, self._scalars(*scalars))
+        return tuple(work[: self.sums].tolist())
+
+
+_SIZE = ctypes.c_int64 * 3
+_TYPES = frozenset(map(np.dtype, DTYPES))
+_REMEMBERED = 256
+
+
+@functools.lru_cache(maxsize=256)
+def _prepare(what: VectorKernel) -> _Prepared:
+    return _Prepared(what)
+
+
+_NAMED = {name: _Prepared(each) for name, each in CATALOGUE.items()}
+
+
+def _unfit(what: VectorKernel, i: int, first: Array) -> ArrayError:
+    size = getattr(first, "size", "as many")
+    return ArrayError(f"vector {what.vectors[i]!r} of {what.name!r} must be a contiguous array of {size} elements")
+
+
+def _mistyped(what: VectorKernel, i: int, each: Array) -> ArrayError:
+    return ArrayError(
+        f"vectors are all {' or all '.join(DTYPES)}, got {each.dtype} for {what.vectors[i]!r} of {what.name!r}"
+    )
 
 
 def apply(
@@ -66,16 +181,9 @@ def apply(
         ArrayError: If a vector does not fit.
         ToolchainError: If there is no C compiler, or it fails.
     """
-    what = _named(what)
-    length, dtype = _check(what, vectors, scalars)
-    chosen = choice or _choose(what, dtype, length)
-    ready = compiled(what, dtype, chosen.vectors)
-    work = np.empty(max(1, what.sums * max(1, -(-length // BLOCK))))
-    array = (ctypes.c_void_p * len(vectors))(*(each.__array_interface__["data"][0] for each in vectors))
-    size = (ctypes.c_int64 * 3)(length, chosen.threads if ready.parallel else 1, chosen.stream)
-    values = (ctypes.c_double * max(1, len(scalars)))(*scalars)
-    ready.function(array, size, work.ctypes.data, values)
-    return tuple(work[: what.sums].tolist()) if length else (0.0,) * what.sums
+    if isinstance(what, str) and what in _NAMED:
+        return _NAMED[what].run(vectors, scalars, choice)
+    return _prepare(_named(what)).run(vectors, scalars, choice)
 
 
 def _named(what: VectorKernel | str) -> VectorKernel:
@@ -86,40 +194,9 @@ def _named(what: VectorKernel | str) -> VectorKernel:
     return CATALOGUE[what]
 
 
-def _check(what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float]) -> tuple[int, str]:
-    if len(vectors) != len(what.vectors) or len(scalars) != len(what.scalars):
-        raise UsageError(
-            f"{what.name!r} takes {len(what.vectors)} vectors ({', '.join(what.vectors)}) and {len(what.scalars)} "
-            f"scalars, got {len(vectors)} and {len(scalars)}"
-        )
-    first = vectors[0]
-    for name, each in zip(what.vectors, vectors, strict=True):
-        if not isinstance(each, np.ndarray) or each.ndim != 1 or not each.flags.c_contiguous or each.size != first.size:
-            raise ArrayError(f"vector {name!r} of {what.name!r} must be a contiguous array of {first.size} elements")
-        if each.dtype != first.dtype or str(each.dtype) not in DTYPES:
-            raise ArrayError(
-                f"vectors are all {' or all '.join(DTYPES)}, got {each.dtype} for {name!r} of {what.name!r}"
-            )
-        if name in what.written and not each.flags.writeable:
-            raise ArrayError(f"vector {name!r} of {what.name!r} is written but read-only")
-    _check_overlap(what, vectors)
-    return first.size, str(first.dtype)
-
-
-def _check_overlap(what: VectorKernel, vectors: Sequence[Array]) -> None:
-    """What one vector's assignment would change under another one's reading is refused."""
-    spans = [(each.__array_interface__["data"][0], each.nbytes) for each in vectors]
-    for i, name in enumerate(what.vectors):
-        if name not in what.written:
-            continue
-        for j, (start, size) in enumerate(spans):
-            if j != i and start < spans[i][0] + spans[i][1] and spans[i][0] < start + size:
-                raise ArrayError(f"vectors {name!r} and {what.vectors[j]!r} of {what.name!r} overlap")
-
-
-def _choose(what: VectorKernel, dtype: str, length: int) -> Choice:
-    threads = thread_count()
-    return learned(what, dtype, length, threads) or assumed(what, length, np.dtype(dtype).itemsize, threads)
+@functools.lru_cache(maxsize=32)
+def _multiple(terms: int) -> _Prepared:
+    return _Prepared(multiple(terms))
 
 
 def axpy(a: float, x: Array, y: Array) -> Array:
@@ -155,7 +232,7 @@ def maxpy(factors: Sequence[float], xs: Sequence[Array], y: Array) -> Array:
         raise UsageError(f"a multiple AXPY has one factor per vector, got {len(factors)} and {len(xs)}")
     for first in range(0, len(xs), 8):
         group = slice(first, first + 8)
-        apply(multiple(len(xs[group])), *xs[group], y, scalars=tuple(factors[group]))
+        _multiple(len(xs[group])).run((*xs[group], y), factors[group], None)
     return y
 
 
@@ -229,6 +306,8 @@ class Trial:
 def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Trial:
     """Measure every variant of a kernel on vectors of a length, check their results, and keep the fastest.
 
+    Every variant is compared with NumPy on the vectors' first elements before it is measured, the winner on all.
+
     Args:
         what: The kernel.
         length: Elements per vector.
@@ -251,12 +330,13 @@ def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Trial
     scalars = tuple((rng.uniform(0.2, 0.4, len(what.scalars)) * rng.choice([-1, 1], len(what.scalars))).tolist())
     every = variants(what, thread_count())
     for choice in every:
-        _verify(what, vectors, scalars, choice)
+        _verify(what, [each[:_SAMPLE] for each in vectors], scalars, choice)
     samples = interleaved(
         [functools.partial(apply, what, *vectors, scalars=scalars, choice=choice) for choice in every]
     )
     medians = [statistics.median(each) for each in samples]
     best = min(range(len(every)), key=lambda i: medians[i])
+    _verify(what, vectors, scalars, every[best])
     keep(what, dtype, length, every[best], medians[best])
     return Trial(
         kernel=what.name,
