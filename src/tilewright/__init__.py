@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tilewright import sparse
     from tilewright.api import chain
     from tilewright.api.align import Alignment, align
     from tilewright.api.area import area
@@ -119,6 +120,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "whatif",
     "reuse",
     "program",
+    "sparse",
     "abs",
     "cos",
     "exp",
@@ -157,6 +159,8 @@ def __getattr__(name: str) -> object:
         value: object = metadata.version("tilewright")
     elif name == "chain":
         value = importlib.import_module("tilewright.api.chain")
+    elif name == "sparse":
+        value = importlib.import_module("tilewright.sparse")
     elif name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     else:

@@ -18,6 +18,7 @@ from tilewright.cli import (
     codesign,
     doctor,
     energy,
+    petsc,
     predict,
     run,
     settings,
@@ -122,6 +123,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "validate": validate.validate,
     "whatif": whatif.whatif,
     "doctor": doctor.doctor,
+    "petsc": petsc.petsc,
     "chain": chain.chain,
 }
 for _name, _command in _COMMANDS.items():

@@ -11,7 +11,8 @@ from tilewright.machines.host import CpuDescription
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CGROUP = Path("/sys/fs/cgroup")
-_THREADS = ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS")
+THREAD_VARIABLES = ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS")
+"""What says how many threads to use, the first one set."""
 
 
 @functools.cache
@@ -93,7 +94,7 @@ def thread_count(asked: int | None = None) -> int:
         if isinstance(asked, bool) or int(asked) != asked or not 1 <= asked <= 4096:
             raise UsageError(f"threads is a whole number from 1 to 4096, got {asked!r}")
         return int(asked)
-    for name in _THREADS:
+    for name in THREAD_VARIABLES:
         text = os.environ.get(name, "").partition(",")[0].strip()
         if text:
             if not text.isdecimal() or not 1 <= int(text) <= 4096:
