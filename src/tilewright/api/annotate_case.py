@@ -35,8 +35,8 @@ from tilewright.programs.loopnest import (
 )
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
 from tilewright.runtime.build_command import parse_build_command, substitute
-from tilewright.runtime.loops import DTYPES, Input
 from tilewright.runtime.host import available_bytes
+from tilewright.runtime.loops import DTYPES, Input
 
 MOST_SIZES = 64
 """Most sizes of the input that one specification may be tuned for."""
@@ -68,12 +68,13 @@ class Case:
     bound: tuple[Bound, ...]
     loose: Mapping[str, str]
     types: Mapping[str, str]
-    init: Stmt = Block(())
+    init: Stmt = field(default_factory=lambda: Block(()))
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def unit(self, bodies: Sequence[Stmt]) -> str:
+    def unit(self, bodies: Sequence[Stmt], prelude: str = "") -> str:
         """Return the translation unit in which the regions are replaced by bodies."""
-        return emit_unit(self.site.filled(bodies), self.bound, numbers=self.numbers, loose=self.loose)
+        body = self.site.filled(bodies)
+        return emit_unit(body, self.bound, numbers=self.numbers, loose=self.loose, prelude=prelude)
 
     def original(self) -> str:
         """Return the unit with the original bodies."""
@@ -140,7 +141,10 @@ def make_case(site: Site, spec: TuningSpec, size: Mapping[str, Plain], folder: P
     results = _results(site, variables)
     declared = {node.name: node for node in statements(old) if isinstance(node, Declare)}
     types = _types(old, site, variables, declared)
-    inputs = [*variables.values(), *(Input(name=name, dtype=DTYPES[types.get(name, "double")], init=0) for name in results)]
+    inputs = [
+        *variables.values(),
+        *(Input(name=name, dtype=DTYPES[types.get(name, "double")], init=0) for name in results),
+    ]
     _check_memory(inputs)
     ctypes = {**{name: types.get(name, "double") for name in results}, **_ctypes(spec, files)}
     bound = tuple(
@@ -172,10 +176,8 @@ def _numbers(site: Site, size: Mapping[str, Plain]) -> dict[str, int | float]:
     own = {node.name for node in statements(site.around) if isinstance(node, Declare)}
     found: dict[str, int | float] = {}
     for name, value in size.items():
-        if isinstance(value, bool):
-            value = int(value)
-        if isinstance(value, int | float) and name not in own:
-            found[name] = value
+        if isinstance(value, bool | int | float) and name not in own:
+            found[name] = int(value) if isinstance(value, bool) else value
     return found
 
 
@@ -276,9 +278,7 @@ def _results(site: Site, variables: Mapping[str, Input]) -> list[str]:
     return list(found)
 
 
-def _types(
-    stmt: Stmt, site: Site, variables: Mapping[str, Input], declared: Mapping[str, Declare]
-) -> dict[str, str]:
+def _types(stmt: Stmt, site: Site, variables: Mapping[str, Input], declared: Mapping[str, Declare]) -> dict[str, str]:
     back = {dtype: ctype for ctype, dtype in reversed(DTYPES.items())}
     found = {name: each.ctype for name, each in site.parameters.items()}
     found |= {name: each.ctype for name, each in declared.items()}
@@ -288,7 +288,9 @@ def _types(
 
 def _scalars(stmt: Stmt) -> set[str]:
     """Return every scalar that a statement mentions outside loops that would declare it."""
-    found = {node.target.name for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)}
+    found = {
+        node.target.name for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)
+    }
     for node in statements(stmt):
         for expr in expressions(node):
             found |= {part.name for part in walk(expr) if isinstance(part, Name)}

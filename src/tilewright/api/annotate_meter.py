@@ -20,6 +20,8 @@ from tilewright.runtime.build_command import BuildCommand, parse_build_command
 from tilewright.runtime.toolchain import compiler_identity, find_command
 from tilewright.runtime.workers import Pool
 
+PARALLEL = "parallel"
+"""The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
 TRIAL_SECONDS = 60.0
 """Limit on the first run of a variant and its comparison, beyond ten times the original's."""
 _SECOND_BUILD = "-ffp-contract=off"
@@ -102,11 +104,19 @@ class CpuMeter:
     def _prepare(self) -> None:
         original, second, initial = self._objects
         reply = self.pool.call(
-            runtime.prepare, original, second, initial, self.case.inputs, self.seed, self.repeats, limit=5 * TRIAL_SECONDS
+            runtime.prepare,
+            original,
+            second,
+            initial,
+            self.case.inputs,
+            self.seed,
+            self.repeats,
+            limit=5 * TRIAL_SECONDS,
         )
         if reply.outcome is not Outcome.OK:
             raise UsageError(
-                f"the original body did not run ({reply.outcome}): {reply.detail}", "choose a smaller size with --set NAME=VALUE"
+                f"the original body did not run ({reply.outcome}): {reply.detail}",
+                "choose a smaller size with --set NAME=VALUE",
             )
         samples, self.finite = reply.value
         if not self.baseline.seconds:
@@ -151,7 +161,7 @@ class CpuMeter:
         for loop, code in zip(self.case.site.loops, self._codes, strict=True):
             applied = transformed(loop, self.case, code, values, strict=self.strict)
             stmt = applied.stmt
-            if applied.device:
+            if applied.device and values.get(PARALLEL, True):
                 setting = Setting(known=self.case.known, types=self.case.types)
                 stmt, more = on_cpu(stmt, applied.device, setting)
                 notes += more
@@ -183,6 +193,23 @@ class CpuMeter:
             return made
         built = _built(made)
         return built if isinstance(built, Measurement) else self._timed(built)
+
+    def beside(self, variant: Variant, rounds: int = 3) -> tuple[float, float]:
+        """Time a variant and the original body, built alike, in turn.
+
+        Returns:
+            Seconds of both; NaN for one that did not run.
+        """
+        bodies = tuple(loop.old for loop in self.case.site.loops)
+        plain = Variant(bodies=bodies, unit=self.case.original(), command=variant.command)
+        built = [_built(each) for each in (variant, plain)]
+        samples: list[list[float]] = [[], []]
+        for _ in range(rounds):
+            for place, each in enumerate(built):
+                timed = each if isinstance(each, Measurement) else self._timed(each)
+                samples[place] += timed.seconds
+        ours, theirs = (Measurement(seconds=tuple(each)).median for each in samples)
+        return ours, theirs
 
     def _variant(self, values: Mapping[str, object]) -> Variant | Measurement:
         try:

@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewright.api.annotate_case import Case, prepared, transformed
-from tilewright.api.annotate_meter import CpuMeter
+from tilewright.api.annotate_meter import PARALLEL, CpuMeter
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_seconds
+from tilewright.codegen.loop_apply import DEVICE
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_openmp import on_cpu
 from tilewright.frontends.annotated_eval import Plain
 from tilewright.frontends.annotated_file import Site
 from tilewright.frontends.annotated_spec import TuningSpec
-from tilewright.programs.loopnest import Stmt
+from tilewright.programs.loopnest import Stmt, Transform, statements
 from tilewright.programs.loopnest_bounds import check_bounds
 from tilewright.programs.loopnest_scalars import scalar_types
 from tilewright.runtime.workers import pool
@@ -25,6 +26,8 @@ from tilewright.tuning.loop_search import Budget, LoopChoice, Space, search_loop
 if TYPE_CHECKING:
     from tilewright.api.annotate import Options
 
+_KEEP = 0.95
+"""The original body stays if it takes less than this share of the winner's time."""
 _REPEATS = 5
 _MOST_REPEATS = 200
 _MANY = 300
@@ -90,7 +93,7 @@ class SizeResult:
             "finite": self.finite,
             "command": " ".join(self.command),
             "notes": list(self.notes),
-            **self.extra,
+            **{key: value for key, value in self.extra.items() if not key.startswith("_")},
         }
 
 
@@ -148,7 +151,7 @@ def _described(size: SizeResult, *, tuned: bool) -> list[str]:
             f"    {choice.algorithm}: {len(choice.trials)} of {choice.space} points measured, "
             f"{choice.skipped_count} excluded by constraints{end}"
         )
-    out += [f"    {key}: {value}" for key, value in size.extra.items()]
+    out += [f"    {key}: {value}" for key, value in size.extra.items() if not key.startswith("_")]
     out += [f"    left out: {note}" for note in size.notes[:6]]
     return out
 
@@ -157,7 +160,9 @@ def plain_site(site: Site, options: "Options") -> SiteResult:
     """Transform a region that has no tuning specification; its arguments must be literals."""
     from tilewright.api.annotate_gpu import plain_device
 
-    types = scalar_types(site.filled([loop.old for loop in site.loops]), {n: d.ctype for n, d in site.parameters.items()})
+    types = scalar_types(
+        site.filled([loop.old for loop in site.loops]), {n: d.ctype for n, d in site.parameters.items()}
+    )
     case = Case(site=site, numbers={}, known={}, inputs=(), bound=(), loose={}, types=types)
     if options.backend != "c":
         return plain_device(case, options)
@@ -240,10 +245,9 @@ def repeats_of(spec: TuningSpec, options: "Options") -> int:
 def _tune_cpu(case: Case, options: "Options", seconds: float) -> SizeResult:
     from tilewright.api.annotate import budget_of
     from tilewright.api.annotate_prior import prior_of
-    from tilewright.report.progress import bar
 
     spec = _spec(case.site)
-    space = space_of(spec, case.numbers)
+    space = _with_threads(space_of(spec, case.numbers), case)
     with pool(1) as workers:
         meter = CpuMeter(
             case=case,
@@ -257,25 +261,42 @@ def _tune_cpu(case: Case, options: "Options", seconds: float) -> SizeResult:
         meter.start()
         budget: Budget = budget_of(case, options, seconds)
         name = search_name(spec, options, space)
-        del bar
         choice = search_loops(space, name, budget, meter, prior=prior_of(case), seed=options.seed)
         if choice.winner is None:
-            raise UsageError(*_nothing(choice))
+            raise UsageError(*nothing(choice))
         variant = meter.variant(choice.winner.values)
+        ours, theirs = meter.beside(variant)
+    notes, bodies, kept = list(variant.notes), variant.bodies, False
+    if theirs < _KEEP * ours:
+        notes.insert(0, "no variant is faster than the original body built alike, so that stays")
+        bodies, kept = tuple(loop.old for loop in case.site.loops), True
     return SizeResult(
         numbers=dict(case.numbers),
         values=choice.winner.values,
-        bodies=variant.bodies,
-        seconds=choice.winner.seconds,
-        original=meter.baseline.median,
+        bodies=bodies,
+        seconds=ours,
+        original=theirs,
         choice=choice,
-        notes=variant.notes,
+        notes=tuple(notes),
         command=(variant.command[0].rpartition("/")[2], *variant.command[1:]),
         finite=meter.finite,
+        extra={"kept_original": kept, "reused": meter.reused},
     )
 
 
-def _nothing(choice: LoopChoice) -> tuple[str, str]:
+def _with_threads(space: Space, case: Case) -> Space:
+    """Add whether loops run on threads, where the transforms are for a device."""
+    device = any(
+        isinstance(node, Transform) and (node.name in DEVICE or "cuda" in dict(node.arguments))
+        for loop in case.site.loops
+        for node in statements(loop.code)
+    )
+    if not device or PARALLEL in space.names:
+        return space
+    return replace(space, names=(*space.names, PARALLEL), values=(*space.values, (True, False)))
+
+
+def nothing(choice: LoopChoice) -> tuple[str, str]:
     """Say why a search found nothing."""
     for trial in choice.trials:
         if trial.measurement.detail:

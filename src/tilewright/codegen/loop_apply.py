@@ -42,7 +42,9 @@ Evaluate = Callable[[str], Any]
 """Evaluates an argument's text with the values of the parameters."""
 DEVICE = frozenset({"CUDA", "OpenCL"})
 _PRAGMA = re.compile(r"[A-Za-z_][\w ,():.+*=-]{0,300}")
-_CLAUSE = re.compile(r"\b(schedule\s*\(\s*\w+\s*(?:,\s*\d+\s*)?\)|num_threads\s*\(\s*\d+\s*\)|collapse\s*\(\s*\d+\s*\))")
+_CLAUSE = re.compile(
+    r"\b(schedule\s*\(\s*\w+\s*(?:,\s*\d+\s*)?\)|num_threads\s*\(\s*\d+\s*\)|collapse\s*\(\s*\d+\s*\))"
+)
 _COMPOSITE = (
     "tile",
     "permut",
@@ -213,7 +215,9 @@ class _Applier:
         return self._ordered(stmt, args.get("seq"))
 
     def _ordered(self, stmt: Stmt, seq: Any) -> Stmt:  # noqa: ANN401
-        order = [each for part in _tuple(seq, "a permutation") for each in (part if isinstance(part, tuple) else (part,))]
+        order = [
+            each for part in _tuple(seq, "a permutation") for each in (part if isinstance(part, tuple) else (part,))
+        ]
         loops = outermost(stmt)
         if not loops or not all(isinstance(each, str) for each in order):
             raise UsageError("a permutation is a list of loop counters before a nest")
@@ -250,9 +254,11 @@ class _Applier:
     def _directive(self, stmt: Stmt, loops: Sequence[Loop], pragma: str) -> Stmt:
         """Put a directive before loops, if it is true of them."""
         for loop in loops:
-            if pragma.startswith("omp parallel for") or pragma.startswith("omp for"):
+            if pragma.startswith(("omp parallel for", "omp for")):
                 directive = self.parallel_directive(loop, pragma)
-            elif pragma.split()[0] in {"ivdep", "simd", "vector"} or pragma.startswith(("omp simd", "GCC ivdep")):
+            elif pragma.split(maxsplit=1)[0] in {"ivdep", "simd", "vector"} or pragma.startswith(
+                ("omp simd", "GCC ivdep")
+            ):
                 directive = self.vector_directive(loop)
             elif pragma.startswith("omp"):
                 raise UsageError(f"the directives of OpenMP here are parallel for and simd, got {pragma[:40]!r}")
@@ -278,7 +284,7 @@ class _Applier:
         return f"omp parallel for{clauses}" if self.openmp else None
 
     def vector_directive(self, loop: Loop) -> str | None:
-        """Return the directive that lets the compiler take iterations together, or None where a dependence forbids it."""
+        """Return the directive that lets iterations run together, or None where a dependence forbids it."""
         nest = analyse(loop, self.setting.known)
         if nest.carried(loop) is not None:
             return None

@@ -63,7 +63,7 @@ def scalar_replace(stmt: Stmt, setting: Setting, prefix: str = "itv_", ctype: st
 
 
 def _invariant(loop: Loop) -> list[Item]:
-    """Elements that a loop names without its counter or anything that it changes, those of integer type not among them."""
+    """Elements that a loop names without its counter or anything that it changes."""
     changing = written(loop) | {loop.index} | {node.name for node in statements(loop) if isinstance(node, Declare)}
     found: dict[Item, None] = {}
     for node in statements(loop.body):
@@ -97,22 +97,22 @@ def _distinct(a: Item, b: Item) -> bool:
     if len(a.index) != len(b.index):
         return False
     for x, y in zip(a.index, b.index, strict=True):
-        base_x, shift_x = _shifted(x)
-        base_y, shift_y = _shifted(y)
+        base_x, shift_x = shifted(x)
+        base_y, shift_y = shifted(y)
         if base_x == base_y and shift_x != shift_y:
             return True
     return False
 
 
-def _shifted(expr: Expr) -> tuple[Expr | None, int]:
+def shifted(expr: Expr) -> tuple[Expr | None, int]:
     """Split an expression into what varies and a literal that is added."""
     if isinstance(value := evaluate(expr, {}), int):
         return None, value
     if isinstance(expr, Binary) and expr.op in {"+", "-"} and isinstance(value := evaluate(expr.right, {}), int):
-        base, shift = _shifted(expr.left)
+        base, shift = shifted(expr.left)
         return base, shift + (value if expr.op == "+" else -value)
     if isinstance(expr, Binary) and expr.op == "+" and isinstance(value := evaluate(expr.left, {}), int):
-        base, shift = _shifted(expr.right)
+        base, shift = shifted(expr.right)
         return base, shift + value
     return expr, 0
 
@@ -163,7 +163,8 @@ def bound_replace(stmt: Stmt, lower: str = "newlb_", upper: str = "newub_") -> S
 def array_copy(stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, setting: Setting, ctype: str = "") -> Stmt:
     """Copy the part of an array that inner loops use into a small one, and back if it is written.
 
-    Before: ``for (k = kk; k <= kk + 31; k++) c += a[i][k];``. After: the same loop on ``a_copy[k - kk]``, filled before it.
+    Before: ``for (k = kk; k <= kk + 31; k++) c += a[i][k];``. After: the same loop on ``a_copy[k - kk]``,
+    filled before it.
 
     Args:
         stmt: The nest.
@@ -206,7 +207,9 @@ def _range_loop(stmt: Stmt, index: Expr, aref: Item) -> tuple[Loop, Expr]:
     loops = [node for node in statements(stmt) if isinstance(node, Loop) and index == Name(node.index)]
     holding = [loop for loop in loops if any(part == aref for n in statements(loop) for part in _all_parts(n))]
     if len(holding) != 1:
-        raise IllegalTransformError(f"an index of {aref.array!r} is no counter of exactly one loop, so it is not copied")
+        raise IllegalTransformError(
+            f"an index of {aref.array!r} is no counter of exactly one loop, so it is not copied"
+        )
     return holding[0], holding[0].first
 
 
@@ -249,7 +252,7 @@ def _width(loop: Loop) -> int | None:
     parts = loop.last.args if isinstance(loop.last, Call) and loop.last.function == "min" else (loop.last,)
     widths = []
     for part in parts:
-        (base_a, shift_a), (base_b, shift_b) = _shifted(part), _shifted(loop.first)
+        (base_a, shift_a), (base_b, shift_b) = shifted(part), shifted(loop.first)
         if base_a == base_b:
             widths.append(shift_a - shift_b + 1)
     return min(widths, default=None)
@@ -265,5 +268,11 @@ def outermost(stmt: Stmt) -> list[Loop]:
     """Return the loops that are in no loop."""
     if isinstance(stmt, Loop):
         return [stmt]
-    inner = stmt.body if isinstance(stmt, Block) else (stmt.then, *(() if stmt.other is None else (stmt.other,))) if isinstance(stmt, If) else ()
+    inner = (
+        stmt.body
+        if isinstance(stmt, Block)
+        else (stmt.then, *(() if stmt.other is None else (stmt.other,)))
+        if isinstance(stmt, If)
+        else ()
+    )
     return [loop for each in inner for loop in outermost(each)]

@@ -33,7 +33,7 @@ from tilewright.programs.loopnest import (
 from tilewright.programs.loopnest_dependences import Dependence, Nest, affine, analyse
 from tilewright.programs.loopnest_scalars import reductions
 
-MAX_SIZE = 60_000
+MAX_SIZE = 5_000
 """Largest result of unrolling, in statements and parts of expressions."""
 MAX_FACTOR = 512
 """Largest unroll factor."""
@@ -105,7 +105,8 @@ def refuse(what: str, dependence: Dependence | None) -> None:
 def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
     """Cut a loop into strips; the order of the iterations stays the same.
 
-    Before: ``for (i = 0; i <= n; i++)``. After, 4 at a time: ``for (ii = 0; ii <= n; ii += 4) for (i = ii; i <= min(n, ii + 3); i++)``.
+    Before: ``for (i = 0; i <= n; i++)``. After, 4 at a time:
+    ``for (ii = 0; ii <= n; ii += 4) for (i = ii; i <= min(n, ii + 3); i++)``.
 
     Args:
         loop: The loop, with a positive step.
@@ -177,7 +178,7 @@ def _check_bounds(loops: Sequence[Loop]) -> None:
         bad = (names(loop.first) | names(loop.last)) & inside
         if bad:
             raise IllegalTransformError(
-                f"the loop over {loop.index!r} cannot stand outside the loop over {min(bad)!r}, on which its bounds depend"
+                f"the loop over {loop.index!r} cannot stand outside that over {min(bad)!r}, on which its bounds depend"
             )
 
 
@@ -265,7 +266,7 @@ def unroll_jam(stmt: Stmt, index: str, factor: int, setting: Setting, *, jam: bo
     for loop in loops_named(stmt, index):
         if loop.step < 0:
             raise IllegalTransformError(f"the loop over {index!r} counts down, so it is not unrolled")
-        if size(loop) * factor > MAX_SIZE:
+        if size(stmt) + size(loop) * factor > MAX_SIZE:
             raise IllegalTransformError(f"unrolling {index!r} {factor} times makes too much code")
         fused = jam and any(isinstance(node, Loop) for node in statements(loop.body))
         if fused:
@@ -305,9 +306,7 @@ def _several(stmt: Stmt) -> bool:
 def _even_jam(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
     """Give all times one length; the copy's number comes last."""
     longest = max((len(time) for time in times.values()), default=0)
-    return {
-        number: [*time[:-1], *["0"] * (longest - len(time)), time[-1]] for number, time in times.items()
-    }
+    return {number: [*time[:-1], *["0"] * (longest - len(time)), time[-1]] for number, time in times.items()}
 
 
 def _unrolled(loop: Loop, factor: int, *, fused: bool) -> Stmt:
@@ -330,9 +329,10 @@ def _unrolled(loop: Loop, factor: int, *, fused: bool) -> Stmt:
     start: Expr = Binary("*", count, Num(str(span)))
     if loop.first != Num("0"):
         start = Binary("+", loop.first, start)
-    total = evaluate(loop.last, {}), evaluate(loop.first, {})
-    if isinstance(total[0], int) and isinstance(total[1], int) and (total[0] - total[1]) // loop.step + 1 >= 0:
-        if ((total[0] - total[1]) // loop.step + 1) % factor == 0:
+    low, high = evaluate(loop.first, {}), evaluate(loop.last, {})
+    if isinstance(low, int) and isinstance(high, int):
+        total = max(0, (high - low) // loop.step + 1)
+        if total % factor == 0:
             return main
     return block(main, replace(loop, first=start, pragmas=()))
 
@@ -357,7 +357,7 @@ def _jammed(copies: Sequence[Stmt]) -> Stmt:
             columns = [[copy.body[place] for copy in renamed if isinstance(copy, Block)] for place in range(len(body))]
             items = [item for column in columns for item in _column(column)]
             return Block(tuple(items))
-        case If(test, then, other):
+        case If(test, _, other):
             tests = {copy.test for copy in copies if isinstance(copy, If)}
             if len(tests) == 1:
                 others = [copy.other for copy in copies if isinstance(copy, If) and copy.other is not None]
@@ -371,7 +371,11 @@ def _column(column: Sequence[Stmt]) -> list[Stmt]:
     if isinstance(column[0], Declare):
         return list(column)
     fused = _jammed(column)
-    return list(fused.body) if isinstance(fused, Block) and not any(isinstance(x, Declare) for x in fused.body) else [fused]
+    return (
+        list(fused.body)
+        if isinstance(fused, Block) and not any(isinstance(x, Declare) for x in fused.body)
+        else [fused]
+    )
 
 
 def _own_names(stmt: Stmt, number: int) -> Stmt:

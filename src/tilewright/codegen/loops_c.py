@@ -20,6 +20,7 @@ from tilewright.programs.loopnest import (
     Stmt,
     Transform,
     Unary,
+    Verbatim,
 )
 
 _LEVEL = {
@@ -57,7 +58,7 @@ def text(expr: Expr, level: int = 0, functions: Mapping[str, str] | None = None)
     return f"({printed})" if own < level else printed
 
 
-def _printed(expr: Expr, functions: Mapping[str, str]) -> tuple[str, int]:
+def _printed(expr: Expr, functions: Mapping[str, str]) -> tuple[str, int]:  # noqa: PLR0911
     match expr:
         case Num(number):
             return number, _ATOM
@@ -89,7 +90,7 @@ def _printed(expr: Expr, functions: Mapping[str, str]) -> tuple[str, int]:
     raise TypeError(f"{expr} is no expression")
 
 
-def lines(stmt: Stmt, depth: int = 0, functions: Mapping[str, str] | None = None) -> list[str]:
+def lines(stmt: Stmt, depth: int = 0, functions: Mapping[str, str] | None = None) -> list[str]:  # noqa: PLR0911
     """Print a statement as lines of C; every loop declares its own counter."""
     pad = _INDENT * depth
     match stmt:
@@ -112,6 +113,8 @@ def lines(stmt: Stmt, depth: int = 0, functions: Mapping[str, str] | None = None
             return [pad + line for line in declaration(stmt, functions)]
         case Directive(pragma):
             return [f"#pragma {pragma}"]
+        case Verbatim(written):
+            return written.splitlines()
         case Transform(body=body):
             return lines(body, depth, functions)
     raise TypeError(f"{stmt} is no statement")

@@ -46,6 +46,7 @@ def emit_unit(
     *,
     numbers: Mapping[str, int | float] | None = None,
     loose: Mapping[str, str] | None = None,
+    prelude: str = "",
 ) -> str:
     """Print a unit with ``double tw_run(void **)``: binds, runs, stores scalars back, returns seconds.
 
@@ -54,11 +55,12 @@ def emit_unit(
         bound: What is bound, in the order of the pointers.
         numbers: Parameters of the input; they are constants of the unit.
         loose: Types of scalars that nobody declares.
+        prelude: What the bodies need before them, such as kernels.
 
     Returns:
         C text.
     """
-    parts = [_HEAD, _CLOCK]
+    parts = [_HEAD, prelude, _CLOCK]
     parts += [f"#define {name} ({value!r})\n" for name, value in (numbers or {}).items()]
     parts += [_global(each) for each in bound if not each.inside]
     out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
@@ -92,7 +94,11 @@ def _bind(each: Bound, place: int) -> str:
     if not each.extents:
         return f"{each.name} = *({each.ctype} *)tw_p[{place}];"
     inner = "".join(f"[{extent}]" for extent in each.extents[1:])
-    return f"{each.name} = ({each.ctype} (*){inner})tw_p[{place}];" if inner else f"{each.name} = ({each.ctype} *)tw_p[{place}];"
+    return (
+        f"{each.name} = ({each.ctype} (*){inner})tw_p[{place}];"
+        if inner
+        else f"{each.name} = ({each.ctype} *)tw_p[{place}];"
+    )
 
 
 def region_text(stmt: Stmt, indent: int = 1) -> str:

@@ -100,4 +100,6 @@ def _retyped(stmt: Stmt, loop: Loop) -> Loop:
 
 def has_directives(stmt: Stmt) -> bool:
     """Whether a nest has directives of OpenMP."""
-    return any(pragma.startswith("omp") for node in statements(stmt) if isinstance(node, Loop) for pragma in node.pragmas)
+    return any(
+        pragma.startswith("omp") for node in statements(stmt) if isinstance(node, Loop) for pragma in node.pragmas
+    )

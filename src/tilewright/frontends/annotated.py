@@ -19,7 +19,7 @@ MAX_FILE = 2**20
 """Largest annotated file, characters."""
 MAX_REGIONS = 256
 MAX_NESTING = 8
-_MARK = re.compile(r"/\*[ \t]?@|^[ \t]*\#[ \t]*pragma[ \t]+(?P<pragma>Orio|Oiro)\b", re.M)
+_MARK = re.compile(r"/\*[ \t]?@|^[ \t]*\#[ \t]*pragma[ \t]+(?P<pragma>Orio|Oiro)\b", re.MULTILINE)
 _CLOSE = re.compile(r"@[ \t]?\*/")
 _HEAD = re.compile(r"(?:begin\b\s*)?(?P<module>[A-Za-z_]\w*)\s*\(")
 _TAILS = frozenset({"", "end", ";", "end;"})

@@ -43,10 +43,43 @@ MAX_CODE = 2**17
 _MOST_BRACKETS = 60
 MATH = frozenset(
     name + tail
-    for name in (
-        "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh pow atan2 hypot fmod fabs "
-        "floor ceil round trunc fmax fmin fma erf erfc tgamma lgamma copysign"
-    ).split()
+    for name in [
+        "sqrt",
+        "cbrt",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "pow",
+        "atan2",
+        "hypot",
+        "fmod",
+        "fabs",
+        "floor",
+        "ceil",
+        "round",
+        "trunc",
+        "fmax",
+        "fmin",
+        "fma",
+        "erf",
+        "erfc",
+        "tgamma",
+        "lgamma",
+        "copysign",
+    ]
     for tail in ("", "f")
 ) | {"abs", "min", "max"}
 """The functions that a region may call."""
@@ -119,7 +152,7 @@ class _Converter:
             self.fail(f"the loop counter {index!r} is assigned in its body", node)
         return Loop(index=index, first=first, last=last, step=step, body=body)
 
-    def _start(self, node: Any) -> tuple[str, Expr]:  # noqa: ANN401
+    def _start(self, node: Any) -> tuple[str, Expr]:  # noqa: RET503, ANN401
         init = node.init
         kind = type(init).__name__
         if kind == "DeclList" and len(init.decls) == 1 and init.decls[0].init is not None:
@@ -146,7 +179,7 @@ class _Converter:
             self.fail(f"the loop over {index!r} does not step by a literal", loop, "write i++ or i += 2")
         return step
 
-    def _last(self, node: Any, index: str, step: int, loop: Any) -> Expr:  # noqa: ANN401
+    def _last(self, node: Any, index: str, step: int, loop: Any) -> Expr:  # noqa: RET503, ANN401
         if type(node).__name__ == "BinaryOp" and getattr(node.left, "name", "") == index:
             bound = self.expression(node.right)
             if index in names(bound):
@@ -190,7 +223,7 @@ class _Converter:
     def _exprlist(self, node: Any, depth: int) -> Stmt:  # noqa: ANN401
         return block(*(self.statement(each, depth + 1) for each in node.exprs))
 
-    def _funccall(self, node: Any, _depth: int) -> Stmt:  # noqa: ANN401
+    def _funccall(self, node: Any, _depth: int) -> Stmt:  # noqa: RET503, ANN401
         name = getattr(node.name, "name", "a computed function")
         if name == "free":
             return Block(())
@@ -257,7 +290,7 @@ class _Converter:
             self.fail(f"types are {', '.join(sorted(INTEGER_TYPES | REAL_TYPES))}, got {text[:40]!r}", node)
         return text
 
-    def expression(self, node: Any, depth: int = 0) -> Expr:  # noqa: ANN401
+    def expression(self, node: Any, depth: int = 0) -> Expr:  # noqa: PLR0911, RET503, ANN401
         if depth > MAX_DEPTH:
             self.fail(f"expressions are at most {MAX_DEPTH} deep, got more", node)
         match type(node).__name__:
@@ -292,7 +325,9 @@ class _Converter:
     def _function(self, node: Any, depth: int) -> Expr:  # noqa: ANN401
         name = getattr(node.name, "name", "")
         if name not in MATH:
-            self.fail(f"a region calls mathematical functions only, got {str(name)[:40]!r}", node, "see docs: annotated C")
+            self.fail(
+                f"a region calls mathematical functions only, got {str(name)[:40]!r}", node, "see docs: annotated C"
+            )
         args = () if node.args is None else tuple(self.expression(each, depth + 1) for each in node.args.exprs)
         return Call(name, args)
 
@@ -323,7 +358,7 @@ def _pragmas_attached(items: list[Stmt]) -> list[Stmt]:
         if out and isinstance(out[-1], Directive) and isinstance(item, Loop):
             pragma = out.pop()
             if isinstance(pragma, Directive):
-                item = Loop(
+                item = Loop(  # noqa: PLW2901
                     index=item.index,
                     first=item.first,
                     last=item.last,
@@ -472,7 +507,10 @@ def parse_parameters(text: str) -> dict[str, Declare]:
     found: dict[str, Declare] = {}
     for part in text.split(","):
         plain = re.sub(r"\b(const|restrict|__restrict__|__restrict|register|static)\b", " ", part).strip()
-        match = re.fullmatch(r"(?P<type>[A-Za-z_][\w ]*?)\s*(?P<stars>\**)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<dims>(?:\[[^\]]*\]\s*)*)", plain)
+        match = re.fullmatch(
+            r"(?P<type>[A-Za-z_][\w ]*?)\s*(?P<stars>\**)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<dims>(?:\[[^\]]*\]\s*)*)",
+            plain,
+        )
         if match is None:
             continue
         ctype = _ALIASES.get(" ".join(match["type"].split()), " ".join(match["type"].split()))

@@ -68,7 +68,7 @@ class _Evaluator:
         if self.work < 0:
             self.fail(f"an expression takes at most {MAX_WORK} steps, got more")
 
-    def value(self, node: ast.expr, depth: int = 0) -> Plain:
+    def value(self, node: ast.expr, depth: int = 0) -> Plain:  # noqa: PLR0911, RET503
         self.spend()
         if depth > MAX_DEPTH:
             self.fail(f"an expression is at most {MAX_DEPTH} levels deep, got more")
@@ -141,7 +141,7 @@ class _Evaluator:
             return self._checked(results[sign])
         return self._checked(a / b if sign == "/" else a // b if sign == "//" else a % b)
 
-    def _sequences(self, sign: str, a: Plain, b: Plain) -> Plain:
+    def _sequences(self, sign: str, a: Plain, b: Plain) -> Plain:  # noqa: RET503
         if sign == "+" and isinstance(a, str) and isinstance(b, str) and len(a) + len(b) <= MAX_ITEMS:
             return self._checked(a + b)
         if sign == "+" and isinstance(a, tuple) and isinstance(b, tuple) and len(a) + len(b) <= MAX_ITEMS:
@@ -154,7 +154,7 @@ class _Evaluator:
                 return self._checked(sequence * number)
         self.fail(f"{sign!r} does not apply to {str(a)[:40]!r} and {str(b)[:40]!r}")
 
-    def _power(self, a: int | float, b: int | float) -> Plain:
+    def _power(self, a: float, b: float) -> Plain:
         if isinstance(a, int) and isinstance(b, int) and b >= 0:
             if abs(a) > 1 and b * math.log2(abs(a)) > 63:
                 self.fail("a whole number is at most 2^63 in magnitude, got a larger power")
@@ -206,7 +206,7 @@ class _Evaluator:
         except (TypeError, ValueError, OverflowError) as error:
             self.fail(f"{name[:60]}() was called wrongly: {str(error)[:100]}")
 
-    def _function(self, name: str, args: list[Plain]) -> Plain:
+    def _function(self, name: str, args: list[Plain]) -> Plain:  # noqa: PLR0911, RET503
         match name, args:
             case "range", _:
                 return self._range(args)
@@ -218,13 +218,13 @@ class _Evaluator:
                 return self._product(args)
             case "map", [str() as function, tuple() as items]:
                 return tuple(self._call(function, [item]) for item in items)
-            case ("min" | "max" | "len" | "sum" | "list"), [tuple() as items]:
+            case (("min" | "max" | "len" | "sum" | "list"), [tuple() as items]):
                 self.spend(len(items))
                 result: Plain = {"min": min, "max": max, "len": len, "sum": sum, "list": tuple}[name](items)
                 return result
-            case ("min" | "max"), [_, _, *_]:
+            case (("min" | "max"), [_, _, *_]):
                 return min(args) if name == "min" else max(args)  # type: ignore[type-var]
-            case ("int" | "float" | "str" | "abs" | "round"), [bool() | int() | float() | str() as one]:
+            case (("int" | "float" | "str" | "abs" | "round"), [bool() | int() | float() | str() as one]):
                 converted: Plain = {"int": int, "float": float, "str": str, "abs": abs, "round": round}[name](one)  # type: ignore[arg-type]
                 return converted
         if name in FUNCTIONS:

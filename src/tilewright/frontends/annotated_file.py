@@ -136,17 +136,15 @@ def _site(text: str, region: Region) -> Site:
         inner = _flat((region,))
     if spec is not None and not inner:
         raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
-    loops: list[LoopRegion] = []
     around = _around(text, region, inner, known) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
     plain, known = macros.preprocess(around, known)
     code = parse_code(plain, f"the code around line {region.line}")
-    for each in inner:
-        loops.append(_loop_region(text, each, known))
+    loops = tuple(_loop_region(text, each, known) for each in inner)
     return Site(
         region=region,
         spec=spec,
         around=code,
-        loops=tuple(loops),
+        loops=loops,
         parameters=enclosing_parameters(before),
         behind=_behind(text[region.end :]),
     )
@@ -195,7 +193,7 @@ def _around(text: str, region: Region, inner: Sequence[Region], known: Mapping[s
 
 
 def _no_annotations(text: str) -> str:
-    return re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+Oi?r?i?o.*$", "", text, flags=re.M)
+    return re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+Oi?r?i?o.*$", "", text, flags=re.MULTILINE)
 
 
 def _loop_region(text: str, region: Region, known: Mapping[str, macros.Macro]) -> LoopRegion:
@@ -259,10 +257,12 @@ class InputFiles:
     """
 
     variables: tuple[Declare, ...] = ()
-    init: Stmt = Block(())
+    init: Stmt = field(default_factory=lambda: Block(()))
 
 
-def read_input_files(names: Sequence[str], defines: Sequence[tuple[str, str]], load: Callable[[str], str]) -> InputFiles:
+def read_input_files(
+    names: Sequence[str], defines: Sequence[tuple[str, str]], load: Callable[[str], str]
+) -> InputFiles:
     """Read the files that declare and initialise a specification's inputs.
 
     Args:

@@ -15,10 +15,10 @@ _MAX_DEPTH = 32
 _TOKEN = re.compile(
     r"[A-Za-z_]\w*|(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[uUlLfF]*"
     r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|\s+|<<=|>>=|[-+*/%&|^!=<>]=|<<|>>|&&|\|\||\+\+|--|->|.',
-    re.S,
+    re.DOTALL,
 )
-_DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<args>\([^()]*\))?(?P<body>.*)", re.S)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.S)
+_DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<args>\([^()]*\))?(?P<body>.*)", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
 KEPT = frozenset({"min", "max"})
 """Macros that are not expanded: their names mean what they say."""
 
@@ -62,8 +62,8 @@ def tokens(text: str) -> list[str]:
 def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[str, dict[str, Macro]]:
     """Take the directives out of C text and expand its macros.
 
-    ``#include`` lines are dropped, ``#define``, ``#undef``, ``#ifdef``, ``#ifndef``, ``#if 0``, ``#if 1``, ``#else`` and
-    ``#endif`` are followed, ``#pragma`` stays.
+    ``#include`` lines are dropped, ``#define``, ``#undef``, ``#ifdef``, ``#ifndef``, ``#if 0``, ``#if 1``, ``#else``
+    and ``#endif`` are followed, ``#pragma`` stays.
 
     Args:
         text: The text, without comments.
@@ -202,10 +202,10 @@ def _arguments(items: list[str], place: int) -> tuple[list[list[str]] | None, in
     depth = 0
     for behind in range(place + 1, len(items)):
         token = items[behind]
-        if token == ")" and depth == 0:
+        if token == ")" and depth == 0:  # noqa: S105
             return args, behind + 1
         depth += (token in {"(", "[", "{"}) - (token in {")", "]", "}"})
-        if token == "," and depth == 0:
+        if token == "," and depth == 0:  # noqa: S105
             args.append([])
         else:
             args[-1].append(token)
@@ -216,7 +216,7 @@ def defined(lines: Iterable[str]) -> dict[str, Macro]:
     """Return the macros of ``#define`` lines; those that cannot be read are left out."""
     found = {}
     for line in lines:
-        match = re.match(r"\s*#\s*define\s+(.*)", line, re.S)
+        match = re.match(r"\s*#\s*define\s+(.*)", line, re.DOTALL)
         if match:
             name, macro = definition(match[1])
             found[name] = macro

@@ -4,6 +4,7 @@ A specification is a sequence of ``def KIND { statement; … }`` and ``let NAME 
 Nothing in it is run: expressions go through :mod:`tilewright.frontends.annotated_eval`.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,14 +35,14 @@ _LONGEST_DECLARATION = 4096
 TYPES = frozenset({"char", "short", "int", "long", "unsigned", "float", "double", "int32_t", "int64_t", "size_t"})
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}")
 _DEF = re.compile(r"\s*(?:(?P<let>let)\b|def\s+(?P<kind>\w+)\s*\{)")
-_STATEMENT = re.compile(r"(?P<word>let|arg|param|constraint|option|decl)\b(?P<rest>.*)", re.S)
-_SETTING = re.compile(r"\s*(?P<name>[A-Za-z_]\w{0,63})\s*(?P<range>\[\s*\])?\s*=(?!=)(?P<value>.*)", re.S)
-_OPTION = re.compile(r"\s*(?P<quote>['\"])(?P<name>[^'\"]*)(?P=quote)\s*(?:\[\s*\])?\s*=(?P<value>.*)", re.S)
+_STATEMENT = re.compile(r"(?P<word>let|arg|param|constraint|option|decl)\b(?P<rest>.*)", re.DOTALL)
+_SETTING = re.compile(r"\s*(?P<name>[A-Za-z_]\w{0,63})\s*(?P<range>\[\s*\])?\s*=(?!=)(?P<value>.*)", re.DOTALL)
+_OPTION = re.compile(r"\s*(?P<quote>['\"])(?P<name>[^'\"]*)(?P=quote)\s*(?:\[\s*\])?\s*=(?P<value>.*)", re.DOTALL)
 _DECL = re.compile(
     r"\s*(?P<storage>(?:(?:static|dynamic|managed|__device__|const|extern)\s+)*)"
     r"(?P<type>(?:[A-Za-z_]\w*\s+)*?[A-Za-z_]\w*)\s+(?P<name>[A-Za-z_]\w{0,63})\s*(?P<dims>(?:\[[^\[\]]*\]\s*)*)"
     r"(?:=(?P<value>.*))?",
-    re.S,
+    re.DOTALL,
 )
 
 
@@ -169,7 +170,8 @@ class _Reader:
         match = _DECL.fullmatch(text) if len(text) <= _LONGEST_DECLARATION else None
         if match is None or not set(match["type"].split()) <= TYPES:
             self.fail(
-                f"a declaration is decl [static|dynamic] TYPE NAME[extent]… = random or a value, got {text.strip()[:60]!r}",
+                "a declaration is decl [static|dynamic] TYPE NAME[extent]… = random or a value, "
+                f"got {text.strip()[:60]!r}",
                 f"types: {', '.join(sorted(TYPES))}",
             )
         where = f"decl {match['name']} of line {self.line}"
@@ -302,7 +304,7 @@ def _split(text: str, separator: str) -> list[str]:
     """Split at a separator outside quotes and brackets."""
     places = [place for place, character in _scan(text) if character == separator]
     bounds = [-1, *places, len(text)]
-    return [text[a + 1 : b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [text[a + 1 : b] for a, b in itertools.pairwise(bounds)]
 
 
 def arguments(text: str, where: str) -> tuple[tuple[str, str], ...]:

@@ -148,6 +148,13 @@ class Directive:
 
 
 @dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Text that a generator wrote: it stands for statements, and nothing looks inside it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Transform:
     """``transform NAME(arguments) body``: arguments by name, each still an expression's text."""
 
@@ -156,7 +163,7 @@ class Transform:
     body: "Stmt"
 
 
-Stmt = Assign | Loop | If | Block | Declare | Directive | Transform
+Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Transform
 ZERO, ONE = Num("0"), Num("1")
 INTEGER_TYPES = frozenset({"char", "short", "int", "long", "long long", "unsigned", "int32_t", "int64_t", "size_t"})
 REAL_TYPES = frozenset({"float", "double"})
@@ -305,9 +312,7 @@ def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
 
 def rename(stmt: Stmt, values: Mapping[str, Expr]) -> Stmt:
     """Replace variables in a whole statement."""
-    return map_expressions(
-        stmt, lambda node: values.get(node.name, node) if isinstance(node, Name) else node
-    )
+    return map_expressions(stmt, lambda node: values.get(node.name, node) if isinstance(node, Name) else node)
 
 
 def written(stmt: Stmt) -> set[str]:
@@ -357,7 +362,7 @@ def size(stmt: Stmt) -> int:
     return sum(1 + sum(sum(1 for _ in walk(expr)) for expr in expressions(node)) for node in statements(stmt))
 
 
-def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None:
+def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None:  # noqa: PLR0911
     """Return the value of a scalar expression with C's arithmetic, or None if it is not known.
 
     >>> evaluate(Binary("/", Num("7"), Unary("-", Num("2"))), {})
@@ -403,7 +408,7 @@ def literal(text: str) -> int | float | None:
         return None
 
 
-def _binary(op: str, a: int | float, b: int | float) -> int | float | None:
+def _binary(op: str, a: float, b: float) -> int | float | None:
     whole = isinstance(a, int) and isinstance(b, int)
     if op in {"/", "%"}:
         if b == 0:

@@ -37,7 +37,8 @@ def check_bounds(stmt: Stmt, shapes: Mapping[str, tuple[int, ...]], known: Mappi
                 continue
             if len(access.index) != len(extents):
                 raise UsageError(
-                    f"{access.array!r} is declared with {len(extents)} extents but used with {len(access.index)} indices"
+                    f"{access.array!r} is declared with {len(extents)} extents but used with {len(access.index)} "
+                    "indices"
                 )
             _check(islpy, site, access, extents, (where, fixed, changed))
 

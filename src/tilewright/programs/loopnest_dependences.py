@@ -104,7 +104,9 @@ class Dependence:
         verb = {"flow": "written as {} and read as {}", "anti": "read as {} and overwritten as {}"}.get(
             self.kind, "written as {} and again as {}"
         )
-        return f"{self.kind} dependence of {self.array.partition('@')[0]!r}: {verb.format(self.source, self.sink)}{where}"
+        return (
+            f"{self.kind} dependence of {self.array.partition('@')[0]!r}: {verb.format(self.source, self.sink)}{where}"
+        )
 
 
 UNKNOWN = Dependence(kind="flow", array="?", source="?", sink="?", loops=(), distance=())
@@ -204,7 +206,9 @@ class Nest:
 
     def _restricted(self, pair: _Pair, text: str) -> Dependence | None:
         dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", pair.source), ("w", pair.sink))]
-        more = f"{self._parameters()} -> {{ S{pair.source.number}[{dims[0]}] -> S{pair.sink.number}[{dims[1]}] : {text} }}"
+        more = (
+            f"{self._parameters()} -> {{ S{pair.source.number}[{dims[0]}] -> S{pair.sink.number}[{dims[1]}] : {text} }}"
+        )
         try:
             found = pair.relation.intersect(self._isl.Map.read_from_str(self._context, more))
             return None if found.is_empty() else self._named(pair, found)
@@ -240,7 +244,7 @@ def _shown(access: Access) -> str:
     return name + "".join(f"[{show(each)}]" for each in access.index)
 
 
-def show(expr: Expr) -> str:
+def show(expr: Expr) -> str:  # noqa: PLR0911
     """Return an expression as short C text, for messages."""
     match expr:
         case Num(text):
@@ -266,7 +270,13 @@ def collect(stmt: Stmt) -> tuple[Site, ...]:
     shared = written(stmt)
     serial = itertools.count()
 
-    def visit(node: Stmt, loops: tuple[Loop, ...], place: tuple[int, ...], tests: tuple[Expr, ...], local: dict[str, tuple[str, int]]) -> None:
+    def visit(
+        node: Stmt,
+        loops: tuple[Loop, ...],
+        place: tuple[int, ...],
+        tests: tuple[Expr, ...],
+        local: dict[str, tuple[str, int]],
+    ) -> None:
         match node:
             case Assign():
                 accesses = _accesses(node, shared - counters(stmt), local)
@@ -333,7 +343,7 @@ def _free(site: Site) -> set[str]:
     return {name for expr in exprs for name in names(expr)} - own
 
 
-def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]) -> str | None:
+def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]) -> str | None:  # noqa: PLR0911
     """Return an expression as isl text, or None if it is not affine.
 
     Args:
@@ -369,7 +379,9 @@ def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], change
     return str(value) if isinstance(value, int) else None
 
 
-def conditions(test: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]) -> tuple[list[str], bool]:
+def conditions(
+    test: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
+) -> tuple[list[str], bool]:
     """Return affine conditions that a test implies, and whether they say all of it."""
     match test:
         case Binary("&&", left, right):
@@ -441,7 +453,8 @@ def analyse(stmt: Stmt, known: Mapping[str, int] | None = None) -> Nest:
         import islpy  # noqa: PLC0415  (an optional dependency)
     except ImportError:
         raise UsageError(
-            "the dependences of annotated loops are found by islpy, which is missing", "pip install 'tilewright[annotate]'"
+            "the dependences of annotated loops are found by islpy, which is missing",
+            "pip install 'tilewright[annotate]'",
         ) from None
     sites = collect(stmt)
     context = islpy.Context()
@@ -485,7 +498,8 @@ def _add_pairs(nest: Nest, a: Site, b: Site, changed: Collection[str]) -> None:
         text = " and ".join([*where, *equal, *same, f"({' or '.join(orders)})"])
         dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", a), ("w", b))]
         relation = nest._isl.Map.read_from_str(  # noqa: SLF001  (one module)
-            nest._context, f"{nest._parameters()} -> {{ S{a.number}[{dims[0]}] -> S{b.number}[{dims[1]}] : {text} }}"  # noqa: SLF001
+            nest._context,  # noqa: SLF001
+            f"{nest._parameters()} -> {{ S{a.number}[{dims[0]}] -> S{b.number}[{dims[1]}] : {text} }}",  # noqa: SLF001
         )
         if not relation.is_empty():
             pair = _Pair(source=a, sink=b, first=first, second=second, common=common, relation=relation)

@@ -41,7 +41,7 @@ class Reduction:
     op: str
 
 
-def exposed(stmt: Stmt, name: str) -> tuple[bool, bool]:
+def exposed(stmt: Stmt, name: str) -> tuple[bool, bool]:  # noqa: PLR0911
     """Return whether a statement may read a scalar before it assigns it, and whether it surely assigns it."""
     match stmt:
         case Assign(target, op, value):
@@ -138,7 +138,9 @@ def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> 
         kept: Names that are needed after it.
     """
     keep = set(kept) | counters(stmt) | {node.name for node in statements(stmt) if isinstance(node, Declare)}
-    scalars = {node.target.name for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)}
+    scalars = {
+        node.target.name for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)
+    }
     for name in sorted(scalars - keep):
         total = _mentions(stmt, name)
         stmt = _localise(stmt, name, types.get(name, "double"), total)
@@ -286,7 +288,9 @@ def scalar_types(stmt: Stmt, declared: Mapping[str, str]) -> dict[str, str]:
     for node in statements(stmt):
         if isinstance(node, Declare) and not node.dims:
             found[node.name] = node.ctype
-    for name in sorted({each for node in statements(stmt) for expr in expressions(node) for each in names(expr)} | choosing):
+    for name in sorted(
+        {each for node in statements(stmt) for expr in expressions(node) for each in names(expr)} | choosing
+    ):
         found.setdefault(name, "int" if name in choosing else "double")
     for node in statements(stmt):
         if isinstance(node, Assign) and isinstance(node.target, Name):

@@ -13,7 +13,9 @@ from pathlib import PurePosixPath
 from tilewright.base.errors import UsageError
 
 MAX_COMMAND = 2000
-COMPILERS = frozenset({"cc", "gcc", "clang", "g++", "c++", "clang++", "icc", "icx", "icpc", "nvcc", "nvc", "pgcc", "xlc", "mpicc"})
+COMPILERS = frozenset(
+    {"cc", "gcc", "clang", "g++", "c++", "clang++", "icc", "icx", "icpc", "nvcc", "nvc", "pgcc", "xlc", "mpicc"}
+)
 """Compilers that a specification may name, also with a version behind a dash."""
 _BAD = re.compile(r"[;&|<>`$\\\n\r\0(){}*?!~^%]|\.\./")
 _KEEP = re.compile(
@@ -69,7 +71,8 @@ def substitute(command: str, values: Mapping[str, object]) -> str:
         name = match[1]
         if name not in values:
             raise UsageError(
-                f"the build command uses @{name[:40]}, which is no parameter", f"parameters: {', '.join(list(values)[:20])}"
+                f"the build command uses @{name[:40]}, which is no parameter",
+                f"parameters: {', '.join(list(values)[:20])}",
             )
         return str(values[name])
 
@@ -93,7 +96,9 @@ def parse_build_command(text: str, allowed: Collection[str] = ()) -> BuildComman
         raise UsageError(f"a build command has at most {MAX_COMMAND} characters, got {len(text)}")
     bad = _BAD.search(text)
     if bad is not None:
-        raise UsageError(f"a build command is a compiler and its flags, got {bad[0]!r} in {text[:80]!r}", "no shell is used")
+        raise UsageError(
+            f"a build command is a compiler and its flags, got {bad[0]!r} in {text[:80]!r}", "no shell is used"
+        )
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -143,7 +148,9 @@ def _read_flags(compiler: str, words: Sequence[str]) -> BuildCommand:
             architecture = f"sm_{match[1]}" if match else architecture
             fast = fast or "use_fast_math" in word
             flags += [_MAPPED[word]] if word in _MAPPED else []
-            notes += [] if word.startswith(("-arch", "-use_fast", "-lm", "-lrt")) else [f"the flag {word!r} is left out"]
+            notes += (
+                [] if word.startswith(("-arch", "-use_fast", "-lm", "-lrt")) else [f"the flag {word!r} is left out"]
+            )
         else:
             raise UsageError(f"a build command holds flags that choose optimisations, got {word[:60]!r}")
     return BuildCommand(

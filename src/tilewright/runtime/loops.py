@@ -33,7 +33,7 @@ DTYPES: Mapping[str, str] = {
     "size_t": "uint64",
 }
 """NumPy's names of C's types."""
-COMPILE_SECONDS = 60.0
+COMPILE_SECONDS = 30.0
 _LINKED = ("-fPIC", "-shared", "-w", "-std=gnu17")
 _ROUNDINGS = 4096.0
 _NOISE = 64.0
@@ -81,7 +81,9 @@ def build(command: Sequence[str], text: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
         source, target = Path(folder) / "region.c", Path(folder) / "region.so"
         source.write_text(text, encoding="utf-8")
-        arguments = [*command, *_LINKED, "-o", str(target), str(source), "-lm"]
+        libraries = [word for word in command if word.startswith("-l")]
+        words = [word for word in command if not word.startswith("-l")]
+        arguments = [*words, *_LINKED, "-o", str(target), str(source), *libraries, "-lm"]
         try:
             done = subprocess.run(
                 arguments,
@@ -121,8 +123,7 @@ class _Bench:
     def run(self, function: Any) -> float:  # noqa: ANN401
         self.reset()
         pointers = (ctypes.c_void_p * max(1, len(self.work)))(*(array.ctypes.data for array in self.work))
-        seconds = float(function(pointers))
-        return seconds
+        return float(function(pointers))
 
     def compare(self) -> None:
         for each, bound, got, wanted in zip(self.inputs, self.bounds, self.work, self.expected, strict=True):
@@ -164,7 +165,7 @@ def distance(got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
         return float(np.max(np.abs(np.where(finite, got - wanted, 0.0)), initial=0.0))
 
 
-def prepare(  # noqa: PLR0913, PLR0917  (one call to a worker)
+def prepare(
     original: bytes, second: bytes, initial: bytes, inputs: Sequence[Input], seed: int, repeats: int
 ) -> tuple[list[float], bool]:
     """Run the original body and keep what it makes; in a worker.

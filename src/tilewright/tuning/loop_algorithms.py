@@ -170,9 +170,7 @@ def model(sizes: Sequence[int], rng: np.random.Generator, prior: Prior | None) -
             batch.append(pool[int(rng.integers(_BATCH - 1, len(pool)))])
 
 
-def _fitted(
-    sizes: Sequence[int], seen: dict[Point, float], prior: Prior | None
-) -> list[npt.NDArray[np.float64]]:
+def _fitted(sizes: Sequence[int], seen: dict[Point, float], prior: Prior | None) -> list[npt.NDArray[np.float64]]:
     """Fit log time as a constant plus one effect per value, by regularised least squares."""
     good = {point: math.log(cost) for point, cost in seen.items() if math.isfinite(cost) and cost > 0}
     offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -211,9 +209,8 @@ def _random(sizes: Sequence[int], rng: np.random.Generator) -> Point:
 def _neighbours(point: Point, sizes: Sequence[int]) -> list[Point]:
     found = []
     for axis, size in enumerate(sizes):
-        for index in (point[axis] - 1, point[axis] + 1):
-            if 0 <= index < size:
-                found.append((*point[:axis], index, *point[axis + 1 :]))
+        near = [index for index in (point[axis] - 1, point[axis] + 1) if 0 <= index < size]
+        found += [(*point[:axis], index, *point[axis + 1 :]) for index in near]
     return found
 
 

@@ -16,6 +16,8 @@ Values = Mapping[str, object]
 """A point with its parameters' names."""
 _IDLE = 400
 """Batches without anything new after which a search ends."""
+_PATIENCE = 12
+"""Points after which a search that found nothing ends with the time."""
 _BAND = 1.3
 """Finalists are within this factor of the best first result."""
 
@@ -126,8 +128,10 @@ class _State:
 
     @property
     def over(self) -> bool:
-        late = self.clock() - self.begin >= self.budget.seconds and bool(self.trials)
-        return late or len(self.trials) >= self.budget.runs
+        late = self.clock() - self.begin >= self.budget.seconds
+        found = any(math.isfinite(trial.seconds) for trial in self.trials.values())
+        # A search that has found nothing yet goes on a little.
+        return (late and (found or len(self.trials) >= _PATIENCE)) or len(self.trials) >= self.budget.runs
 
     def costs(self, batch: Sequence[Point]) -> tuple[list[float], bool]:
         """Return the costs of a batch, and whether anything in it was new."""
@@ -150,7 +154,7 @@ class _State:
         return [self.trials[p].seconds if p in self.trials else math.inf for p in batch], bool(fresh)
 
 
-def search_loops(
+def search_loops(  # noqa: PLR0913  (a search and everything that it may be told)
     space: Space,
     name: str,
     budget: Budget,
@@ -212,6 +216,8 @@ def _run(state: _State, name: str, prior: Callable[[Values], float] | None, seed
     walk = ALGORITHMS[name](sizes, np.random.default_rng(seed), expected)
     idle = 0
     try:
+        # Where every parameter has its first value, which usually asks for nothing, something runs.
+        state.costs([(0,) * len(sizes)])
         batch = next(walk)
         while not state.over:
             costs, new = state.costs(batch)
