@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from tilewright.base.errors import TilewrightError
 from tilewright.cli import (
+    annotate,
     calibrate,
     catalogues,
     chain,
@@ -125,6 +126,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor.doctor,
     "petsc": petsc.petsc,
     "chain": chain.chain,
+    "annotate": annotate.annotate,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

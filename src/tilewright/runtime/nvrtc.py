@@ -22,6 +22,7 @@ INSTALL = "pip install 'tilewright[cuda]'"
 _VERSION = 2
 """Raised when a stored result could no longer be read."""
 _LOG_LINES = 3
+_ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _STACK = re.compile(r"(\d+) bytes stack frame")
@@ -72,6 +73,25 @@ def compile_cuda(text: str, architecture: str, *, strict: bool = False) -> Compi
     plain = {name: getattr(needs, name) for name in Resources.__slots__}
     cache.save(store, key, json.dumps(plain).encode() + b"\n" + cubin)
     return Compiled(cubin=cubin, resources=needs, architecture=architecture)
+
+
+def compile_kernels(text: str, architecture: str, options: tuple[str, ...] = ()) -> dict[str, Resources]:
+    """Compile a text of several kernels, and say what each of them needs; nothing is kept.
+
+    Args:
+        text: CUDA C++.
+        architecture: ``sm_52`` and so on.
+        options: Further options of the compiler.
+
+    Returns:
+        What every kernel needs, by name.
+
+    Raises:
+        ToolchainError: As :func:`compile_cuda`.
+    """
+    _, log = _compile(text, [f"--gpu-architecture={architecture}", "--ptxas-options=-v", *options])
+    parts = _ENTRY.split(log)
+    return {name: resources(report) for name, report in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def resources(log: str) -> Resources:
