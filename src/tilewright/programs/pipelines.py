@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.expression import Value, apply
+from tilewright.programs.expression import Value, apply, as_value
 from tilewright.programs.pipeline import Pipeline
 from tilewright.programs.pipeline_builder import GridBuilder, PipelineBuilder, scalar
 
@@ -105,7 +105,7 @@ def nonmaximum(row: GridBuilder, column: GridBuilder, magnitude: GridBuilder) ->
     plus = where(same, m[1, 1], m[-1, 1]) * share + ahead * (1 - share)
     minus = where(same, m[-1, -1], m[1, -1]) * share + behind * (1 - share)
     largest = (plus <= m[0, 0]) & (minus <= m[0, 0])
-    return where(largest, m[0, 0], m[0, 0] * 0)
+    return where(largest, m[0, 0], as_value(0))
 
 
 def _gaussian(b: PipelineBuilder, grid: GridBuilder, weights: Sequence[float]) -> GridBuilder:
