@@ -223,57 +223,29 @@ def parse(pipeline: Pipeline, written: str) -> Fusion:
     return in_order(pipeline, parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
-    """Where a grid lies in the shared memory of a group.
+def slots(pipeline: Pipeline, plan: GroupPlan) -> tuple[int, ...]:
+    """Give every shared grid of a group a piece of shared memory; what is dead makes room for what comes.
 
-    Attributes:
-        grid: The grid.
-        start: First byte.
-        size: Bytes.
-        first: Step of the group at which it is written; inputs at 0, the k-th stencil's output at k + 1.
-        last: Step at which it is read last.
+    A stencil's output is written while its inputs are read, so it lies elsewhere; a piece is as large as the largest grid
+    that ever lies there. Inputs are all loaded before the first stencil.
+
+    Returns:
+        The number of its piece, per grid of ``plan.shared``.
     """
-
-    grid: str
-    start: int
-    size: int
-    first: int
-    last: int
-
-
-def rooms(pipeline: Pipeline, plan: GroupPlan, sizes: dict[str, int]) -> tuple[Room, ...]:
-    """Place the grids of a group in shared memory so that what is dead makes room, largest grids first.
-
-    A grid must not lie where another one is alive at the same step: a stencil's output is written while its inputs are
-    read.
-
-    Args:
-        pipeline: The pipeline.
-        plan: The group.
-        sizes: Bytes of every shared grid.
-    """
-    spans: dict[str, tuple[int, int]] = {}
-    for grid in plan.shared:
-        readers = [k + 1 for k, i in enumerate(plan.stencils) if grid in pipeline.stencils[i].inputs]
-        writer = next((k + 1 for k, i in enumerate(plan.stencils) if pipeline.stencils[i].output == grid), 0)
-        spans[grid] = (writer, max(readers))
-    placed: list[Room] = []
-    for grid in sorted(plan.shared, key=lambda g: (-sizes[g], g)):
-        first, last = spans[grid]
-        alive = sorted((r for r in placed if r.first <= last and first <= r.last), key=lambda r: r.start)
-        start = 0
-        for other in alive:
-            if start + sizes[grid] <= other.start:
-                break
-            start = max(start, other.start + other.size)
-        placed.append(Room(grid=grid, start=start, size=sizes[grid], first=first, last=last))
-    return tuple(sorted(placed, key=lambda room: plan.shared.index(room.grid)))
-
-
-def peak(placed: tuple[Room, ...]) -> int:
-    """Return the bytes that placed grids need together."""
-    return max((room.start + room.size for room in placed), default=0)
+    last = {
+        grid: max(k for k, i in enumerate(plan.stencils) if grid in pipeline.stencils[i].inputs) for grid in plan.shared
+    }
+    place = {grid: number for number, grid in enumerate(g for g in plan.shared if g in plan.inputs)}
+    busy = {number: last[grid] for grid, number in place.items()}
+    for k, i in enumerate(plan.stencils):
+        grid = pipeline.stencils[i].output
+        if grid not in last:
+            continue
+        free = [number for number, until in busy.items() if until < k]
+        number = free[-1] if free else len(busy)
+        place[grid] = number
+        busy[number] = last[grid]
+    return tuple(place[grid] for grid in plan.shared)
 
 
 def walk(pipeline: Pipeline, fusion: Fusion) -> Iterator[GroupPlan]:
