@@ -7,10 +7,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright.api import chain
+    from tilewright.api import chain, image
     from tilewright.api.area import area
     from tilewright.api.calibrate import calibrate, sensitivity
     from tilewright.api.codesign import codesign
+    from tilewright.api.fusion import fuse
     from tilewright.api.operators import (
         abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
         cos,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         tanh,
         where,
     )
+    from tilewright.api.pipelines import StencilPipeline, pipeline
     from tilewright.api.plan import Plan
     from tilewright.api.predict import choose_tiling, predict, select
     from tilewright.api.run import run
@@ -64,6 +66,8 @@ _HOMES = {
         "tanh",
         "where",
     ),
+    "tilewright.api.fusion": ("fuse",),
+    "tilewright.api.pipelines": ("StencilPipeline", "pipeline"),
     "tilewright.api.predict": ("choose_tiling", "predict", "select"),
     "tilewright.api.run": ("run",),
     "tilewright.api.plan": ("Plan",),
@@ -98,6 +102,9 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "sensitivity",
     "validate",
     "chain",
+    "pipeline",
+    "fuse",
+    "image",
     "area",
     "codesign",
     "program",
@@ -116,6 +123,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "Plan",
     "Program",
     "Stencil",
+    "StencilPipeline",
     "Tiling",
     "ArrayError",
     "IllegalTilingError",
@@ -135,8 +143,8 @@ def __getattr__(name: str) -> object:
         from importlib import metadata
 
         value: object = metadata.version("tilewright")
-    elif name == "chain":
-        value = importlib.import_module("tilewright.api.chain")
+    elif name in {"chain", "image"}:
+        value = importlib.import_module(f"tilewright.api.{name}")
     elif name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     else:

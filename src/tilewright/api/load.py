@@ -3,12 +3,15 @@
 import difflib
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
+from tilewright.api.pipelines import as_pipeline
 from tilewright.api.stencil import Stencil, as_program
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.programs import catalogue
+from tilewright.programs.pipeline import Pipeline
 from tilewright.programs.stencil import Program
 
 
@@ -37,6 +40,25 @@ def load_program(name: str) -> Program:
     if found is None:
         raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
     return as_program(found)
+
+
+def load_pipeline(name: str, options: Mapping[str, float | None]) -> Pipeline:
+    """Return the pipeline that a name stands for: one that ships, or ``FILE.py:FUNCTION``.
+
+    Args:
+        name: The name.
+        options: What a pipeline that ships is made with: ``sigma``, ``radius``, ``gradient``.
+
+    Raises:
+        UsageError: If there is no such pipeline, file or function, or the file fails.
+    """
+    path, separator, function = name.rpartition(":")
+    if not separator or not path.endswith(".py"):
+        return as_pipeline(name, **options)
+    found = getattr(_import(Path(path)), function, None)
+    if found is None:
+        raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
+    return as_pipeline(found, **options)
 
 
 def _import(path: Path) -> ModuleType:

@@ -18,6 +18,8 @@ from tilewright.cli import (
     codesign,
     doctor,
     energy,
+    fuse,
+    image,
     predict,
     run,
     settings,
@@ -123,6 +125,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "whatif": whatif.whatif,
     "doctor": doctor.doctor,
     "chain": chain.chain,
+    "fuse": fuse.fuse,
+    "image": image.image,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

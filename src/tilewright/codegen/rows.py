@@ -284,7 +284,7 @@ static void {self.entry}_tile(void *const *array, const int64_t *size, char *own
         low, high = self.span(grid)
         left, right = self.plan.grid(grid).halo[-1]
         last = self.rank - 1
-        inside = f"tw_map_wrap(y, n0)" if self.wraps(grid, 0) else "y"
+        inside = "tw_map_wrap(y, n0)" if self.wraps(grid, 0) else "y"
         kind = self.ctype(grid)
         if self.rank == 2:
             copy = (

@@ -85,7 +85,7 @@ def conversion(name: str, source: str, target: str, rounding: str, rows: int) ->
         )
         value = value.replace("tw_limited", f"{name}_limited")
     return (
-        f"{helper}__attribute__((optimize(\"O3\"))) static void {name}(const {a} *const *in, {b} *const *out, "
+        f'{helper}__attribute__((optimize("O3"))) static void {name}(const {a} *const *in, {b} *const *out, '
         f"int64_t n, const double *scalar) {{\n"
         f"  (void)scalar;\n"
         f"  for (int r = 0; r < {rows}; ++r) {{\n"

@@ -260,9 +260,7 @@ def _conflicts(tx: Ints, pitch: Ints) -> Ints:
 class _Work:
     """Seconds that an SM takes for a number of resident blocks."""
 
-    def __init__(
-        self, problem: PipelineProblem, plan: GroupPlan, blocks: Blocks, machine: Card, model: str
-    ) -> None:
+    def __init__(self, problem: PipelineProblem, plan: GroupPlan, blocks: Blocks, machine: Card, model: str) -> None:
         self.problem, self.plan, self.blocks, self.machine, self.model = problem, plan, blocks, machine, model
         self.on_chip = uses_shared(problem, plan)
 
@@ -320,9 +318,7 @@ class _Work:
         if not self.on_chip:
             return words
         rate = self.machine.shared_bandwidth / self.machine.sms
-        conflicts = {
-            grid: _conflicts(self.blocks.tx, tiles[grid][1]) for grid in self.plan.shared
-        }
+        conflicts = {grid: _conflicts(self.blocks.tx, tiles[grid][1]) for grid in self.plan.shared}
         for grid in self.plan.inputs:
             words += tiles[grid][0] * tiles[grid][1] * conflicts[grid]
         for number in self.plan.stencils:

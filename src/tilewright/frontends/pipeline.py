@@ -1,5 +1,6 @@
 """Tracing pipelines: a Python function of grids becomes a pipeline by being called once; stencils called on grids
-build the graph."""
+build the graph.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from typing import Any
 
 from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.frontends.trace import RESERVED
-from tilewright.programs.expression import Read, Scalar, Value, as_value, reads, flatten
+from tilewright.programs.expression import Read, Scalar, Value, as_value, flatten, reads
 from tilewright.programs.pipeline import Pipeline
 from tilewright.programs.pipeline_builder import GridBuilder, PipelineBuilder
 from tilewright.programs.stencil import Program

@@ -109,7 +109,9 @@ PARAMETERS: dict[str, Parameter] = {
         unit="1", meaning="resident warps per multiprocessor that hide latencies (#ResWarp_min)", optional=True
     ),
     "int_lanes": Parameter(unit="1", meaning="32-bit integer additions per cycle and multiprocessor", optional=True),
-    "special_lanes": Parameter(unit="1", meaning="square roots and functions per cycle and multiprocessor", optional=True),
+    "special_lanes": Parameter(
+        unit="1", meaning="square roots and functions per cycle and multiprocessor", optional=True
+    ),
     "static_watts": Parameter(unit="W", meaning="static power (P_stat)", optional=True),
     "global_word_joules": Parameter(unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True),
     "shared_word_joules": Parameter(unit="J", meaning="moving a word on chip (e_sr)", optional=True),

@@ -6,6 +6,8 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from tilewright.base.errors import UsageError
 from tilewright.programs.expression import Value, apply, as_value
 from tilewright.programs.pipeline import Pipeline
@@ -30,12 +32,14 @@ def gaussian_radius(sigma: float) -> int:
 def gaussian_weights(sigma: float, radius: int) -> tuple[float, ...]:
     """Return the weights of a Gaussian filter at distances 0 to ``radius``; both sides together sum to one.
 
+    Computed as ``scipy.ndimage`` does, to the last bit.
+
     >>> [round(w, 3) for w in gaussian_weights(1.0, 1)]
     [0.452, 0.274]
     """
-    raw = [math.exp(-0.5 * (k / sigma) ** 2) for k in range(radius + 1)]
-    total = raw[0] + 2 * sum(raw[1:])
-    return tuple(w / total for w in raw)
+    cells = np.arange(-radius, radius + 1)
+    raw = np.exp(-0.5 / (sigma * sigma) * cells**2)
+    return tuple(float(w) for w in (raw / raw.sum())[radius:])
 
 
 def along(grid: GridBuilder, axis: int, rank: int = 2) -> Callable[[int], Value]:
@@ -181,28 +185,54 @@ def sobel(gradient: int = 1) -> Pipeline:
     return b.finish((_length(b, x, y),), "length of Sobel's gradient")
 
 
-def canny(
-    radius: int | None = None, sigma: float | None = None, gradient: int | None = None, weighted: bool = False
-) -> Pipeline:
+def canny(radius: int | None = None, sigma: float | None = None, gradient: int | None = None) -> Pipeline:
     """Canny's edges up to non-maximum suppression: the paper's eight stencils (table 10).
 
     Without sigma, the paper's radii: 3 for the blur and 3 for the gradients. With sigma, scikit-image's definition:
-    Sobel's gradients of radius 1. ``weighted`` takes a second input that the blurred picture is multiplied by.
+    Sobel's gradients of radius 1.
     """
     r, s = _radius(radius, sigma)
     b = PipelineBuilder("canny")
-    image = b.input("image")
-    weights = gaussian_weights(s, r)
-    if weighted:
-        weight = b.input("weight")
-        rows = b.apply("blur_rows", symmetric(along(image, 1), weights))
-        smooth = b.apply("blur_columns", symmetric(along(rows, 0), weights) * weight[0, 0])
-    else:
-        smooth = _gaussian(b, image, weights)
+    smooth = _gaussian(b, b.input("image"), gaussian_weights(s, r))
     x, y = _gradients(b, smooth, gradient or (3 if sigma is None else 1))
     m = _length(b, x, y)
     edges = b.apply("nonmaximum", nonmaximum(y, x, m))
     return b.finish((edges,), "Canny's edges up to non-maximum suppression: the eight stencils of the paper")
+
+
+@functools.lru_cache(maxsize=16)
+def canny_as_scikit(sigma: float, weighted: bool) -> Pipeline:
+    """Return Canny's edges with every operation in the order of scikit-image and SciPy: columns before rows.
+
+    Where a picture is flat or repeats itself, neighbours on a ridge tie, and the last bit decides which one is an edge.
+
+    Args:
+        sigma: Standard deviation of the blur.
+        weighted: Take a second input, by which the blurred picture is divided.
+    """
+    weights = gaussian_weights(sigma, _radius(None, sigma)[0])
+    smooth, derivative = sobel_weights(1)
+    b = PipelineBuilder("canny_as_scikit")
+    image = b.input("image")
+    weight = b.input("weight") if weighted else None
+    columns = b.apply("blur_columns", symmetric(along(image, 0), weights))
+    blurred = symmetric(along(columns, 1), weights)
+    soft = b.apply("blur_rows", blurred if weight is None else blurred / weight[0, 0])
+    x = b.apply(
+        "gradient_x_column", symmetric(along(b.apply("gx", antisymmetric(along(soft, 1), derivative)), 0), smooth)
+    )
+    y = b.apply("gradient_y_row", symmetric(along(b.apply("gy", antisymmetric(along(soft, 0), derivative)), 1), smooth))
+    m = _length(b, x, y)
+    return b.finish((b.apply("nonmaximum", nonmaximum(y, x, m)),))
+
+
+@functools.lru_cache(maxsize=16)
+def blur_as_scipy(sigma: float) -> Pipeline:
+    """Return a Gaussian blur that filters columns first, as SciPy does."""
+    weights = gaussian_weights(sigma, _radius(None, sigma)[0])
+    b = PipelineBuilder("blur_as_scipy")
+    columns = b.apply("blur_columns", symmetric(along(b.input("image"), 0), weights))
+    return b.finish((b.apply("blur_rows", symmetric(along(columns, 1), weights)),))
 
 
 def unsharp(radius: int | None = None, sigma: float | None = None) -> Pipeline:

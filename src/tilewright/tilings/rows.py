@@ -168,7 +168,9 @@ def _lags(problem: PipelineProblem, plan: GroupPlan) -> dict[int, int]:
 def _halos(problem: PipelineProblem, plan: GroupPlan) -> dict[str, Halo]:
     """Halos by longest path, over the reach that borders may add."""
     rank = problem.pipeline.rank
-    halos: dict[str, Halo] = dict.fromkeys((*plan.inputs, *(_output(problem, i) for i in plan.stencils)), ((0, 0),) * rank)
+    halos: dict[str, Halo] = dict.fromkeys(
+        (*plan.inputs, *(_output(problem, i) for i in plan.stencils)), ((0, 0),) * rank
+    )
     for number in reversed(plan.stencils):
         own = halos[_output(problem, number)]
         for grid in problem.pipeline.stencils[number].inputs:
@@ -184,9 +186,7 @@ def _output(problem: PipelineProblem, number: int) -> str:
     return problem.pipeline.stencils[number].output
 
 
-def _passes(
-    problem: PipelineProblem, group: Group, lags: dict[int, int], halos: dict[str, Halo]
-) -> tuple[Pass, ...]:
+def _passes(problem: PipelineProblem, group: Group, lags: dict[int, int], halos: dict[str, Halo]) -> tuple[Pass, ...]:
     """Put every stencil in the last pass that it may join; conversions stay alone."""
     passes: list[list[int]] = []
     home: dict[str, int] = {}

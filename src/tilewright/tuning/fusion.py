@@ -196,9 +196,7 @@ def best_choices(
         else:
             found = _best_block(problem, group, (all_blocks(gpu.threads_block), gpu), model, vendor, counts)
         if found is None:
-            raise UsageError(
-                f"a group of this fusion fits no configuration on machine {machine.name!r}", "fuse less"
-            )
+            raise UsageError(f"a group of this fusion fits no configuration on machine {machine.name!r}", "fuse less")
         chosen.append(found)
     return Candidate(fusion=fusion, choices=tuple(chosen), seconds=sum(choice.seconds for choice in chosen))
 
@@ -226,7 +224,9 @@ def _best_rows(problem: PipelineProblem, group: Group, machine: Machine, counts:
     return found
 
 
-def filtered(costs: BlockCosts, blocks: Blocks, vendor: VendorFilter | None) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def filtered(
+    costs: BlockCosts, blocks: Blocks, vendor: VendorFilter | None
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which configurations fit and follow the guidelines."""
     fits = costs.resident > 0
     if vendor is None or not fits.any():
