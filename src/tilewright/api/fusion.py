@@ -143,8 +143,8 @@ def describe_choice(choice: Choice) -> str:
             f"{format_seconds(choice.seconds)}"
         )
     return (
-        f"strips of {choice.tile.width}, {choice.tile.rows} rows at a time, rings of {format_bytes(choice.ring_bytes)}, "
-        f"{format_seconds(choice.seconds)}"
+        f"strips of {choice.tile.width}, {choice.tile.rows} rows at a time, "
+        f"rings of {format_bytes(choice.ring_bytes)}, {format_seconds(choice.seconds)}"
     )
 
 

@@ -4,7 +4,7 @@ ENTRY = "tw_hysteresis"
 TEXT = """#include <stdint.h>
 #include <string.h>
 typedef {type} real;
-/* array: values (rows size[2] elements apart), edges (bytes, contiguous), stack (one int64 per cell); scalar: low, high.
+/* array: values (rows size[2] elements apart), edges (bytes), stack (one int64 per cell); scalar: low, high.
    An edge is a cell of at least `high`, or one of at least `low` with an edge among its eight neighbours. */
 void tw_hysteresis(void *const *array, const int64_t *size, char *unused, const double *scalar) {{
   const real *value = array[0];

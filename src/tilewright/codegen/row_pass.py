@@ -84,18 +84,19 @@ def _is_stored(problem: PipelineProblem, plan: RowPlan, step: Pass, grid: str) -
 
 
 def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int, name: str) -> Function:
-    """Write a pass: ``name(in, out, n, scalar)`` computes ``n`` cells, rounded up to whole vectors, of ``rows`` rows."""
+    """Write a pass: ``name(in, out, n, scalar)`` computes ``n`` cells of ``rows`` rows, in whole vectors."""
     pipeline = problem.pipeline
     dtype = problem.dtype(pipeline.stencils[step.stencils[0]].inputs[0])
     doors = ports(problem, plan, step, rows)
     into, out = Var("in", f"array:array:{dtype}"), Var("out", f"array:pointer:{dtype}")
     n, scalars = Var("n"), Var("scalar", "array:float64")
-    head: list[Stmt] = []
-    for source in doors.sources:
-        for k in range(source.start, source.start + source.count):
-            head.append(Let(Var(f"p{k}", f"array:{dtype}"), Load(into, Int(k), f"array:{dtype}")))
-    for k in range(len(doors.stored) * rows):
-        head.append(Let(Var(f"q{k}", f"pointer:{dtype}"), Load(out, Int(k), f"pointer:{dtype}")))
+    total = sum(source.count for source in doors.sources)
+    kinds = (("p", into, total, f"array:{dtype}"), ("q", out, len(doors.stored) * rows, f"pointer:{dtype}"))
+    head: list[Stmt] = [
+        Let(Var(f"{letter}{k}", kind), Load(base, Int(k), kind))
+        for letter, base, count, kind in kinds
+        for k in range(count)
+    ]
     used = {node.name for i in step.stencils for node in pipeline.stencils[i].tape if isinstance(node, Scalar)}
     for k, title in enumerate(pipeline.scalars):
         if title in used:

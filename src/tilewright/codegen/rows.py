@@ -22,9 +22,9 @@ from tilewright.tilings.rows import LINE, Pass, RowPlan, RowTile, pitch, plan_ro
 class GroupSource:
     """The text of a fused group and how to call it.
 
-    Its one function is ``entry(array, size, work, scalar)``. ``array`` holds pointers to the group's inputs, then to its
-    outputs. ``size`` holds threads, rows of a band, whether to write past the caches, the extents, and per array the
-    strides of the outer axes in elements. ``work`` is ``scratch`` bytes per thread, aligned to a cache line; ``scalar``
+    Its one function is ``entry(array, size, work, scalar)``. ``array`` holds pointers to the group's inputs, then to
+    its outputs. ``size`` holds threads, rows of a band, whether to write past the caches, the extents, and per array
+    the strides of the outer axes in elements. ``work`` is ``scratch`` bytes per thread, aligned to a cache line; ``scalar``
     the pipeline's scalars as float64.
 
     Attributes:

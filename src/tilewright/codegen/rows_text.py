@@ -59,37 +59,36 @@ def map_name(kind: str) -> str:
 
 
 def conversion(name: str, source: str, target: str, rounding: str, rows: int) -> str:
-    """Return a function ``name(in, out, n, scalar)`` that converts rows."""
+    """Return a function ``name(in, out, n, scalar)`` that converts rows; whole numbers saturate, NaN becomes 0."""
     a, b = CTYPES[source], CTYPES[target]
+    return f"""static inline {b} {name}_one({a} x) {{
+{_one(source, target, rounding)}
+}}
+__attribute__((optimize("O3"))) static void {name}(const {a} *const *in, {b} *const *out, int64_t n,
+                                                   const double *scalar) {{
+  (void)scalar;
+  for (int r = 0; r < {rows}; ++r) {{
+    const {a} *restrict from = in[r];
+    {b} *restrict to = out[r];
+    for (int64_t i = 0; i < n; ++i) to[i] = {name}_one(from[i]);
+  }}
+}}
+"""
+
+
+def _one(source: str, target: str, rounding: str) -> str:
+    """The body of a function that converts ``x``."""
+    b = CTYPES[target]
     if target.startswith("float"):
-        value = f"({b})x"
-    else:
-        low, high = _LIMITS[target]
-        if source.startswith("float"):
-            tail = "f" if source == "float32" else ""
-            whole = f"{_ROUND[rounding]}{tail}(x)"
-            value = (
-                f"x >= {high + 1}.0{tail} ? ({b}){high} : x > {low - 1}.0{tail} ? ({b})limited({whole}) : "
-                f"x != x ? ({b})0 : ({b})({low + 1} - 1)"
-            )
-            # A value that rounds beyond the range, such as 255.7, is cut after rounding.
-            value = value.replace("limited(", "tw_limited(")
-        else:
-            value = f"(int64_t)x < (int64_t)({low + 1} - 1) ? ({b})({low + 1} - 1) : (int64_t)x > {high} ? ({b}){high} : ({b})x"
-    helper = ""
-    if "tw_limited" in value:
-        low, high = _LIMITS[target]
-        helper = (
-            f"static inline {a} {name}_limited({a} x) {{ return x > ({a}){high} ? ({a}){high} : "
-            f"x < ({a})({low + 1} - 1) ? ({a})({low + 1} - 1) : x; }}\n"
-        )
-        value = value.replace("tw_limited", f"{name}_limited")
-    return (
-        f'{helper}__attribute__((optimize("O3"))) static void {name}(const {a} *const *in, {b} *const *out, '
-        f"int64_t n, const double *scalar) {{\n"
-        f"  (void)scalar;\n"
-        f"  for (int r = 0; r < {rows}; ++r) {{\n"
-        f"    const {a} *restrict from = in[r];\n    {b} *restrict to = out[r];\n"
-        f"    for (int64_t i = 0; i < n; ++i) {{\n      const {a} x = from[i];\n      to[i] = {value};\n    }}\n"
-        f"  }}\n}}\n"
-    )
+        return f"  return ({b})x;"
+    low, high = _LIMITS[target]
+    least = f"({low + 1} - 1)"
+    if not source.startswith("float"):
+        return f"  return (int64_t)x < {least} ? ({b}){least} : (int64_t)x > {high} ? ({b}){high} : ({b})x;"
+    tail = "f" if source == "float32" else ""
+    # First what no whole number of the type is near; then what rounds to just beyond its range, such as 255.7.
+    return f"""  if (x != x) return 0;
+  if (x >= {high + 1}.0{tail}) return {high};
+  if (x <= {low - 1}.0{tail}) return {least};
+  const {CTYPES[source]} whole = {_ROUND[rounding]}{tail}(x);
+  return whole > ({CTYPES[source]}){high} ? {high} : whole < ({CTYPES[source]}){least} ? {least} : ({b})whole;"""

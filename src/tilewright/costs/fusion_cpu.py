@@ -2,9 +2,9 @@
 
 Our own model, with the machine's elementary parameters: the paper's is for GPUs. Per vector of cells a pass takes its
 loads (those at an offset along the row cross cache lines and count twice), its stores and its operations, each at the
-machine's cycles; rows beyond the first-level cache travel from the second at ``cache_bandwidth`` meanwhile; the picture
-itself travels at ``dram_bandwidth``. Halos are computed again by neighbouring tiles, in whole vectors. Arithmetic and memory
-time are added: the rings' traffic keeps the load ports busy, so little of it overlaps.
+machine's cycles; rows beyond the first-level cache travel from the second at ``cache_bandwidth`` meanwhile; the
+picture itself travels at ``dram_bandwidth``. Halos are computed again by neighbouring tiles, in
+whole vectors. Arithmetic and memory time are added: the rings' traffic keeps the load ports busy, so little of it overlaps.
 """
 
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def evaluate_rows(problem: PipelineProblem, group: Group, tile: RowTile, machine
     plan = plan_rows(problem, group, rows)
     ring = ring_bytes(problem, plan, tile, inputs=False)
     clock, cores = machine.clock.value, machine.sm_count.value
-    cycles = sum(_pass_cycles(problem, plan, step, tile, machine, ring) for step in plan.passes)
+    cycles = sum(_pass_cycles(problem, step, tile, machine, ring) for step in plan.passes)
     compute = cycles / clock / max(1.0, min(cores, _tiles(problem, tile, cores)))
     moved = _moved(problem, plan, tile)
     memory = moved / machine.dram_bandwidth.value
@@ -88,9 +88,7 @@ def _stretch(problem: PipelineProblem, tile: RowTile, halo: tuple[tuple[int, int
     return grown
 
 
-def _pass_cycles(
-    problem: PipelineProblem, plan: RowPlan, step: Pass, tile: RowTile, machine: Machine, ring: int
-) -> float:
+def _pass_cycles(problem: PipelineProblem, step: Pass, tile: RowTile, machine: Machine, ring: int) -> float:
     """Cycles of one pass over the whole picture, on one core."""
     stencils = [problem.pipeline.stencils[i] for i in step.stencils]
     rows = 1 if problem.pipeline.rank == 3 else tile.rows

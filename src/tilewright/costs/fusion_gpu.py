@@ -229,7 +229,7 @@ def _tiles(problem: PipelineProblem, plan: GroupPlan, blocks: Blocks, model: str
     }
 
 
-def uses_shared(problem: PipelineProblem, plan: GroupPlan) -> bool:
+def uses_shared(plan: GroupPlan) -> bool:
     """Whether a group keeps grids on chip: not if every stencil reads the cell itself only."""
     return any(sum(map(sum, halo)) for _, halo in plan.halos)
 
@@ -237,7 +237,7 @@ def uses_shared(problem: PipelineProblem, plan: GroupPlan) -> bool:
 def _shared(problem: PipelineProblem, plan: GroupPlan, tiles: dict[str, tuple[Ints, Ints]], model: str) -> Ints:
     """Bytes per block (28); the exact form lets dead grids make room."""
     first = next(iter(tiles.values()))[0]
-    if not uses_shared(problem, plan):
+    if not uses_shared(plan):
         return np.zeros_like(first)
     sizes = {grid: tiles[grid][0] * tiles[grid][1] * problem.itemsize(grid) for grid in plan.shared}
     total = np.sum(list(sizes.values()), axis=0)
@@ -262,7 +262,7 @@ class _Work:
 
     def __init__(self, problem: PipelineProblem, plan: GroupPlan, blocks: Blocks, machine: Card, model: str) -> None:
         self.problem, self.plan, self.blocks, self.machine, self.model = problem, plan, blocks, machine, model
-        self.on_chip = uses_shared(problem, plan)
+        self.on_chip = uses_shared(plan)
 
     def hidden(self, resident: Ints) -> Floats:
         """The share of a throughput that the resident warps reach."""

@@ -1,5 +1,6 @@
-"""Tracing pipelines: a Python function of grids becomes a pipeline by being called once; stencils called on grids
-build the graph.
+"""Tracing pipelines: a Python function of grids becomes a pipeline by being called once.
+
+Stencils called on grids build the graph.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""Building pipelines: grids are made one stencil after the other; the frontend and the catalogue use the same builder."""
+"""Building pipelines: grids are made one stencil after the other; frontend and catalogue use the same builder."""
 
 from dataclasses import replace
 

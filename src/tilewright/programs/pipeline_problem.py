@@ -1,4 +1,4 @@
-"""A pipeline on grids: with a shape, element types and borders. And the NumPy reference that every kernel must match."""
+"""A pipeline on grids: with a shape, element types and borders; and the NumPy reference that kernels must match."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -37,8 +37,7 @@ class Picture:
         if len(self.planes) == 1:
             return self.planes[0]
         red, green, blue = self.planes
-        weights = np.float32([0.2125, 0.7154, 0.0721])
-        return np.asarray(weights[0] * red + weights[1] * green + weights[2] * blue, dtype=np.float32)
+        return np.asarray(0.2125 * red + 0.7154 * green + 0.0721 * blue, dtype=np.float32)
 
 
 def read_picture(path: Path) -> Picture:

@@ -1,9 +1,9 @@
 """Fusion of a pipeline: which stencils are computed together, and what that asks of every grid.
 
-A fusion is a partition of the stencils into groups. It is legal if the groups can be run one after the other: the graph
-of groups has no cycle, which also makes every group convex. Groups that share no grid may be fused, since two readers of
-one grid then read it once. Halos follow Ben Cheikh et al. (2015), algorithm 1 and (24): the longest path from a grid to
-an output of its group, every stencil on the way adding its reach.
+A fusion is a partition of the stencils into groups. It is legal if the groups can be run one after the other: the
+graph of groups has no cycle, which also makes every group convex. Groups that share no grid may be fused, since two
+readers of one grid then read it once. Halos follow Ben Cheikh et al. (2015), algorithm 1 and (24): the longest path
+from a grid to an output of its group, every stencil on the way adding its reach.
 """
 
 import functools
@@ -226,8 +226,8 @@ def parse(pipeline: Pipeline, written: str) -> Fusion:
 def slots(pipeline: Pipeline, plan: GroupPlan) -> tuple[int, ...]:
     """Give every shared grid of a group a piece of shared memory; what is dead makes room for what comes.
 
-    A stencil's output is written while its inputs are read, so it lies elsewhere; a piece is as large as the largest grid
-    that ever lies there. Inputs are all loaded before the first stencil.
+    A stencil's output is written while its inputs are read, so it lies elsewhere; a piece is as large as the largest
+    grid that ever lies there. Inputs are all loaded before the first stencil.
 
     Returns:
         The number of its piece, per grid of ``plan.shared``.

@@ -1,11 +1,12 @@
 """How a group of fused stencils runs on a CPU: strips whose rows are streamed, intermediate rows kept in cache.
 
-A *tile* is a band of rows (planes in 3D) by a strip of columns. Inside it the rows advance together, ``rows`` at a time:
-every stencil runs a few rows behind what it reads (its *lag*), so an intermediate grid needs a ring of a few rows
+A *tile* is a band of rows (planes in 3D) by a strip of columns. Inside it the rows advance together, ``rows`` at a
+time: every stencil runs a few rows behind what it reads (its *lag*), so an intermediate grid needs a ring of a few rows
 instead of a tile of its own. Tiles overlap by the halos of :mod:`tilewright.tilings.fusion`. Stencils that read each
 other only at the cell itself and run at the same lag are computed in one *pass* over a row.
 
-Borders add reach: a row outside that stands for one inside (``reflect``, ``mirror``) lies on the other side of the cell.
+Borders add reach: a row outside that stands for one inside (``reflect``, ``mirror``) lies on the cell's other
+side.
 """
 
 from dataclasses import dataclass
@@ -131,8 +132,8 @@ def plan_rows(problem: PipelineProblem, group: Group, rows: int) -> RowPlan:
 def streamable(problem: PipelineProblem, group: Group) -> str:
     """Return why a group cannot run in one go, or an empty string.
 
-    A grid that wraps is computed beyond its ends, so what it is made of must wrap too. A row outside that stands for one
-    inside must still be at hand, so the grids must be larger than the reach.
+    A grid that wraps is computed beyond its ends, so what it is made of must wrap too. A row outside that stands for
+    one inside must still be at hand, so the grids must be larger than the reach.
     """
     plan = plan_group(problem.pipeline, group)
     for number in group:

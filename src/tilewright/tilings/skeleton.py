@@ -1,8 +1,8 @@
 """The paper's program skeletons: what a fused pipeline transfers, loads, computes and stores, with sizes.
 
-Source: Ben Cheikh et al. (2015), (2)-(18) and listings 1-4. Sizes are symbols: IM for a grid, TL for a tile, TL' for one
-with its halo (14); listing 4 lacks the factor 2 of (14), which is here. Listing 2 writes Op:I for a float filter, which
-(21) says is Op:SP. Conversions between element types belong to the access that they follow, they are no Op.
+Source: Ben Cheikh et al. (2015), (2)-(18) and listings 1-4. Sizes are symbols: IM for a grid, TL for a tile, TL' for
+one with its halo (14); listing 4 lacks the factor 2 of (14), which is here. Listing 2 writes Op:I for a float
+filter, which (21) says is Op:SP. Conversions between element types belong to the access that they follow, they are no Op.
 """
 
 from dataclasses import dataclass

@@ -202,9 +202,8 @@ def best_choices(
 
 
 def _best_rows(problem: PipelineProblem, group: Group, machine: Machine, counts: _Counts) -> RowChoice | None:
-    if streamable(problem, group):
-        if len(group) > 1:
-            return None
+    if len(group) > 1 and streamable(problem, group):
+        return None
     found: RowChoice | None = None
     widest = -(-problem.shape[-1] // 64) * 64
     widths = sorted({min(width, widest) for width in WIDTHS})
