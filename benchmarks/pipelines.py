@@ -1,3 +1,4 @@
+# ruff: noqa: ANN401  (arrays of several libraries)
 """Pipelines of stencils: our fused code against our unfused code, scipy, scikit-image, OpenCV and Halide.
 
     python benchmarks/pipelines.py [--quick] [--size 4096] [--repeats 9] [--output pipelines.json]
@@ -5,8 +6,8 @@
 Gaussian blur and Canny up to non-maximum suppression, float32, in one interleaved run: one repetition runs every
 contender once, in an order drawn anew. All results are compared with ours, away from the borders. OpenCV has no
 non-maximum suppression for floats, so its Canny ends with the gradients' length: less work than everybody else's. Also
-measures the model's choice: every fusion's time is the sum of its groups', each measured on its own; the fusions that are
-fastest by that sum, and the model's first choice, are then measured whole.
+measures the model's choice: every fusion's time is the sum of its groups', each measured on its own; the fusions that
+are fastest by that sum, and the model's first choice, are then measured whole.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from tilewright.runtime.hosts import host
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines import compile_pipeline, execute, new_grid
 from tilewright.tilings import fusion as fusions
-from tilewright.tuning.fusion import Candidate, RowChoice, best_choices, search
+from tilewright.tuning.fusion import Candidate, RowChoice, best_choices, best_rows, search
 
 _PAUSE = 0.02
 """Seconds between runs, so that one contender's idle threads sleep when the next one starts."""
@@ -227,8 +228,6 @@ def model_choice(size: int, sigma: float, threads: int, repeats: int, shortlist:
 
 def _single(problem: PipelineProblem, group: fusions.Group) -> Candidate:
     """One group by itself, with the model's tile for it."""
-    from tilewright.tuning.fusion import best_rows
-
     choice = best_rows(problem, group, host())
     return Candidate(fusion=(group,), choices=(choice,), seconds=choice.seconds)
 

@@ -1,3 +1,4 @@
+# ruff: noqa: ANN401  (Halide has no type annotations)
 """Halide's blur and Canny (to non-maximum suppression), with hand schedules and one of its autoschedulers.
 
 Every schedule is compiled and tried once before the comparison; the fastest one is the contender. They are the usual
@@ -8,6 +9,7 @@ inlined.
 import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,7 +70,7 @@ class HalidePipelines:
         """Compile under the autoscheduler that comes with the wheel, if it does."""
         hl = self.hl
         try:
-            hl.load_plugin("autoschedule_mullapudi2016")
+            hl.load_plugin(_plugin(hl, "autoschedule_mullapudi2016"))
             image = hl.ImageParam(hl.Float(32), 2)
             image.set(self.input)
             _, last = self.stages(which, image, weights)
@@ -164,6 +166,12 @@ class HalidePipelines:
                     stage.compute_at(last, v["t"]).vectorize(v["x"], LANES)
 
         return schedule
+
+
+def _plugin(hl: Any, name: str) -> str:
+    """Return the path of an autoscheduler in the wheel, or its bare name."""
+    found = sorted(Path(hl.__file__).parent.rglob(f"lib{name}.so"))
+    return str(found[0]) if found else name
 
 
 def _timed(run: Callable[[], Array]) -> float:

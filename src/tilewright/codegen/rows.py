@@ -24,8 +24,8 @@ class GroupSource:
 
     Its one function is ``entry(array, size, work, scalar)``. ``array`` holds pointers to the group's inputs, then to
     its outputs. ``size`` holds threads, rows of a band, whether to write past the caches, the extents, and per array
-    the strides of the outer axes in elements. ``work`` is ``scratch`` bytes per thread, aligned to a cache line; ``scalar``
-    the pipeline's scalars as float64.
+    the strides of the outer axes in elements. ``work`` is ``scratch`` bytes per thread, aligned to a cache line;
+    ``scalar`` the pipeline's scalars as float64.
 
     Attributes:
         text: A C translation unit.

@@ -4,7 +4,7 @@ Our own model, with the machine's elementary parameters: the paper's is for GPUs
 loads (those at an offset along the row cross cache lines and count twice), its stores and its operations, each at the
 machine's cycles; rows beyond the first-level cache travel from the second at ``cache_bandwidth`` meanwhile; the
 picture itself travels at ``dram_bandwidth``. Halos are computed again by neighbouring tiles, in
-whole vectors. Arithmetic and memory time are added: the rings' traffic keeps the load ports busy, so little of it overlaps.
+whole vectors. Arithmetic and memory time are added: the rings' traffic keeps the load ports busy, so little overlaps.
 """
 
 from dataclasses import dataclass

@@ -8,21 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.base.errors import TilewrightError, TraceError
-from tilewright.frontends.trace import RESERVED
-from tilewright.programs.expression import Read, Scalar, Value, as_value, flatten, reads
+from tilewright.frontends.trace import RESERVED, Argument
+from tilewright.programs.expression import Read, as_value, flatten, reads
 from tilewright.programs.pipeline import Pipeline
 from tilewright.programs.pipeline_builder import GridBuilder, PipelineBuilder
 from tilewright.programs.stencil import Program
 
 
-class GridArgument(GridBuilder):
+class GridArgument(GridBuilder, Argument):
     """An argument of a pipeline: a grid, or a number if it is used as one."""
 
     __slots__ = ()
-
-    def as_value(self) -> Value:
-        """The argument as a number."""
-        return Value(Scalar(self.name))
 
 
 def trace_pipeline(function: Callable[..., Any], name: str = "") -> Pipeline:

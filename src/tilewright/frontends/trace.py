@@ -34,17 +34,18 @@ RESERVED = frozenset(
 """Argument names that clash with options of ``run``, ``predict`` and ``tune``."""
 
 
-class _Argument(FieldBuilder):
+class Argument(FieldBuilder):
     """An argument that may turn out to be a field (indexed) or a scalar (used as a number)."""
 
     __slots__ = ()
 
     def as_value(self) -> Value:
+        """Return the argument as a number."""
         return Value(Scalar(self.name))
 
 
 def _forward(method: str) -> Callable[..., Value]:
-    def call(self: _Argument, *operands: Operand) -> Value:
+    def call(self: Argument, *operands: Operand) -> Value:
         result: Value = getattr(self.as_value(), method)(*operands)
         return result
 
@@ -55,7 +56,7 @@ for _method in [
     m for m in vars(Value) if m.startswith("__") and m not in {"__init__", "__slots__", "__module__", "__doc__"}
 ]:
     if callable(getattr(Value, _method)) and _method not in {"__iter__", "__new__", "__class__"}:
-        setattr(_Argument, _method, _forward(_method))
+        setattr(Argument, _method, _forward(_method))
 
 
 def trace(function: Callable[..., Any], name: str = "") -> Program:
@@ -76,7 +77,7 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
     """
     title = name or getattr(function, "__name__", "stencil").replace("<lambda>", "stencil")
     arguments = _argument_names(function, title)
-    symbols = {argument: _Argument(argument) for argument in arguments}
+    symbols = {argument: Argument(argument) for argument in arguments}
     try:
         result = function(*symbols.values())
     except TilewrightError:

@@ -73,6 +73,8 @@ class PipelineBuilder:
         Raises:
             TraceError: If it is no pipeline.
         """
+        if given := [grid.name for grid in outputs if not grid.name.startswith("#")]:
+            raise TraceError(f"an output of pipeline {self.name!r} is a grid that a stencil computes, got {given[0]!r}")
         read = {node.field for s in self.stencils for node in s.tape if isinstance(node, Read)}
         scalars = tuple(t for t in self.titles if t not in read)
         used = {n.name for s in self.stencils for n in s.tape if isinstance(n, Scalar)}
@@ -92,10 +94,6 @@ class PipelineBuilder:
             scalars=scalars,
             summary=summary,
         )
-        if foreign := [name for name in rough.outputs if name not in rough.grids or name in rough.inputs]:
-            raise TraceError(
-                f"an output of pipeline {self.name!r} is a grid that a stencil computes, got {foreign[0]!r}"
-            )
         return _renamed(check(without_dead(rough)))
 
     def _centred(self, tape: Tape) -> Tape:

@@ -2,7 +2,7 @@
 
 Source: Ben Cheikh et al. (2015), (2)-(18) and listings 1-4. Sizes are symbols: IM for a grid, TL for a tile, TL' for
 one with its halo (14); listing 4 lacks the factor 2 of (14), which is here. Listing 2 writes Op:I for a float
-filter, which (21) says is Op:SP. Conversions between element types belong to the access that they follow, they are no Op.
+filter, which (21) says is Op:SP. Conversions between element types belong to the access that they follow: no Op.
 """
 
 from dataclasses import dataclass

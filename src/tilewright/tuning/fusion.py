@@ -223,6 +223,18 @@ def _best_rows(problem: PipelineProblem, group: Group, machine: Machine, counts:
     return found
 
 
+def best_rows(problem: PipelineProblem, group: Group, machine: Machine) -> RowChoice:
+    """Return the best tile of one group on a CPU.
+
+    Raises:
+        UsageError: If the group cannot be streamed.
+    """
+    found = _best_rows(problem, group, machine, _Counts())
+    if found is None:
+        raise UsageError(streamable(problem, group), "run its stencils one by one")
+    return found
+
+
 def filtered(
     costs: BlockCosts, blocks: Blocks, vendor: VendorFilter | None
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
