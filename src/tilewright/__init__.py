@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tilewright import sparse
-    from tilewright.api import chain
+    from tilewright.api import chain, image
     from tilewright.api.align import Alignment, align
     from tilewright.api.area import area
     from tilewright.api.calibrate import calibrate, sensitivity
     from tilewright.api.codesign import codesign
     from tilewright.api.energy import compare, energy
+    from tilewright.api.fusion import fuse
     from tilewright.api.operators import (
         abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
         cos,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         tanh,
         where,
     )
+    from tilewright.api.pipelines import StencilPipeline, pipeline
     from tilewright.api.plan import Plan
     from tilewright.api.predict import choose_tiling, predict, select
     from tilewright.api.run import run
@@ -74,6 +76,8 @@ _HOMES = {
         "tanh",
         "where",
     ),
+    "tilewright.api.fusion": ("fuse",),
+    "tilewright.api.pipelines": ("StencilPipeline", "pipeline"),
     "tilewright.api.predict": ("choose_tiling", "predict", "select"),
     "tilewright.api.run": ("run",),
     "tilewright.api.plan": ("Plan",),
@@ -112,6 +116,9 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "recurrence",
     "fill",
     "align",
+    "pipeline",
+    "fuse",
+    "image",
     "area",
     "codesign",
     "supertune",
@@ -138,6 +145,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "Program",
     "Stencil",
     "Table",
+    "StencilPipeline",
     "Tiling",
     "ArrayError",
     "IllegalTilingError",
@@ -157,8 +165,8 @@ def __getattr__(name: str) -> object:
         from importlib import metadata
 
         value: object = metadata.version("tilewright")
-    elif name == "chain":
-        value = importlib.import_module("tilewright.api.chain")
+    elif name in {"chain", "image"}:
+        value = importlib.import_module(f"tilewright.api.{name}")
     elif name == "sparse":
         value = importlib.import_module("tilewright.sparse")
     elif name in _HOME:

@@ -3,14 +3,17 @@
 import difflib
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tilewright.api.pipelines import as_pipeline
 from tilewright.api.stencil import Stencil, as_program
 from tilewright.api.table import Table
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.programs import catalogue, recurrences
+from tilewright.programs.pipeline import Pipeline
 from tilewright.programs.stencil import Program
 from tilewright.programs.table import Recurrence
 
@@ -77,6 +80,25 @@ def _load(name: str) -> Any:  # noqa: ANN401  (whatever the file defines)
     if found is None:
         raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
     return found
+
+
+def load_pipeline(name: str, options: Mapping[str, float | None]) -> Pipeline:
+    """Return the pipeline that a name stands for: one that ships, or ``FILE.py:FUNCTION``.
+
+    Args:
+        name: The name.
+        options: What a pipeline that ships is made with: ``sigma``, ``radius``, ``gradient``.
+
+    Raises:
+        UsageError: If there is no such pipeline, file or function, or the file fails.
+    """
+    path, separator, function = name.rpartition(":")
+    if not separator or not path.endswith(".py"):
+        return as_pipeline(name, **options)
+    found = getattr(_import(Path(path)), function, None)
+    if found is None:
+        raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
+    return as_pipeline(found, **options)
 
 
 def _import(path: Path) -> ModuleType:

@@ -19,6 +19,8 @@ from tilewright.cli import (
     codesign,
     doctor,
     energy,
+    fuse,
+    image,
     petsc,
     predict,
     run,
@@ -127,6 +129,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "petsc": petsc.petsc,
     "chain": chain.chain,
     "annotate": annotate.annotate,
+    "fuse": fuse.fuse,
+    "image": image.image,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

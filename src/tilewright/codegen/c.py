@@ -45,6 +45,7 @@ INFIX = {
     "eq": "==",
     "ne": "!=",
     "mod": "%",
+    "shr": ">>",
 }
 LOGICAL = {"and": "&", "or": "|"}
 INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
@@ -93,7 +94,7 @@ def c_literal(value: float, dtype: str) -> str:
     """
     if dtype == "bool":
         return str(int(value))
-    if dtype.startswith("int"):
+    if "int" in dtype:
         return _integer(int(value), dtype)
     tail = "f" if dtype == "float32" else ""
     number = _round32(float(value)) if dtype == "float32" else float(value)
@@ -106,7 +107,7 @@ def c_literal(value: float, dtype: str) -> str:
 
 
 def _integer(value: int, dtype: str) -> str:
-    lowest = -(2 ** (int(dtype[3:]) - 1))
+    lowest = -(2 ** (int(dtype.rpartition("int")[2]) - 1))
     tail = "LL" if dtype == "int64" else ""
     if value == lowest:
         return f"({value + 1}{tail} - 1)"

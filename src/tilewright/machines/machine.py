@@ -100,6 +100,18 @@ PARAMETERS: dict[str, Parameter] = {
     "core_bandwidth": Parameter(unit="B/s", meaning="off-chip bandwidth of one core alone", optional=True),
     "call_seconds": Parameter(unit="s", meaning="start and end of one team of threads", optional=True),
     "row_seconds": Parameter(unit="s", meaning="start-up of one innermost row of a tile", optional=True),
+    "shared_bandwidth": Parameter(
+        unit="B/s", meaning="bandwidth of the shared memories of the whole device", optional=True
+    ),
+    "global_latency": Parameter(unit="1", meaning="cycles that a load from off-chip memory takes", optional=True),
+    "shared_latency": Parameter(unit="1", meaning="cycles that a load from shared memory takes", optional=True),
+    "hiding_warps": Parameter(
+        unit="1", meaning="resident warps per multiprocessor that hide latencies (#ResWarp_min)", optional=True
+    ),
+    "int_lanes": Parameter(unit="1", meaning="32-bit integer additions per cycle and multiprocessor", optional=True),
+    "special_lanes": Parameter(
+        unit="1", meaning="square roots and functions per cycle and multiprocessor", optional=True
+    ),
     "static_watts": Parameter(unit="W", meaning="static power (P_stat)", optional=True),
     "global_word_joules": Parameter(unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True),
     "shared_word_joules": Parameter(unit="J", meaning="moving a word on chip (e_sr)", optional=True),
@@ -187,6 +199,12 @@ class Machine:
     core_bandwidth: Quantity | None = None
     call_seconds: Quantity | None = None
     row_seconds: Quantity | None = None
+    shared_bandwidth: Quantity | None = None
+    global_latency: Quantity | None = None
+    shared_latency: Quantity | None = None
+    hiding_warps: Quantity | None = None
+    int_lanes: Quantity | None = None
+    special_lanes: Quantity | None = None
     static_watts: Quantity | None = None
     global_word_joules: Quantity | None = None
     shared_word_joules: Quantity | None = None
