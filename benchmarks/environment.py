@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-_LIBRARIES = ("tilewright", "numpy", "pystencils", "numba", "llvmlite", "sympy", "torch", "opt_einsum")
+_LIBRARIES = (
+    "tilewright", "numpy", "pystencils", "numba", "llvmlite", "sympy", "torch", "opt_einsum", "halide", "devito", "jax",
+)  # fmt: skip
 
 
 def describe(threads: int) -> dict[str, Any]:

@@ -194,7 +194,7 @@ def sensitivity(
     chosen, base = as_program(program), as_machine(machine)
     names = parameters
     if names is None:
-        known = ("c_iter",) if base.iteration_seconds(chosen.name) else ("flop_cycles", "load_cycles")
+        known: tuple[str, ...] = ("c_iter",) if base.iteration_seconds(chosen.name) else ("flop_cycles", "load_cycles")
         known += ("c_iter streaming",) if base.iteration_seconds(chosen.name, "streaming") else ()
         names = (*known, *(name for name in _MEASURED if getattr(base, name) is not None))
     order: list[Tiling] = []

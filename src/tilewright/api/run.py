@@ -11,7 +11,7 @@ from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
 from tilewright.api.memo import prepared
 from tilewright.api.stencil import ProgramLike, as_program
-from tilewright.api.watch import Callback, make_watch, march
+from tilewright.api.watch import Callback, make_watch, march, warn_if_wild
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.runtime.host import thread_count
@@ -52,7 +52,7 @@ def run(
         strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
         out: An array, or a tuple of one per updated field, to write the result into.
         every: Look at the run every so many steps; it ends, with a warning that names the step, once a value is not
-            finite. ``callback`` and ``until`` are heeded at these steps.
+            finite. ``callback`` and ``until`` are heeded at these steps. Without it a part of the result is looked at.
         callback: Called with the number of steps done and a read-only view of the updated field (a tuple of views if
             there are several), valid during the call; the run ends if it returns True.
         until: End the run when no value has changed by more than this per step since the last look; ``steps`` is then
@@ -96,6 +96,8 @@ def run(
         state = march(executable, problem, given, count, watch, forcing)
         results = state.results(targets)
         state.close()
+    if watch is None:
+        warn_if_wild(problem, given, results)
     if out is not None:
         return out
     wrapped = [like(results[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]

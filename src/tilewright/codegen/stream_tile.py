@@ -227,7 +227,10 @@ def _aheads(plan: Plan, stage: int) -> tuple[Stmt, ...]:
     for field, age in loaded(plan, stage):
         base, row = _next(plan, field, age)
         calls.append(
-            Call(plan.name(f"ahead_{field}"), (*outer(plan, strides_in(plan, field)), base, row, _first_cell(plan, field), T, LEVELS))
+            Call(
+                plan.name(f"ahead_{field}"),
+                (*outer(plan, strides_in(plan, field)), base, row, _first_cell(plan, field), T, LEVELS),
+            )
         )
     return tuple(calls)
 
