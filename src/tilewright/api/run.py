@@ -11,7 +11,7 @@ from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
 from tilewright.api.memo import prepared
 from tilewright.api.stencil import ProgramLike, as_program
-from tilewright.api.watch import Callback, make_watch, march, warn_if_wild
+from tilewright.api.watch import Callback, Watch, make_watch, march, warn_if_wild
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.runtime.host import thread_count
@@ -76,20 +76,12 @@ def run(
     array([0., 1., 2., 1., 0.])
     """
     chosen = as_program(program)
-    given = gather(chosen, arrays, scalars, dtype)
-    if where is not None:
-        given = with_mask(given, where)
-    forcing = Forcing()
-    if sources is not None:
-        make_problem(given.program, given.shape, steps, given.dtype, boundary)  # the steps are known to be a number
-        given, forcing = with_sources(given, sources, steps)
     watch = make_watch(every, callback, until)
+    given, forcing = with_forcing(gather(chosen, arrays, scalars, dtype), where, sources, steps, boundary)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
     count = thread_count(threads)
     targets = None if out is None else _targets(problem, out)
-    portion = min(steps, watch.every if watch else steps, forcing.longest or steps)
-    part = problem if portion == steps else replace(problem, steps=portion)
-    executable = prepared(part, tiling, backend, strict=strict, threads=count)
+    executable = prepared(portion(problem, watch, forcing), tiling, backend, strict=strict, threads=count)
     if watch is None and not forcing.steps:
         results = compute(executable, problem, given, count, targets)
     else:
@@ -102,6 +94,29 @@ def run(
         return out
     wrapped = [like(results[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]
     return wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
+
+
+def with_forcing(
+    given: Given,
+    where: Any,  # noqa: ANN401
+    sources: Mapping[str, SourceList] | SourceList | None,
+    steps: int,
+    boundary: BoundarySpec,
+) -> tuple[Given, Forcing]:
+    """Add a mask and sources to checked inputs, where there are any; see :func:`run`."""
+    if where is not None:
+        given = with_mask(given, where)
+    if sources is None:
+        return given, Forcing()
+    make_problem(given.program, given.shape, steps, given.dtype, boundary)  # the steps are known to be a number
+    return with_sources(given, sources, steps)
+
+
+def portion(problem: Problem, watch: Watch | None, forcing: Forcing) -> Problem:
+    """Return the problem of one portion: the steps between two looks or changes of sources."""
+    steps = problem.steps
+    part = min(steps, watch.every if watch else steps, forcing.longest or steps)
+    return problem if part == steps else replace(problem, steps=part)
 
 
 def compute(
