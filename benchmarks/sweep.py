@@ -233,7 +233,7 @@ class _Workers:
             steps=self._sweep.problem.steps,
         )
         history = read_history(self._sweep.log)
-        limits = Limits(check=60.0, least=20.0)
+        limits = Limits(compile=600.0, check=600.0, run=120.0, least=20.0)
         return WorkerMeter(self._pool.__enter__(), job, limits, self._sweep.log, history)
 
     def __exit__(self, *error: object) -> None:
