@@ -89,7 +89,7 @@ def rivals(which: str, image: Any, sigma: float, threads: int) -> tuple[dict[str
         found["OpenCV"] = blur if which == "blur" else canny
         remarks["OpenCV"] = "" if which == "blur" else "without non-maximum suppression"
     if importlib.util.find_spec("halide"):
-        from rivals.with_halide import HalidePipelines
+        from rivals.halide_pipelines import HalidePipelines
 
         name, run = HalidePipelines(image, threads).best(which, gaussian_weights(sigma, radius))
         found["Halide"] = run

@@ -46,6 +46,10 @@ CONTENDERS = {
     "naive-c-512": ("rivals.naive_c", "NaiveC512"),
     "pystencils": ("rivals.with_pystencils", "Pystencils"),
     "numba": ("rivals.with_numba", "Numba"),
+    "halide": ("rivals.with_halide", "Halide"),
+    "devito": ("rivals.with_devito", "Devito"),
+    "jax": ("rivals.with_jax", "Jax"),
+    "numpy": ("rivals.with_numpy", "Numpy"),
 }
 """Every contender's module and class, by name, in the order of the interleaved run."""
 

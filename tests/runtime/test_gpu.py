@@ -65,7 +65,9 @@ def small(name, dtype="float32", boundary="fixed"):
 
 
 def run(device, problem, tiling, given=None, *, edit=None, strict=False, halo=None):
-    source = emit_device(problem if halo is None else halo.problem, tiling, "opencl", strict=strict, periodic=bool(halo))
+    source = emit_device(
+        problem if halo is None else halo.problem, tiling, "opencl", strict=strict, periodic=bool(halo)
+    )
     if edit is not None:
         source = dataclasses.replace(source, text=edit(source.text))
     session = gpu.GpuSession(gpu.load(device, source, tiling), problem, given or inputs(problem), halo)
@@ -193,9 +195,7 @@ def test_versions_survive_parts_of_a_run(device):
 
 def test_time_by_events(device):
     problem, tiling = small("j1d3pt")
-    session = gpu.GpuSession(
-        gpu.load(device, emit_device(problem, tiling, "opencl"), tiling), problem, inputs(problem)
-    )
+    session = gpu.GpuSession(gpu.load(device, emit_device(problem, tiling, "opencl"), tiling), problem, inputs(problem))
     assert session.timed(problem.steps) > 0
     session.close()
 

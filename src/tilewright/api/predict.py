@@ -192,17 +192,18 @@ def select(
         return tuple(_table_prediction(case, tiling, costs) for tiling, costs in kept[:top])
     problem = make_problem(as_program(_no_table(program)), shape, steps, dtype, boundary)
     setting = make_setting(problem, where, scope)
-    pool = [(family, *evaluated(setting, family, model)) for family in space.families(problem, cpu=setting.cpu)]
-    lowest = min(float(np.min(cost_of(result, metric), initial=np.inf)) for _, _, result in pool)
-    limit = np.inf if within is None else (1.0 + _share(within)) * lowest
+    band = np.inf if within is None else _share(within)
+    pool = [_band(setting, family, model, metric, band, top) for family in space.families(problem, cpu=setting.cpu)]
+    limit = (1.0 + band) * min(float(np.min(cost, initial=np.inf)) for _, _, cost in pool)
     found: list[tuple[float, int, Prediction]] = []
-    for number, (family, sizes, result) in enumerate(pool):
-        cost = cost_of(result, metric)
-        inside = np.where(cost <= limit, cost, np.inf)
-        for index in selection.select(inside, sizes, within=np.inf, top=top).tolist():
-            chosen = NONE if family == "none" else space.tiling_at(family, sizes, index)
+    for number, (family, sizes, cost) in enumerate(pool):
+        inside = np.flatnonzero(cost <= limit)[:top]
+        kept = sizes.take(inside)
+        result = time_model.evaluate(family, kept, setting, model)
+        for index, place in enumerate(inside.tolist()):
+            chosen = NONE if family == "none" else space.tiling_at(family, kept, index)
             costs = time_model.costs_at(result, index, setting)
-            found.append((float(cost[index]), number, _prediction(problem, where, model, chosen, costs, setting)))
+            found.append((float(cost[place]), number, _prediction(problem, where, model, chosen, costs, setting)))
     found.sort(key=lambda item: item[:2])
     return tuple(prediction for _, _, prediction in found[:top])
 
@@ -229,6 +230,21 @@ def _table_prediction(case: table_model.TableCase, tiling: Tiling, costs: Costs)
         costs=costs,
         c_iter=table_model.iteration_seconds(case),
     )
+
+
+def _band(
+    setting: Setting, family: str, model: str, metric: str, within: float, top: int | None
+) -> tuple[str, Sizes, Floats]:
+    """Return what a family has within a share of its own best, cheapest first; no more is in memory as a whole."""
+
+    def cost(sizes: Sizes) -> Floats:
+        return cost_of(time_model.evaluate(family, sizes, setting, model), metric)
+
+    if family == "none":
+        sizes = time_model.sizes_of(NONE, setting)
+        return family, sizes, cost(sizes)
+    kept, costs, _ = selection.select_pieces(space.parts(setting, family=family), cost, within=within, top=top)
+    return family, kept, costs
 
 
 def choose_tiling(problem: Problem, machine: MachineLike = "host") -> Tiling:

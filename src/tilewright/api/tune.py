@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tilewright.api import memo
 from tilewright.api import predict as model_api
 from tilewright.api.compile import BACKENDS
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
@@ -210,7 +211,7 @@ def _search(task: _Task, job: TrialJob, log: Path | None, history: History, prog
     memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * _needed_bytes(task.problem)
     title = f"tuning {task.problem.program.name}"
     with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
-        meter = WorkerMeter(processes, job, LIMITS, log, history)
+        meter = WorkerMeter(processes, job, LIMITS, log, history, second=_second(task))
 
         def report(state: Progress) -> None:
             best = "" if state.best is None else f", best {state.best:.3g} s"
@@ -235,6 +236,12 @@ def _search(task: _Task, job: TrialJob, log: Path | None, history: History, prog
 
 LIMITS = Limits()
 """Time limits of the worker processes."""
+
+
+def _second(task: _Task) -> Tiling | None:
+    """Return what a winner without tiling is compared with: the model's first tiled choice, if any is legal."""
+    tiled = [stratum for stratum in task.strata if stratum.family != "none"]
+    return next((candidate.tiling for candidate in ranked(tiled, 1)), None)
 
 
 def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
@@ -320,6 +327,7 @@ def _remember(task: _Task, winner: Tried, choice: Choice, circumstances: wisdom.
         when=wisdom.now(),
     )
     wisdom.remember([entry])
+    memo.forget()
 
 
 def _sample_steps(task: _Task) -> int:

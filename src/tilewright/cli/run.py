@@ -48,6 +48,28 @@ def run(
             "gap_extend.",
         ),
     ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(
+            "--every", metavar="K", help="Look every K steps; a value that is not finite ends the run.", min=1
+        ),
+    ] = None,
+    until: Annotated[
+        float | None,
+        typer.Option("--until", metavar="CHANGE", help="End when no value changes by more than this per step."),
+    ] = None,
+    snapshots: Annotated[
+        Path | None,
+        typer.Option("--snapshots", metavar="FILE", help="Write u-000100.npy beside u.npy, and so on, every K steps."),
+    ] = None,
+    where: Annotated[
+        Path | None,
+        typer.Option("--where", metavar="FILE", help="A .npy file or picture: cells where it is 0 keep their value."),
+    ] = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="CELL=VALUE", help="Add a value to a cell in every step, such as 8,8=1.0."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random data that replaces --input.", min=0)] = 0,
     check: Annotated[
         bool,
@@ -81,6 +103,11 @@ def run(
         scalars=tuple(scalars or ()),
         seed=seed,
         check=check,
+        every=every,
+        until=until,
+        where=where,
+        sources=tuple(sources or ()),
+        snapshots=snapshots,
     )
     report: job.Report | table_job.TableReport
     if table_job.is_table(asked, steps):

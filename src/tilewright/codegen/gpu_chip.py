@@ -198,9 +198,7 @@ def _fixed_slot(problem: Problem, hexagon: Hexagon, field: str, slot: int, every
     if len(pieces) > _MOST_PIECES:
         pieces = [(pieces[0][0], pieces[-1][1])]
     whole = (min(low for low, _ in hull), max(high for _, high in hull)) if hull else (every[0], every[0])
-    return ChipSlot(
-        pieces=tuple((Int(low), Int(high)) for low, high in pieces), hull=(Int(whole[0]), Int(whole[1]))
-    )
+    return ChipSlot(pieces=tuple((Int(low), Int(high)) for low, high in pieces), hull=(Int(whole[0]), Int(whole[1])))
 
 
 def _union(spans: list[Span]) -> list[Span]:

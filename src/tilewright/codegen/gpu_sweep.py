@@ -190,9 +190,7 @@ def guarded_cell(site: GpuSite, statement: Statement, here: tuple[Expr, ...], st
     return If(in_bounds(site, statement, here), cell(site, statement, here, step, guard=True))
 
 
-def cell(
-    site: GpuSite, statement: Statement, here: tuple[Expr, ...], step: Expr, *, guard: bool
-) -> tuple[Stmt, ...]:
+def cell(site: GpuSite, statement: Statement, here: tuple[Expr, ...], step: Expr, *, guard: bool) -> tuple[Stmt, ...]:
     """One cell of a statement, all in memory off chip."""
     at = Var("at", "wide")
 

@@ -1,5 +1,6 @@
 """Array helpers of the cost models: every formula takes arrays of tile sizes and scalars alike."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,16 @@ class Sizes:
             space=tuple(size[index] for size in self.space),
             k=self.k[index],
             sub=tuple(size[index] for size in self.sub),
+        )
+
+    @staticmethod
+    def join(parts: "Sequence[Sizes]") -> "Sizes":
+        """Return the sizes of several parts, one after the other; at least one part, all of the same axes."""
+        return Sizes(
+            time=np.concatenate([part.time for part in parts]),
+            space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in parts), strict=True)),
+            k=np.concatenate([part.k for part in parts]),
+            sub=tuple(np.concatenate(axis) for axis in zip(*(part.sub for part in parts), strict=True)),
         )
 
 

@@ -1,8 +1,9 @@
 """The cost of streaming tiles on a CPU: arithmetic, caches, memory, barriers, halos and the pipeline's fill.
 
 A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level. Per vector it pays the
-arithmetic, the lines that travel between L1 and L2 (the slabs that outlive an advance; in 3D every slab), a share of
-what does not fit L2, and, once per band, loading, transposing and storing. This is our own extension.
+longer of its arithmetic (C_iter of blocked rows, which ``calibrate`` measures) and the lines that travel to and from
+the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead; per advance and
+level a start-up; and, once per band, loading, transposing and storing. This is our own extension.
 """
 
 import numpy as np
@@ -10,12 +11,11 @@ import numpy as np
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.levels import data_bytes, grid_seconds, off_chip, spill_seconds
 from tilewright.costs.setting import WORD, Setting
 
-FUSED = 0.55
-"""Arithmetic of a blocked row over that of a plain loop: fused operations, shared loads, no unaligned ones."""
-TURN_CYCLES = 16.0
-"""Loading, transposing and storing one vector of the grid, per band, in units of the arithmetic of 8 operations."""
+TURN_OPERATIONS = {1: 24.0, 2: 24.0, 3: 8.0}
+"""Loading or storing one vector of the grid, per band, in operations, by rank: 3D rows are not transposed."""
 USABLE = 0.8
 """Share of L2 that a tile's slabs may use."""
 _ROWS = {1: 1, 2: 4, 3: 2}
@@ -39,8 +39,7 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
     sync = bands * setting.launch_seconds
     together = compute + move
     moved = (words_in + words_out) * WORD
-    resident = _resident(setting)
-    compulsory = 2.0 * setting.copies * setting.cells * setting.itemsize
+    compulsory = 2.0 * data_bytes(setting)
     return Breakdown(
         wavefronts=bands.astype(np.int64),
         tiles_per_wavefront=tiles.astype(np.int64),
@@ -53,14 +52,10 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
         io_seconds=move,
         compute_seconds=compute,
         prism_seconds=together,
-        dram_bytes=np.full(len(columns), compulsory) if resident else moved * tiles * bands,
+        dram_bytes=moved * tiles * bands if off_chip(setting) else np.full(len(columns), compulsory),
         sync_seconds=sync,
         seconds=sync + bands * rounds * together,
     )
-
-
-def _resident(setting: Setting) -> bool:
-    return setting.copies * setting.cells * setting.itemsize <= USABLE * setting.sm_count * setting.shared_bytes
 
 
 def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, ...]:
@@ -76,31 +71,35 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     cuts = [ceil_div(extent, size) for extent, size in zip(shape, space, strict=True)]
     sides = [ceil_div(extent, count) for extent, count in zip(shape, cuts, strict=True)]
     growth = [2 * slope * setting.stages for slope in slopes]
+    grown = [grow * (count > 1) for grow, count in zip(growth, cuts, strict=True)]  # no neighbour, no halo
     keep = max(1, growth[0])
     rows = 1 if rank == 1 else max(_ROWS[rank], keep)
     width = max(unit * unit, ceil_div(space[-1] + growth[-1] * levels, unit) * unit)
-    outer = [side + 0.5 * grow * depth for side, grow in zip(sides[:-1], growth[:-1], strict=True)]
+    outer = [side + 0.5 * grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     lines = float(np.prod(outer))
     advances = ceil_div(int(outer[0]) + rows * 2, rows) * (outer[1] if rank == 3 else 1.0)
     vectors = lines * width / setting.vector_width
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
     footprint = plane * setting.copies / 2 * ((2 * keep * (levels + 1)) + 2 * max(0, rows - keep))
-    compute = depth * (vectors * FUSED * setting.c_iter.value + advances * 3.0 * setting.row_seconds)
-    traffic = _line_traffic(rank, rows, keep, setting) * vectors * _LINE * depth
-    share = 0.0 if footprint <= setting.l1_bytes * 0.75 else 1.0
-    missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
-    byte = setting.word_seconds / WORD
-    compute += traffic * (share * setting.cache_byte_seconds * (1.0 if rank == 3 else 0.3) + missed * byte)
-    held = [side + grow * depth for side, grow in zip(sides[:-1], growth[:-1], strict=True)]
+    lines_moved = _line_traffic(rank, rows, keep, setting) * _LINE * _line_seconds(footprint, setting)
+    compute = depth * (vectors * max(setting.blocked.value, lines_moved) + advances * setting.advance_seconds)
+    held = [side + grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
     words_out = float(np.prod(sides)) * setting.levels * setting.itemsize / WORD
     loads = words_in * WORD / setting.itemsize / setting.vector_width
     stores = words_out * WORD / setting.itemsize / setting.vector_width
     operation = setting.c_iter.value / max(1, setting.flops + 8)
-    move = (loads + stores) * TURN_CYCLES * operation
-    move += 0.6 * (words_in + words_out) * WORD * (setting.cache_byte_seconds if _resident(setting) else byte)
+    move = (loads + stores) * TURN_OPERATIONS[rank] * operation
+    move += (words_in + words_out) * WORD * grid_seconds(setting)
     points = depth * lines * (sides[-1] + 0.5 * growth[-1] * depth)
     return (bands, float(np.prod(cuts)), points, words_in, words_out, footprint, compute, move)
+
+
+def _line_seconds(footprint: float, setting: Setting) -> float:
+    """Seconds per byte between L1 and where a tile's slabs lie: L2, and L3 or memory for what does not fit it."""
+    inside = setting.cache_byte_seconds if footprint > 0.75 * setting.l1_bytes else 0.0
+    missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
+    return (1.0 - missed) * inside + missed * float(spill_seconds(np.array(footprint), setting))
 
 
 def _line_traffic(rank: int, rows: int, keep: int, setting: Setting) -> float:

@@ -97,8 +97,15 @@ PARAMETERS: dict[str, Parameter] = {
     "l2_bandwidth": Parameter(unit="B/s", meaning="bandwidth of the L2 cache of the whole device", optional=True),
     "peak_dram_bandwidth": Parameter(unit="B/s", meaning="peak off-chip bandwidth", optional=True),
     "cache_bandwidth": Parameter(unit="B/s", meaning="bandwidth of M_SM, per core", optional=True),
+    "outer_bandwidth": Parameter(unit="B/s", meaning="bandwidth of L3 per core, all cores active", optional=True),
     "core_bandwidth": Parameter(unit="B/s", meaning="off-chip bandwidth of one core alone", optional=True),
     "call_seconds": Parameter(unit="s", meaning="start and end of one team of threads", optional=True),
+    "advance_seconds": Parameter(
+        unit="s", meaning="start-up of one advance of one level of a streaming tile", optional=True
+    ),
+    "blocked_ratio": Parameter(
+        unit="1", meaning="C_iter of rows blocked in registers over C_iter, divisions and roots aside", optional=True
+    ),
     "row_seconds": Parameter(unit="s", meaning="start-up of one innermost row of a tile", optional=True),
     "shared_bandwidth": Parameter(
         unit="B/s", meaning="bandwidth of the shared memories of the whole device", optional=True
@@ -196,6 +203,7 @@ class Machine:
     l2_bandwidth: Quantity | None = None
     peak_dram_bandwidth: Quantity | None = None
     cache_bandwidth: Quantity | None = None
+    outer_bandwidth: Quantity | None = None
     core_bandwidth: Quantity | None = None
     call_seconds: Quantity | None = None
     row_seconds: Quantity | None = None
@@ -205,6 +213,8 @@ class Machine:
     hiding_warps: Quantity | None = None
     int_lanes: Quantity | None = None
     special_lanes: Quantity | None = None
+    advance_seconds: Quantity | None = None
+    blocked_ratio: Quantity | None = None
     static_watts: Quantity | None = None
     global_word_joules: Quantity | None = None
     shared_word_joules: Quantity | None = None
@@ -221,9 +231,14 @@ class Machine:
     area: tuple[tuple[str, Quantity], ...] = ()
     c_iter: tuple[tuple[str, Quantity], ...] = ()
 
-    def iteration_seconds(self, program: str) -> Quantity | None:
-        """Return the determined C_iter of a program of the catalogue, or None."""
-        return dict(self.c_iter).get(program)
+    def iteration_seconds(self, program: str, family: str = "") -> Quantity | None:
+        """Return the determined C_iter of a program of the catalogue, or None.
+
+        Args:
+            program: The program.
+            family: ``streaming`` for that of rows blocked in registers, which is kept as ``"PROGRAM streaming"``.
+        """
+        return dict(self.c_iter).get(f"{program} {family}".strip())
 
     def loop_cycles(self, rank: int) -> Quantity:
         """Return the loop overhead for a number of dimensions, 1 to 3."""

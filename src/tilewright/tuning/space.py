@@ -1,5 +1,7 @@
 """The feasible tile sizes of a problem on a machine (time model, problem 31), as arrays."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,21 +58,21 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Siz
     Returns:
         The sizes in lexicographic order of (t_T, t_S1, …), k left open; shape (n,), possibly empty.
     """
+    return Sizes.join(list(parts(setting, coarse=coarse, family=family)))
+
+
+def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[Sizes]:
+    """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
     if family == streaming.NAME:
-        return streaming_space.points(setting)
-    if family in strategies.FAMILIES:
-        return strategy_space.points(family, setting)
-    if setting.cpu:
-        return _product(_cpu_axes(setting))
-    parts = list(pieces(setting, coarse=coarse or len(setting.shape) == 1))
-    if not parts:
+        yield streaming_space.points(setting)
+    elif family in strategies.FAMILIES:
+        yield strategy_space.points(family, setting)
+    elif setting.cpu:
+        yield _product(_cpu_axes(setting))
+    else:
         empty = np.zeros(0, dtype=np.int64)
-        return Sizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
-    return Sizes(
-        time=np.concatenate([part.time for part in parts]),
-        space=tuple(np.concatenate([part.space[axis] for part in parts]) for axis in range(len(setting.shape))),
-        k=np.concatenate([part.k for part in parts]),
-    )
+        yield Sizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
+        yield from pieces(setting, coarse=coarse or len(setting.shape) == 1)
 
 
 def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
