@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 _LIBRARIES = (
-    "tilewright", "numpy", "scipy", "pystencils", "numba", "llvmlite", "sympy", "torch", "opt_einsum", "halide", "devito",
-    "jax",
+    "tilewright", "numpy", "scipy", "pystencils", "numba", "llvmlite", "sympy", "torch", "opt_einsum", "halide",
+    "devito", "jax",
 )  # fmt: skip
 
 

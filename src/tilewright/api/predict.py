@@ -188,8 +188,8 @@ def select(
         case = case_of(table, TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope), where)
         options = ranked(case, metric)
         most = np.inf if within is None else (1.0 + _share(within)) * value(options[0][1], metric)
-        kept = [option for option in options if value(option[1], metric) <= most]
-        return tuple(_table_prediction(case, tiling, costs) for tiling, costs in kept[:top])
+        near = [option for option in options if value(option[1], metric) <= most]
+        return tuple(_table_prediction(case, tiling, costs) for tiling, costs in near[:top])
     problem = make_problem(as_program(_no_table(program)), shape, steps, dtype, boundary)
     setting = make_setting(problem, where, scope)
     band = np.inf if within is None else _share(within)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import cached, exact, published, traffic
+from tilewright.costs import exact, levels, published, traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import WORD, Setting
@@ -103,9 +103,9 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
     compute = compute + blocks * work.steps_in_sequence * setting.barrier_seconds
     scale = setting.itemsize / WORD
     resident = setting.copies * setting.cells * setting.itemsize <= (
-        cached.USABLE * setting.sm_count * setting.shared_bytes
+        levels.USABLE * setting.sm_count * setting.shared_bytes
     )
-    miss = np.clip(1.0 - cached.USABLE * setting.shared_bytes / np.maximum(bounded, 1), 0.0, 1.0)
+    miss = np.clip(1.0 - levels.USABLE * setting.shared_bytes / np.maximum(bounded, 1), 0.0, 1.0)
     spilled = miss * cells * traffic.untiled_bytes(setting) / setting.cells / setting.stages
     # What is overwritten is read first.
     moved = (work.input_values + 2.0 * work.output_values) * setting.itemsize * blocks + spilled
