@@ -11,9 +11,10 @@ from typing import Any
 from tilewright.api.predict import Prediction
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
-from tilewright.base.units import format_seconds, format_shape
+from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.emit import emit
 from tilewright.codegen.header import header
+from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
 from tilewright.tilings.tiling import Tiling
@@ -117,6 +118,11 @@ class Plan:
         return self.prediction.machine
 
     @property
+    def memory_bytes(self) -> int:
+        """Memory that :meth:`run` needs besides the caller's arrays: every version of every field, and the result."""
+        return needed_bytes(self.problem)
+
+    @property
     def source(self) -> str:
         """The kernel's C text."""
         return emit(self.problem, self.tiling, strict=self.strict).text
@@ -179,7 +185,8 @@ class Plan:
         name = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.problem.steps} steps"
         lines = [f"{name} on {self.machine}: {self.tiling}"]
         costs = self.prediction.costs
-        lines.append(f"predicted {format_seconds(costs.seconds)}, bound by {costs.bound_by}")
+        memory = f"a run takes {format_bytes(self.memory_bytes)} of memory"
+        lines.append(f"predicted {format_seconds(costs.seconds)}, bound by {costs.bound_by}; {memory}")
         if self.winner.measured_seconds is None:
             lines.append(f"nothing was run: the model's first choice of {self.space_size}")
             return "\n".join(lines)
@@ -243,6 +250,7 @@ class Plan:
     def to_dict(self) -> dict[str, object]:
         """Return the plan as plain data, the JSON document of ``tilewright tune``."""
         return {
+            "memory_bytes": self.memory_bytes,
             "program": self.problem.program.name,
             "machine": self.machine,
             "shape": list(self.problem.shape),
@@ -265,3 +273,14 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.explain())}</pre>"
+
+
+def needed_bytes(problem: Problem) -> int:
+    """Return the memory of one run: the data, every version of every field, and the result.
+
+    Args:
+        problem: The problem.
+    """
+    copies = sum(analyse(problem.program).copies)
+    fields = len(problem.program.fields) + len(problem.program.updated)
+    return (copies + fields) * problem.cells * problem.itemsize

@@ -12,7 +12,7 @@ from tilewright.api import memo
 from tilewright.api import predict as model_api
 from tilewright.api.compile import BACKENDS
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
-from tilewright.api.plan import Plan, Tried
+from tilewright.api.plan import Plan, Tried, needed_bytes
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.strata import strata
@@ -20,7 +20,6 @@ from tilewright.api.trial import TrialJob
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.machines.machine import Machine
-from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil import Program, with_coefficients
 from tilewright.report.progress import bar
@@ -180,7 +179,7 @@ def _planned(task: _Task) -> Plan:
 
 def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
     circumstances = wisdom.circumstances()
-    check_memory(_needed_bytes(task.problem))
+    check_memory(needed_bytes(task.problem))
     steps = _sample_steps(task)
     log = _log_path(task, steps, circumstances)
     if log is not None and not resume:
@@ -208,7 +207,7 @@ def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
 def _search(task: _Task, job: TrialJob, log: Path | None, history: History, progress: bool | None) -> Choice:
     """Search with worker processes; they are gone when this returns."""
     workers = min(available_cpus(), _MOST_WORKERS)
-    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * _needed_bytes(task.problem)
+    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(task.problem)
     title = f"tuning {task.problem.program.name}"
     with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
         meter = WorkerMeter(processes, job, LIMITS, log, history, second=_second(task))
@@ -352,13 +351,6 @@ def _log_path(task: _Task, steps: int, circumstances: wisdom.Circumstances) -> P
         warn_once(f"what is measured cannot be kept for later runs: {error}")
         return None
     return folder / f"{key}.jsonl"
-
-
-def _needed_bytes(problem: Problem) -> int:
-    """Memory of one sample: the data, every version of every field, and the result."""
-    copies = sum(analyse(problem.program).copies)
-    fields = len(problem.program.fields) + len(problem.program.updated)
-    return (copies + fields) * problem.cells * problem.itemsize
 
 
 def _number(value: Any) -> float:  # noqa: ANN401

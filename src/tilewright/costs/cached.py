@@ -73,7 +73,7 @@ def compute_seconds(sizes: Sizes, setting: Setting) -> Floats:
     Along the innermost axis a line of S cells that is cut into n rows takes n starts and S / n_V + n / 2 vectors.
     """
     rows, face = traffic.height(sizes, setting), traffic.face_points(sizes, setting)
-    iteration = vector_seconds(sizes, setting)
+    iteration = vector_seconds(footprint_bytes(sizes, setting), setting)
     planes = rows * traffic.prism_tiles(sizes, setting) * setting.barrier_seconds
     if len(sizes.space) == 1:
         vectors = face / setting.vector_width + 0.5 * rows
@@ -86,13 +86,12 @@ def compute_seconds(sizes: Sizes, setting: Setting) -> Floats:
     return np.asarray(face * lines * line + planes)
 
 
-def vector_seconds(sizes: Sizes, setting: Setting) -> Floats:
+def vector_seconds(footprint: Ints, setting: Setting) -> Floats:
     """Time per vector and logical step: C_iter, or the stream from M_SM and beyond where the footprint exceeds L1.
 
     The hardware fetches rows ahead, so that the longer of the two counts. What comes from beyond M_SM is also fetched
     before it is written.
     """
-    footprint = footprint_bytes(sizes, setting)
     missed = missed_inside(footprint, setting)
     values = setting.levels + setting.constants + setting.updated
     inside = (1.0 - missed) * values * setting.cache_byte_seconds

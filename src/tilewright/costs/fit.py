@@ -102,12 +102,14 @@ def stream_design(sizes: Sizes, setting: Setting) -> Floats:
     Returns:
         The factors A and B, and the seconds of everything else; shape (3,).
     """
-    still = replace(setting, sm_count=1, launch_seconds=0.0, advance_seconds=0.0, cache_byte_seconds=0.0)
+    still = replace(setting, sm_count=1, launch_seconds=0.0, advance_seconds=0.0)
     still = replace(still, blocked=replace(setting.blocked, value=0.0, low=None, high=None))
     one = replace(still, blocked=replace(still.blocked, value=1.0))
     start = replace(still, advance_seconds=1.0)
-    rest, unit, begun = (float(evaluate("streaming", sizes, each).seconds[0]) for each in (still, one, start))
-    return np.array([unit - rest, begun - rest, rest])
+    rest, unit, begun = (evaluate("streaming", sizes, each) for each in (still, one, start))
+    turns = float(rest.wavefronts[0] * rest.tiles_per_wavefront[0])
+    parts = (unit.compute_seconds[0], begun.compute_seconds[0] - rest.compute_seconds[0], rest.io_seconds[0])
+    return np.array([turns * float(part) for part in parts])
 
 
 def iteration(factors: Floats, seconds: Floats) -> Fit:

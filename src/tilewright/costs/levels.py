@@ -10,7 +10,9 @@ from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.setting import WORD, Setting
 
 USABLE = 0.75
-"""Share of a cache that data may use before it spills."""
+"""Share of a core's own cache that data may use before it spills."""
+USABLE_OUTSIDE = 0.5
+"""The same of L3, through which the grid streams besides, and which others may share."""
 
 
 def data_bytes(setting: Setting) -> int:
@@ -23,19 +25,22 @@ def grid_seconds(setting: Setting) -> float:
     whole = data_bytes(setting)
     if whole <= USABLE * setting.sm_count * setting.shared_bytes:
         return setting.cache_byte_seconds
-    if whole <= USABLE * setting.sm_count * setting.outer_bytes:
+    if whole <= USABLE_OUTSIDE * setting.sm_count * setting.outer_bytes:
         return setting.outer_byte_seconds
     return setting.word_seconds / WORD
 
 
 def off_chip(setting: Setting) -> bool:
     """Whether the grid lies in memory, and in no cache."""
-    return data_bytes(setting) > USABLE * setting.sm_count * max(setting.shared_bytes, setting.outer_bytes)
+    room = max(USABLE * setting.shared_bytes, USABLE_OUTSIDE * setting.outer_bytes)
+    return data_bytes(setting) > setting.sm_count * room
 
 
 def missed_outside(footprint: Ints | Floats, setting: Setting) -> Floats:
     """Share of what does not fit L2 that does not fit a core's part of L3 either; 1 without L3."""
-    return _share(footprint, setting.outer_bytes) if setting.outer_bytes else np.ones(np.shape(footprint))
+    return (
+        _share(footprint, USABLE_OUTSIDE * setting.outer_bytes) if setting.outer_bytes else np.ones(np.shape(footprint))
+    )
 
 
 def spill_seconds(footprint: Ints | Floats, setting: Setting) -> Floats:
@@ -54,8 +59,8 @@ def spill_seconds(footprint: Ints | Floats, setting: Setting) -> Floats:
 
 def missed_inside(footprint: Ints | Floats, setting: Setting) -> Floats:
     """Share of a tile's footprint that does not fit L2."""
-    return _share(footprint, setting.shared_bytes)
+    return _share(footprint, USABLE * setting.shared_bytes)
 
 
-def _share(footprint: Ints | Floats, size: int) -> Floats:
-    return np.asarray(np.clip(1.0 - USABLE * size / np.maximum(footprint, 1), 0.0, 1.0))
+def _share(footprint: Ints | Floats, room: float) -> Floats:
+    return np.asarray(np.clip(1.0 - room / np.maximum(footprint, 1), 0.0, 1.0))

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import exact, levels, published, traffic
+from tilewright.costs import exact, published, traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.cached import vector_seconds
+from tilewright.costs.levels import data_bytes, grid_seconds, missed_inside, missed_outside, off_chip
 from tilewright.costs.setting import WORD, Setting
 
 FAMILIES = ("skewed", "diamond", "overlapped")
@@ -93,27 +95,21 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
     footprint = np.minimum(work.shared_values * setting.itemsize, 2.0**62)
     bounded = np.minimum(footprint, 1.0 * setting.copies * setting.cells * setting.itemsize).astype(np.int64)
     blocks = work.tiles * work.count
-    values = setting.levels + setting.constants + setting.updated
-    stream = setting.vector_width * setting.itemsize * values * setting.cache_byte_seconds
-    iteration = np.where(bounded > setting.l1_bytes, max(setting.c_iter.value, stream), setting.c_iter.value)
+    iteration = vector_seconds(bounded, setting)
     cells = 1.0 * setting.cells * setting.steps * setting.stages * work.redundancy
     extent = setting.shape[-1]
-    line = (extent / setting.vector_width + 0.5 * work.pieces) * iteration / setting.stages
+    line = (extent / setting.vector_width + 0.5 * work.pieces) * iteration
     compute = cells / extent * (line + work.pieces * setting.row_seconds)
     compute = compute + blocks * work.steps_in_sequence * setting.barrier_seconds
     scale = setting.itemsize / WORD
-    resident = setting.copies * setting.cells * setting.itemsize <= (
-        levels.USABLE * setting.sm_count * setting.shared_bytes
-    )
-    miss = np.clip(1.0 - levels.USABLE * setting.shared_bytes / np.maximum(bounded, 1), 0.0, 1.0)
-    spilled = miss * cells * traffic.untiled_bytes(setting) / setting.cells / setting.stages
-    # What is overwritten is read first.
-    moved = (work.input_values + 2.0 * work.output_values) * setting.itemsize * blocks + spilled
-    byte_seconds = setting.cache_byte_seconds if resident else setting.word_seconds / WORD
-    tile_compute, tile_move = compute / work.tiles, moved * byte_seconds / work.tiles
+    far = missed_inside(bounded, setting) * missed_outside(bounded, setting)
+    spilled = far * cells * traffic.untiled_bytes(setting) / setting.cells / setting.stages
+    # What is overwritten is read first; what does not fit L2 is in the time of a vector already.
+    moved = (work.input_values + 2.0 * work.output_values) * setting.itemsize * blocks
+    tile_compute, tile_move = compute / work.tiles, moved * grid_seconds(setting) / work.tiles
     together = tile_compute + tile_move
     sync = work.wavefronts * setting.launch_seconds
-    compulsory = np.full(moved.shape, 2.0 * setting.copies * setting.cells * setting.itemsize)
+    compulsory = np.full(moved.shape, 2.0 * data_bytes(setting))
     ones = np.ones_like(work.wavefronts)
     return _breakdown(
         work,
@@ -123,7 +119,7 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
             tile_move / work.count,
             tile_compute / work.count,
             together,
-            compulsory if resident else moved,
+            moved + spilled if off_chip(setting) else compulsory,
             sync,
             sync + together * rounds(work, np.full_like(ones, setting.sm_count)),
         ),

@@ -82,7 +82,9 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
     footprint = plane * setting.copies / 2 * ((2 * keep * (levels + 1)) + 2 * max(0, rows - keep))
     lines_moved = _line_traffic(rank, rows, keep, setting) * _LINE * _line_seconds(footprint, setting)
-    compute = depth * (vectors * max(setting.blocked.value, lines_moved) + advances * setting.advance_seconds)
+    # The hardware fetches ahead, so that the longer of the two counts; where they are alike, both are felt.
+    each = float(np.hypot(setting.blocked.value**2, lines_moved**2) ** 0.5)
+    compute = depth * (vectors * each + advances * setting.advance_seconds)
     held = [side + grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
     words_out = float(np.prod(sides)) * setting.levels * setting.itemsize / WORD
