@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-_LIBRARIES = ("tilewright", "numpy", "pystencils", "numba", "llvmlite", "sympy")
+_LIBRARIES = ("tilewright", "numpy", "pystencils", "numba", "llvmlite", "sympy", "parasail")
 
 
 def describe(threads: int) -> dict[str, Any]:
