@@ -7,7 +7,7 @@ import mkdocs_gen_files
 
 from tilewright.api import explain
 
-TILINGS = {"hexagonal": "hexagonal:t=8,s=6", "hybrid": "hybrid:t=8,s=6x16"}
+TILINGS = {"hexagonal": "hexagonal:t=8,s=6", "hybrid": "hybrid:t=8,s=6x16", "orthogonal": "orthogonal:t=8,s=16,sub=4"}
 
 with tempfile.TemporaryDirectory() as folder:
     for name, tiling in TILINGS.items():
