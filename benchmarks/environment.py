@@ -10,7 +10,7 @@ from typing import Any
 
 _LIBRARIES = (
     "tilewright", "numpy", "scipy", "pystencils", "numba", "llvmlite", "sympy", "torch", "opt_einsum", "halide",
-    "devito", "jax",
+    "devito", "jax", "parasail",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ TILINGS = {
     "skewed": "skewed:t=8,s=12,sub=4",
     "diamond": "diamond:t=8,s=8",
     "overlapped": "overlapped:t=4,s=12",
+    "orthogonal": "orthogonal:t=8,s=16,sub=4",
 }
 
 with tempfile.TemporaryDirectory() as folder:

@@ -19,6 +19,7 @@ import functools
 from dataclasses import dataclass
 
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.align_trace import TRACE
 from tilewright.codegen.align_vectors import HEAD, vectors
 
 SIZES = ("m", "n", "letters", "open", "extend", "t", "s", "threads", "keep", "bits", "lowest")
@@ -36,7 +37,8 @@ class AlignSource:
     columns if kept), the horizontal edges H and V (int32, ``n`` each, times one more than the tile rows; null unless
     kept), the best score per tile (int32) and the bits that each tile needed (uint8).
 
-    ``trace(array, size, unused, unused)``: one tile again, with directions; see :data:`_TRACE`.
+    ``trace(array, size, work, unused)``: one tile again, with directions; see
+    :mod:`tilewright.codegen.align_trace`.
 
     Attributes:
         text: A C translation unit.
@@ -54,7 +56,7 @@ def emit_align() -> AlignSource:
     """Write the kernels; everything is their parameter."""
     packs = [_PACK.replace("{B}", str(bits)) for bits in BITS]
     tiles = [_TILE.replace("{B}", str(bits)).replace("{scan}", _scan(bits)) for bits in BITS]
-    body = "\n".join([HEAD, *(vectors(bits) for bits in BITS), *packs, _COLUMN, _PLAIN, *tiles, _SCORE, _TRACE])
+    body = "\n".join([HEAD, *(vectors(bits) for bits in BITS), *packs, _COLUMN, _PLAIN, *tiles, _SCORE, TRACE])
     name = f"tw_align_{fingerprint(body)[:12]}"
     text = body.replace("SCORE_ENTRY", f"{name}_score").replace("TRACE_ENTRY", f"{name}_trace")
     return AlignSource(text=text, score=f"{name}_score", trace=f"{name}_trace")
@@ -77,14 +79,28 @@ def _scan(bits: int) -> str:
 
 _PACK = """
 /* The scores of every letter against the tile's columns; columns beyond the table get the lowest score. */
-static void tw_profile{B}(tw_v{B} *profile, const int32_t *matrix, int64_t letters, const uint8_t *y, int64_t width,
-                          int64_t k, int64_t lowest) {
-  for (int64_t a = 0; a < letters; ++a)
-    for (int64_t lane = 0; lane < TW_LANES{B}; ++lane)
-      for (int64_t v = 0; v < k; ++v) {
-        const int64_t j = lane * k + v;
-        ((tw_t{B} *)(profile + a * k + v))[lane] = (tw_t{B})(j < width ? matrix[a * letters + y[j]] : lowest);
-      }
+static void tw_profile{B}(tw_v{B} *profile, uint8_t *codes, const int32_t *matrix, int64_t letters, const uint8_t *y,
+                          int64_t width, int64_t k, int64_t lowest) {
+  for (int64_t lane = 0; lane < TW_LANES{B}; ++lane)
+    for (int64_t v = 0; v < k; ++v) {
+      const int64_t j = lane * k + v;
+      codes[v * TW_LANES{B} + lane] = (uint8_t)(j < width ? y[j] : letters);
+    }
+  for (int64_t a = 0; a < letters; ++a) {
+    tw_t{B} score[256] __attribute__((aligned(64))) = {0};
+    for (int64_t b = 0; b < letters; ++b) score[b] = (tw_t{B})matrix[a * letters + b];
+    score[letters] = (tw_t{B})lowest;
+    tw_t{B} *const row = (tw_t{B} *)(profile + a * k);
+#if defined(__AVX512VBMI__)
+    if ({B} == 8 && letters < 64) {
+      const __m512i all = _mm512_load_si512(score);
+      for (int64_t v = 0; v < k; ++v)
+        _mm512_store_si512((tw_v{B} *)row + v, _mm512_permutexvar_epi8(_mm512_loadu_si512(codes + 64 * v), all));
+      continue;
+    }
+#endif
+    for (int64_t q = 0; q < k * TW_LANES{B}; ++q) row[q] = score[codes[q]];
+  }
 }
 
 static void tw_pack{B}(tw_v{B} *to, const int32_t *from, int64_t width, int64_t k) {
@@ -187,7 +203,8 @@ static int tw_try{B}(tw_column *c, const uint8_t *x, int64_t rows, const int32_t
   const size_t bytes = (size_t)k * sizeof(tw_v{B});
   if (c->ready != {B}) {
     tw_plain(c);
-    if (!c->profiled[TW_LEVEL{B}]) tw_profile{B}(profile, c->matrix, c->letters, c->y, c->width, k, c->lowest);
+    if (!c->profiled[TW_LEVEL{B}])
+      tw_profile{B}(profile, c->codes, c->matrix, c->letters, c->y, c->width, k, c->lowest);
     c->profiled[TW_LEVEL{B}] = 1;
     tw_pack{B}((tw_v{B} *)c->h, c->plain_h, c->width, k);
     tw_pack{B}((tw_v{B} *)c->g, c->plain_g, c->width, k);
@@ -224,6 +241,7 @@ typedef struct {
   int ready, profiled[3];
   void *profile[3], *h, *g, *old_h, *old_g, *edge;
   int32_t *plain_h, *plain_g;
+  uint8_t *codes;
 } tw_column;
 """
 
@@ -278,6 +296,7 @@ void SCORE_ENTRY(void *const *array, const int64_t *size, void *work, void *cons
       c.profile[1] = mine + 6 * state + letters * columns;
       c.profile[2] = mine + 6 * state + 3 * letters * columns;
       c.edge = mine + 6 * state + 7 * letters * columns;
+      c.codes = (uint8_t *)c.edge + (16 * t + 63) / 64 * 64;
       memset(c.plain_h, 0, state);
       memset(c.plain_g, 0, state);
       int32_t corner = 0;
@@ -309,78 +328,5 @@ void SCORE_ENTRY(void *const *array, const int64_t *size, void *work, void *cons
       }
     }
   }
-}
-"""
-
-_TRACE = """
-/* One tile again, with directions, and the way of an alignment through it, from its end towards its start.
-   array: x, y, matrix, left H and E (rows), top H and V (columns), directions (rows x columns bytes), operations.
-   size: rows, columns, letters, open, extend, corner, row, column, state, best.
-   In: row < 0 asks for the first cell of score best. state: 0 H, 1 E, 2 V. Out: row, column, state where the
-   alignment leaves the tile (row or column -1) or starts (state 3), the number of operations in size[9], and the cell
-   that was found in size[10], size[11]. Operations: 0 a pair, 1 a letter of y alone, 2 a letter of x alone. */
-void TRACE_ENTRY(void *const *array, int64_t *size, void *work, void *const *unused) {
-  (void)unused;
-  const uint8_t *x = array[0], *y = array[1];
-  const int32_t *matrix = array[2], *left_h = array[3], *left_e = array[4], *top_h = array[5], *top_g = array[6];
-  uint8_t *way = array[7], *operation = array[8];
-  const int64_t rows = size[0], columns = size[1], letters = size[2], best = size[9];
-  const int32_t open = (int32_t)size[3], extend = (int32_t)size[4];
-  int32_t *h = work, *g = h + columns;
-  memcpy(h, top_h, (size_t)columns * 4);
-  memcpy(g, top_g, (size_t)columns * 4);
-  int32_t corner = (int32_t)size[5];
-  int64_t i = size[6], j = size[7], state = size[8];
-  const int search = i < 0;
-  for (int64_t r = 0; r < rows; ++r) {
-    int32_t diagonal = corner, e = left_e[r], beside = left_h[r];
-    corner = left_h[r];
-    for (int64_t q = 0; q < columns; ++q) {
-      uint8_t bits = 0;
-      if (q) {
-        const int32_t longer = e - extend, fresh = (int32_t)tw_max(beside - open, 0);
-        bits |= longer > fresh ? 4 : 0;
-        e = longer > fresh ? longer : fresh;
-      } else {
-        bits |= e > tw_max(beside - open, 0) ? 4 : 0;
-      }
-      const int32_t longer = g[q] - extend, fresh = (int32_t)tw_max(h[q] - open, 0);
-      bits |= longer > fresh ? 8 : 0;
-      g[q] = longer > fresh ? longer : fresh;
-      int32_t value = diagonal + matrix[x[r] * letters + y[q]];
-      int32_t from = 1;
-      if (e > value) { value = e; from = 2; }
-      if (g[q] > value) { value = g[q]; from = 3; }
-      if (value <= 0) { value = 0; from = 0; }
-      diagonal = h[q];
-      h[q] = beside = value;
-      way[r * columns + q] = (uint8_t)(bits | from);
-      if (search && i < 0 && value == best) { i = r; j = q; }
-    }
-  }
-  size[10] = i;
-  size[11] = j;
-  int64_t count = 0;
-  while (i >= 0 && j >= 0 && state != 3) {
-    const uint8_t bits = way[i * columns + j];
-    if (state == 0) {
-      const int from = bits & 3;
-      if (from == 0) state = 3;
-      else if (from == 1) { operation[count++] = 0; --i; --j; }
-      else state = from - 1;
-    } else if (state == 1) {
-      operation[count++] = 1;
-      if (!(bits & 4)) state = 0;
-      --j;
-    } else {
-      operation[count++] = 2;
-      if (!(bits & 8)) state = 0;
-      --i;
-    }
-  }
-  size[6] = i;
-  size[7] = j;
-  size[8] = state;
-  size[9] = count;
 }
 """

@@ -48,23 +48,29 @@ class Scoring:
         Raises:
             UsageError: If a letter is not in the alphabet and nothing stands for it.
         """
-        text = sequence.upper()
+        given = _bytes(sequence)
         table = np.full(256, 255, dtype=np.uint8)
         if self.unknown:
             table[:] = self.letters.index(self.unknown)
         table[np.frombuffer(self.letters.encode("latin-1"), dtype=np.uint8)] = np.arange(len(self.letters))
-        try:
-            codes: Codes = table[np.frombuffer(text.encode("latin-1"), dtype=np.uint8)]
-        except UnicodeEncodeError as error:
-            raise UsageError(f"a sequence is made of letters, got {text[error.start]!r}") from None
+        codes: Codes = table[given]
         bad = np.flatnonzero(codes == 255)
         if bad.size:
             place = int(bad[0])
             raise UsageError(
-                f"letter {place + 1} of the sequence is {text[place]!r}, which {self.name} does not score",
+                f"letter {place + 1} of the sequence is {chr(given[place])!r}, which {self.name} does not score",
                 f"its letters are {self.letters}",
             )
         return codes
+
+
+def _bytes(sequence: str) -> Codes:
+    """Return a sequence's capitals as bytes."""
+    text = sequence.upper()
+    try:
+        return np.frombuffer(text.encode("latin-1"), dtype=np.uint8)
+    except UnicodeEncodeError as error:
+        raise UsageError(f"a sequence is made of letters, got {text[error.start]!r}") from None
 
 
 def check_gaps(gap_open: int, gap_extend: int) -> tuple[int, int]:
@@ -168,7 +174,7 @@ def match_scoring(texts: tuple[str, str], match: int, mismatch: int, gap_open: i
     for name, value in (("match", match), ("mismatch", mismatch)):
         if isinstance(value, bool) or int(value) != value or abs(value) > MAX_SCORE:
             raise UsageError(f"{name} is a whole number of at most {MAX_SCORE}, got {value!r}")
-    letters = "".join(sorted({*texts[0].upper(), *texts[1].upper()}))
+    letters = "".join(chr(code) for code in np.flatnonzero(sum(np.bincount(_bytes(t), minlength=256) for t in texts)))
     if len(letters) > MAX_LETTERS:
         raise UsageError(f"sequences of at most {MAX_LETTERS} different letters can be aligned, got {len(letters)}")
     size = range(len(letters))

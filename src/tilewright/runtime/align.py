@@ -120,7 +120,7 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
     count = min(threads, wide) if kernel.parallel else 1
     letters = len(scoring.letters)
     columns = round_up(s, LANES)
-    own = round_up(24 * columns + 7 * letters * columns + 16 * t, LANES) + LANES
+    own = 25 * columns + 7 * letters * columns + round_up(16 * t, LANES) + LANES
     copies = (wide + 1) * m + (tall + 1) * n if keep else m
     check_memory(8 * copies + own * count)
     left = np.zeros((2, wide + 1 if keep else 1, m), dtype=np.int32)
