@@ -177,7 +177,7 @@ def select(
     problem = make_problem(as_program(program), shape, steps, dtype, boundary)
     where = as_machine(machine)
     setting = make_setting(problem, where, scope)
-    pool = [(family, *evaluated(setting, family, model)) for family in space.families(problem, cpu=setting.cpu)]
+    pool = [(family, *evaluated(setting, family, model)) for family in families_of(problem, setting, model)]
     lowest = min(float(np.min(cost_of(result, metric), initial=np.inf)) for _, _, result in pool)
     limit = np.inf if within is None else (1.0 + _share(within)) * lowest
     found: list[tuple[float, int, Prediction]] = []
@@ -193,7 +193,7 @@ def select(
 
 
 def choose_tiling(problem: Problem, machine: MachineLike = "host") -> Tiling:
-    """Return the tiling that the exact model prefers for a problem on a machine, ``none`` among them.
+    """Return the tiling that a run takes: the exact model's choice among the families whose models were validated.
 
     Args:
         problem: What is computed.
@@ -202,7 +202,7 @@ def choose_tiling(problem: Problem, machine: MachineLike = "host") -> Tiling:
     Returns:
         A legal tiling. On a GPU a coarse grid of sizes is searched, so that this takes milliseconds.
     """
-    return _choose(problem, make_setting(problem, as_machine(machine)), "exact", coarse=True)
+    return _choose(problem, make_setting(problem, as_machine(machine)), "exact", coarse=True, every=False)
 
 
 def blocks_of(problem: Problem, machine: MachineLike = "host", tiling: Tiling | None = None) -> Blocks | None:
@@ -245,9 +245,16 @@ def as_machine(machine: MachineLike) -> Machine:
     return files.load(str(machine))
 
 
-def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool) -> Tiling:
+def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
+    """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
+    return space.families(problem, cpu=setting.cpu, every=model == "exact")
+
+
+def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool, every: bool = True) -> Tiling:
+    """Return the model's choice among every family, or among those whose models were validated."""
     chosen, lowest = NONE, np.inf
-    for family in space.families(problem, cpu=setting.cpu, every=False):
+    validated = space.families(problem, cpu=setting.cpu, every=False)
+    for family in families_of(problem, setting, model) if every else validated:
         sizes, result = evaluated(setting, family, model, coarse=coarse)
         index = selection.best(result.seconds, sizes)
         if index is not None and result.seconds[index] < lowest:
