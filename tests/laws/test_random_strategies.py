@@ -29,7 +29,7 @@ CASES = 24
 """Per family and seed."""
 FEW = 6
 """Cases that look for a seeded error."""
-LEAST_LARGE = 0.4
+LEAST_LARGE = 0.25
 """Fraction of the cases with two full blocks and two wavefronts."""
 _INNERMOST = (3, 8, 16, 17, 32, 40)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.api.predict import MachineLike, as_machine, blocks_of, evaluated
+from tilewright.api.predict import MachineLike, as_machine, blocks_of, evaluated, families_of
 from tilewright.api.predict import predict as predict_time
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.table import Table
@@ -300,7 +300,7 @@ def compare(
     pool = _Pool(problem)
     for clock in clocks or (1.0,):
         setting = make_setting(problem, at_clock(where, clock), scope)
-        for family in space.families(problem, cpu=setting.cpu):
+        for family in families_of(problem, setting, model):
             sizes, result = evaluated(setting, family, model, coarse=coarse)
             pool.add(family, sizes, clock, (result.seconds, result.joules, result.dram_bytes))
     return pool.compared(cap)

@@ -193,7 +193,7 @@ def select(
     problem = make_problem(as_program(_no_table(program)), shape, steps, dtype, boundary)
     setting = make_setting(problem, where, scope)
     band = np.inf if within is None else _share(within)
-    pool = [_band(setting, family, model, metric, band, top) for family in space.families(problem, cpu=setting.cpu)]
+    pool = [_band(setting, family, model, metric, band, top) for family in families_of(problem, setting, model)]
     limit = (1.0 + band) * min(float(np.min(cost, initial=np.inf)) for _, _, cost in pool)
     found: list[tuple[float, int, Prediction]] = []
     for number, (family, sizes, cost) in enumerate(pool):
@@ -248,7 +248,7 @@ def _band(
 
 
 def choose_tiling(problem: Problem, machine: MachineLike = "host") -> Tiling:
-    """Return the tiling that the exact model prefers for a problem on a machine, ``none`` among them.
+    """Return the tiling that a run takes: the exact model's choice among the families whose models were validated.
 
     Args:
         problem: What is computed.
@@ -257,7 +257,7 @@ def choose_tiling(problem: Problem, machine: MachineLike = "host") -> Tiling:
     Returns:
         A legal tiling. On a GPU a coarse grid of sizes is searched, so that this takes milliseconds.
     """
-    return _choose(problem, make_setting(problem, as_machine(machine)), "exact", coarse=True)
+    return _choose(problem, make_setting(problem, as_machine(machine)), "exact", coarse=True, every=False)
 
 
 def blocks_of(problem: Problem, machine: MachineLike = "host", tiling: Tiling | None = None) -> Blocks | None:
@@ -300,9 +300,16 @@ def as_machine(machine: MachineLike) -> Machine:
     return files.load(str(machine))
 
 
-def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool) -> Tiling:
+def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
+    """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
+    return space.families(problem, cpu=setting.cpu, every=model == "exact")
+
+
+def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool, every: bool = True) -> Tiling:
+    """Return the model's choice among every family, or among those whose models were validated."""
     chosen, lowest = NONE, np.inf
-    for family in space.families(problem, cpu=setting.cpu, every=False):
+    validated = space.families(problem, cpu=setting.cpu, every=False)
+    for family in families_of(problem, setting, model) if every else validated:
         sizes, result = evaluated(setting, family, model, coarse=coarse)
         index = selection.best(result.seconds, sizes)
         if index is not None and result.seconds[index] < lowest:

@@ -34,11 +34,11 @@ def strata(
         every: Every legal family, to be measured; else those whose models were validated, see
             :func:`tilewright.tuning.space.families`.
     """
-    found = _strata_of(problem, machine, (model, metric), 1.0, every=every)
+    found = _strata_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
     block = _block(problem, machine)
     if block is not None:
         share = problem.steps / block.steps
-        blocks = _strata_of(block, machine, (model, metric), share, every=every)
+        blocks = _strata_of(block, machine, (model, metric), share, every=every and model == "exact")
         found += [each for each in blocks if each.family != "none"]
     return tuple(found)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated
+from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated, families_of
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes
@@ -153,7 +153,7 @@ def supertune(
         metric: ``time``, ``traffic``, ``energy``, ``power``, ``edp`` or ``ed2p``.
         dtype: Element type.
         boundary: Boundaries.
-        model: ``exact`` or ``published``.
+        model: ``exact``, or ``published``, which only hexagonal and hybrid tiles have.
         scope: Who shares the bandwidth.
 
     Returns:
@@ -170,7 +170,7 @@ def supertune(
         raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
     problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
     setting = make_setting(problem, where, scope)
-    families = space.families(problem, cpu=setting.cpu)
+    families = families_of(problem, setting, model)
     tiled = [family for family in families if family != "none"]
     sizes = _points(setting, tiled, (model, metric)) if tiled else None
     found = [_best(family, sizes, setting, (model, metric)) for family in families]

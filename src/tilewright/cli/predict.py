@@ -42,7 +42,7 @@ def predict(
 ) -> None:
     """Predict what a program costs on a machine; needs no compiler and no device.
 
-    Without --tile and --top the tiling is the one that a run would choose; --top ranks every legal family and size.
+    Every legal tiling family and size is ranked; --top N --explain compares the families and says why one wins.
 
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """

@@ -17,8 +17,8 @@ from tilewright.tilings.tiling import Tiling
 NAME = prism.DIAMOND
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "diamonds on (time, axis 0), all tiles of a wavefront at once; classic skewed cuts on the other axes"
-_TIMES = {1: 256, 2: 32, 3: 16}
-_SIZES: dict[int, tuple[int, ...]] = {1: (), 2: (512,), 3: (16, 256)}
+_TIMES = {1: 256, 2: 16, 3: 8}
+_SIZES: dict[int, tuple[int, ...]] = {1: (), 2: (4096,), 3: (16, 4096)}
 
 
 def least_pitch(problem: Problem, time: int) -> int:

@@ -36,7 +36,7 @@ NAME = "skewed"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "time skewing: parallelograms in time and every axis, wavefronts over the tiles, sub-tiles in sequence"
 MAX_HEIGHT = 4096
-_DEFAULTS = {1: (64, (1024,)), 2: (16, (64, 512)), 3: (8, (16, 32, 256))}
+_DEFAULTS = {1: (64, (4096,)), 2: (16, (32, 4096)), 3: (8, (16, 32, 4096))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,8 +40,10 @@ def points(family: str, setting: Setting) -> Sizes:
         half = np.maximum(1, setting.slopes[0] * time * setting.stages // 2)
         pitch = half * space[0]
         space = (pitch + pitch % 2, *space[1:])
-    sizes = Sizes(time=time, space=space, k=np.zeros_like(time))
-    sizes = sizes.take(np.lexsort((*reversed(sizes.space), sizes.time)))
+    rows = np.unique(np.stack([time, *space], axis=1), axis=0)
+    columns = [rows[:, axis].copy() for axis in range(rows.shape[1])]
+    time = columns[0]
+    sizes = Sizes(time=time, space=tuple(columns[1:]), k=np.zeros_like(time))
     if setting.cpu or not len(time):
         return sizes
     return sizes.take(strategies.shared_bytes(family, sizes, setting) <= setting.block_bytes)
