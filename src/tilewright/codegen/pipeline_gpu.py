@@ -1,9 +1,9 @@
 """Fused groups of a pipeline for GPUs: one text for OpenCL and CUDA, with a thin layer of macros.
 
 A block of T_y x T_x threads owns a tile of (T_y N_y) x (T_x N_x) cells. It loads the tiles of its inputs with their
-halos into shared memory, computes stencil after stencil there, and stores what the group hands on (Ben Cheikh et al. 2015,
-4.2). Tiles are padded to whole blocks of threads, and a dead grid's memory is used again, as the cost model counts it.
-Cells outside the picture are made after every stencil from those inside.
+halos into shared memory, computes stencil after stencil there, and stores what the group hands on (Ben Cheikh et al.
+2015, 4.2). Tiles are padded to whole blocks of threads, and a dead grid's memory is used again, as the cost model
+counts it. Cells outside the picture are made after every stencil from those inside.
 """
 
 from dataclasses import dataclass
