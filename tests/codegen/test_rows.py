@@ -99,6 +99,10 @@ def test_asymmetric_reach():
         agree(problem, fusions.full(program), RowTile(width=64, rows=4))
 
 
+def converted(wide, scaled, target, rounding):
+    return lambda image: scaled(wide(image.astype("int16")).astype("float32")).astype(target, rounding=rounding)
+
+
 def test_bytes_and_whole_numbers():
     blend = pipeline("blend")
     problem = make_pipeline_problem(blend, (21, 300), "uint8")
@@ -114,11 +118,7 @@ def test_bytes_and_whole_numbers():
         return (u[0, 0] - 60) * 7.3
 
     for rounding, target in itertools.product(("nearest", "floor", "truncate"), ("uint8", "int16", "int32")):
-
-        def body(image, to=(target, rounding)):
-            return scaled(wide(image.astype("int16")).astype("float32")).astype(to[0], rounding=to[1])
-
-        program = tw.pipeline(lambda image, run=body: run(image), name="mixed").program
+        program = tw.pipeline(converted(wide, scaled, target, rounding), name="mixed").program
         problem = make_pipeline_problem(program, (13, 140), "uint8", "mirror")
         agree(problem, fusions.full(program), RowTile(width=128, rows=2))
 

@@ -114,7 +114,7 @@ def plan_rows(problem: PipelineProblem, group: Group, rows: int) -> RowPlan:
     plan = plan_group(problem.pipeline, group)
     if reason := streamable(problem, group):
         raise IllegalTilingError(reason, "run its stencils one by one")
-    lags, halos = _lags(problem, plan), _halos(problem, plan)
+    lags, halos = _lags(problem, plan), halos_of(problem, plan)
     passes = _passes(problem, group, lags, halos)
     grids = []
     for name in problem.pipeline.grids:
@@ -166,7 +166,7 @@ def _lags(problem: PipelineProblem, plan: GroupPlan) -> dict[int, int]:
     return lags
 
 
-def _halos(problem: PipelineProblem, plan: GroupPlan) -> dict[str, Halo]:
+def halos_of(problem: PipelineProblem, plan: GroupPlan) -> dict[str, Halo]:
     """Halos by longest path, over the reach that borders may add."""
     rank = problem.pipeline.rank
     halos: dict[str, Halo] = dict.fromkeys(
