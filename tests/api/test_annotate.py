@@ -156,7 +156,9 @@ def test_a_recurrence_is_refused_with_its_dependence(file):
     for backend in ("cuda", "opencl", "c"):
         options = {"search": "Exhaustive", "strict": True} if backend == "c" else {}
         with pytest.raises(UsageError, match="flow dependence of 'y'|no variant ran"):
-            annotate(file(RECURRENCE.replace("param TC", "param parallel[] = [True]; param TC")), backend=backend, **options)
+            annotate(
+                file(RECURRENCE.replace("param TC", "param parallel[] = [True]; param TC")), backend=backend, **options
+            )
 
 
 def test_several_sizes_make_a_dispatcher(file):

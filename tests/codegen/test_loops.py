@@ -23,7 +23,9 @@ from tilewright.programs.loopnest_scalars import inline_temporaries, localise, r
 from tilewright.runtime import loops as runtime
 
 MM = "for (i=0;i<=M-1;i++) for (j=0;j<=N-1;j++) for (k=0;k<=K-1;k++) C[i][j] = C[i][j] + A[i][k]*B[k][j];"
-SEIDEL = "for (t=0;t<=T-1;t++) for (i=1;i<=N-2;i++) for (j=1;j<=N-2;j++) A[i][j] = (A[i-1][j-1]+A[i][j+1]+A[i+1][j])/3.0;"
+SEIDEL = (
+    "for (t=0;t<=T-1;t++) for (i=1;i<=N-2;i++) for (j=1;j<=N-2;j++) A[i][j] = (A[i-1][j-1]+A[i][j+1]+A[i+1][j])/3.0;"
+)
 ATAX = (
     "for (i=0;i<=M-1;i++) { t[i] = 0; for (j=0;j<=N-1;j++) t[i] = t[i] + A[i][j]*x[j];"
     " for (k=0;k<=N-1;k++) y[k] = y[k] + A[i][k]*t[i]; }"
@@ -85,7 +87,8 @@ CASES = [
     (
         "transform Composite(tile=[('i',4,'ii'),('j',8,'jj'),('k',4,'kk'),(('ii','i'),8,'iii'),(('jj','j'),16,'jjj')],"
         " permut=[(['i'],['k'],['j'])], unrolljam=(['i','j'],[2,3]), regtile=(['k'],[2]), scalarreplace=(True,'double'),"
-        " boundreplace=True, vector=(True,['ivdep','vector always']), openmp=(True,'omp parallel for private(i)')) " + MM,
+        " boundreplace=True, vector=(True,['ivdep','vector always']), openmp=(True,'omp parallel for private(i)')) "
+        + MM,
         "ABC",
     ),
     (
@@ -97,7 +100,10 @@ CASES = [
     ("transform Composite(tile=[('t',2,'tt'),('i',8,'ii'),('j',8,'jj')], unrolljam=(['t','i'],[2,2])) " + SEIDEL, "A"),
     (LU.replace("{0}", "transform Composite(tile=[('i',4,'ii'),('j',8,'jj')], unrolljam=(['i','j'],[2,2])) "), "A"),
     ("for (t=0;t<T;t++) transform UnrollJam(ufactor=2) for (i=0;i<M;i++) for (j=0;j<=i;j++) C[i][j] += A[i][j];", "AC"),
-    ("transform UnrollJam(ufactor=3) for (i=0;i<M;i++) { s = 0; for (j=0;j<N;j++) s += A[i][j]*x[j]; y[i] = s; }", "Axy"),
+    (
+        "transform UnrollJam(ufactor=3) for (i=0;i<M;i++) { s = 0; for (j=0;j<N;j++) s += A[i][j]*x[j]; y[i] = s; }",
+        "Axy",
+    ),
     ("transform UnrollJam(ufactor=2) for (i=0;i<M;i++) for (j=0;j<N;j++) if (i > j) C[i][j] = A[i][j];", "AC"),
     ("for (i=N-1;i>=1;i--) transform Unroll(ufactor=2) for (j=0;j<N;j++) C[i][j] = C[i-1][j];", "C"),
     ("transform CUDA(threadCount=32) for (i=0;i<N;i++) y[i] = x[i];", "xy"),

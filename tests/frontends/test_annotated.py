@@ -294,8 +294,8 @@ CODE = [
     "goto out;",
     "while (1) ;",
     "do { } while (1);",
-    "asm(\"nop\");",
-    "__asm__(\"nop\");",
+    'asm("nop");',
+    '__asm__("nop");',
     "__builtin_trap();",
     "return 1;",
     "int *p = (int *)0; *p = 1;",
@@ -319,7 +319,7 @@ CODE = [
     "struct s { int a; } q;",
     "union u { int a; } q;",
     "typedef int evil;",
-    "char *s = \"text\";",
+    'char *s = "text";',
     "extern int system(const char *);",
     "free(x); y = malloc(3);",
     "x.y = 1;",
@@ -327,7 +327,7 @@ CODE = [
     "&x;",
     "x = sizeof(int);",
     "x = (char *) y;",
-    "_Pragma(\"omp parallel\")",
+    '_Pragma("omp parallel")',
     "int a[3] = {[0 ... 2] = 1};",
     "x = ({ int z = 1; z; });",
     "transform Unroll(ufactor=4",
@@ -335,8 +335,10 @@ CODE = [
     "x = 'a' + L'b';",
 ]
 MACROS = [
-    "#define A B B\n#define B C C\n#define C D D\n" + "".join(f"#define {a} {b} {b} {b} {b}\n" for a, b in itertools.pairwise("DEFGHIJKLMNOPQ")) + "x = A;",
-    "#include \"/etc/passwd\"\n#error no\nx = 1;",
+    "#define A B B\n#define B C C\n#define C D D\n"
+    + "".join(f"#define {a} {b} {b} {b} {b}\n" for a, b in itertools.pairwise("DEFGHIJKLMNOPQ"))
+    + "x = A;",
+    '#include "/etc/passwd"\n#error no\nx = 1;',
     "#define F(x) x ## y\nx = F(1);",
     "#if defined(A) && system(1)\n#endif\nx = 1;",
     "#ifdef A\nx = 1;",
@@ -416,7 +418,9 @@ def test_hostile_specifications_are_refused(text):
     refused(lambda: read_spec(text))
 
 
-@pytest.mark.parametrize("name", ["../x.c", "/etc/passwd", "a/b.c", ".hidden", "x;y", "link.c", "missing.c", "", "a" * 200])
+@pytest.mark.parametrize(
+    "name", ["../x.c", "/etc/passwd", "a/b.c", ".hidden", "x;y", "link.c", "missing.c", "", "a" * 200]
+)
 def test_files_are_read_beside_the_annotated_one_only(name, tmp_path):
     (tmp_path / "link.c").symlink_to("/etc/hostname")
     refused(lambda: sibling(tmp_path, name))
