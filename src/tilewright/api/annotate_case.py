@@ -279,7 +279,7 @@ def _results(site: Site, variables: Mapping[str, Input]) -> list[str]:
 
 
 def _types(stmt: Stmt, site: Site, variables: Mapping[str, Input], declared: Mapping[str, Declare]) -> dict[str, str]:
-    back = {dtype: ctype for ctype, dtype in reversed(DTYPES.items())}
+    back = {dtype: ctype for ctype, dtype in reversed(list(DTYPES.items()))}
     found = {name: each.ctype for name, each in site.parameters.items()}
     found |= {name: each.ctype for name, each in declared.items()}
     found |= {name: back[each.dtype] for name, each in variables.items()}

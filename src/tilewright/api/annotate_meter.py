@@ -24,6 +24,7 @@ PARALLEL = "parallel"
 """The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
 TRIAL_SECONDS = 60.0
 """Limit on the first run of a variant and its comparison, beyond ten times the original's."""
+_ORIGINAL_SECONDS = 240.0
 _SECOND_BUILD = "-ffp-contract=off"
 
 
@@ -91,9 +92,9 @@ class CpuMeter:
         text = self.case.original()
         initial = self.case.initial()
         self._objects = (
-            runtime.build(command, text),
-            runtime.build((*command, _SECOND_BUILD), text),
-            runtime.build(command, initial) if initial else b"",
+            runtime.build(command, text, _ORIGINAL_SECONDS),
+            runtime.build((*command, _SECOND_BUILD), text, _ORIGINAL_SECONDS),
+            runtime.build(command, initial, _ORIGINAL_SECONDS) if initial else b"",
         )
         self._scope = fingerprint(
             "loop-log", text, initial, command, compiler_identity(), self.case.inputs, self.repeats, self.seed
@@ -159,6 +160,9 @@ class CpuMeter:
         bodies: list[Stmt] = []
         notes: list[str] = []
         for loop, code in zip(self.case.site.loops, self._codes, strict=True):
+            if loop.stencil:
+                bodies.append(loop.old)
+                continue
             applied = transformed(loop, self.case, code, values, strict=self.strict)
             stmt = applied.stmt
             if applied.device and values.get(PARALLEL, True):
@@ -210,6 +214,19 @@ class CpuMeter:
                 samples[place] += timed.seconds
         ours, theirs = (Measurement(seconds=tuple(each)).median for each in samples)
         return ours, theirs
+
+    def single(self, variant: Variant, rounds: int = 3) -> tuple[float, str]:
+        """Build, validate and time one variant; return its seconds, and why it failed if it did."""
+        built = _built(variant)
+        if isinstance(built, Measurement):
+            return math.nan, built.detail
+        samples: tuple[float, ...] = ()
+        for _ in range(rounds):
+            timed = self._timed(built)
+            if timed.outcome is not Outcome.OK:
+                return math.nan, timed.detail
+            samples += timed.seconds
+        return Measurement(seconds=samples).median, ""
 
     def _variant(self, values: Mapping[str, object]) -> Variant | Measurement:
         try:

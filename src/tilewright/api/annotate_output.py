@@ -41,7 +41,7 @@ def _body(number: int, loop: LoopRegion, result: SiteResult) -> str:
     """Return what replaces one region's old body."""
     if len(result.sizes) == 1:
         return _comment(result.sizes[0], result) + _code(number, result.sizes[0])
-    out = []
+    out: list[str] = []
     for size in result.sizes:
         test = " && ".join(f"{name} == {_literal(value)}" for name, value in size.numbers.items())
         out.append(f"  {'} else ' if out else ''}if ({test}) {{\n{_comment(size, result)}{_code(number, size)}")

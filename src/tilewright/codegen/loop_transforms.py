@@ -63,7 +63,7 @@ def loops_named(stmt: Stmt, index: str) -> list[Loop]:
 
 def chain(stmt: Stmt) -> list[Loop]:
     """Return the loops of the perfect nest that a statement begins with."""
-    found = []
+    found: list[Loop] = []
     while True:
         if isinstance(stmt, Block) and len(stmt.body) == 1:
             stmt = stmt.body[0]

@@ -80,8 +80,8 @@ def _printed(expr: Expr, functions: Mapping[str, str]) -> tuple[str, int]:  # no
         case Binary(op, left, right):
             own = _LEVEL[op]
             # && inside || and the like keep parentheses of their own: compilers warn without.
-            inner = own if own > 5 or op in {"||", "&&"} else 6
-            left_level = inner if not (op == "||" and isinstance(left, Binary) and left.op == "&&") else 3
+            least = own if own > 5 or op in {"||", "&&"} else 6
+            left_level = least if not (op == "||" and isinstance(left, Binary) and left.op == "&&") else 3
             right_level = own + 1 if not (op == "||" and isinstance(right, Binary) and right.op == "&&") else 3
             return f"{text(left, left_level, functions)} {op} {text(right, right_level, functions)}", own
         case Choose(test, then, other):
@@ -132,8 +132,10 @@ def _loop(loop: Loop, depth: int, functions: Mapping[str, str] | None) -> list[s
     compare = "<=" if loop.step > 0 else ">="
     step = {1: f"{i}++", -1: f"{i}--"}.get(loop.step, f"{i} += {loop.step}")
     head = f"for (int {i} = {text(loop.first, 0, functions)}; {i} {compare} {text(loop.last, 8, functions)}; {step}) {{"
+    # A directive of OpenMP stands right before its loop: nothing comes between them.
+    parallel = [pragma for pragma in loop.pragmas if pragma.startswith("omp")][:1]
     return [
-        *(f"#pragma {pragma}" for pragma in loop.pragmas),
+        *(f"#pragma {pragma}" for pragma in parallel or loop.pragmas),
         pad + head,
         *inside(loop.body, depth + 1, functions),
         f"{pad}}}",

@@ -31,7 +31,7 @@ def extents_of(stmt: Stmt) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[Expr]] = {}
     unknown: set[str] = set()
     _visit(stmt, (), found, unknown)
-    out = {}
+    out: dict[str, tuple[str, ...]] = {}
     for array, tops in found.items():
         distinct = list(dict.fromkeys(tops))
         if array in unknown or len(distinct) > 8:

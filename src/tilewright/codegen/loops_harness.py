@@ -74,13 +74,13 @@ def emit_unit(
     for place, each in enumerate(bound):
         if not each.extents:
             out.append(f"    *({each.ctype} *)tw_p[{place}] = {each.name};")
-    out += [f"    free({node.name});" for node in statements(body) if _allocated(node)]
+    out += [f"    free({node.name});" for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
     out += ["  }", "  return tw_end - tw_begin;", "}", ""]
     return "".join(parts) + "\n".join(out)
 
 
-def _allocated(node: Stmt) -> bool:
-    return isinstance(node, Declare) and node.heap and bool(node.dims) and getattr(node.dims[0], "text", "") != "0"
+def _allocated(node: Declare) -> bool:
+    return node.heap and bool(node.dims) and getattr(node.dims[0], "text", "") != "0"
 
 
 def _global(each: Bound) -> str:

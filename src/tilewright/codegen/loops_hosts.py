@@ -348,8 +348,8 @@ class _OpenCL(_Writer):
     def start(self, name: str, blocks: int, threads: int, pad: str, queue: str = "0") -> list[str]:
         return [
             f"{pad}{{ size_t tw_global = (size_t){blocks} * {threads}, tw_local = {threads};",
-            f"{pad}  TW_OPENCL(clEnqueueNDRangeKernel(tw_queue[{queue}], {name}, 1, NULL, &tw_global, &tw_local, 0, NULL, "
-            "NULL)); }",
+            f"{pad}  TW_OPENCL(clEnqueueNDRangeKernel(tw_queue[{queue}], {name}, 1, NULL, &tw_global, &tw_local, ",
+            f"{pad}    0, NULL, NULL)); }}",
         ]
 
     def run(self, step: Run, depth: int) -> Iterator[str]:

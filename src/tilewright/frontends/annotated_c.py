@@ -282,6 +282,8 @@ class _Converter:
 
     def ctype(self, node: Any) -> str:  # noqa: ANN401
         """Return the arithmetic type that a declaration names."""
+        if type(node).__name__ != "TypeDecl" or type(node.type).__name__ != "IdentifierType":
+            self.fail("types are numbers'", node)
         words = [word for word in getattr(node.type, "names", []) if word not in {"signed", "register"}]
         text = " ".join(words) or "int"
         text = "unsigned" if "unsigned" in words else _ALIASES.get(text, text)

@@ -8,7 +8,7 @@ import ast
 import itertools
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -35,7 +35,7 @@ _BINARY = {
     ast.Mod: "%",
     ast.Pow: "**",
 }
-_COMPARE = {
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: lambda a, b: a == b,
     ast.NotEq: lambda a, b: a != b,
     ast.Lt: lambda a, b: a < b,
@@ -49,6 +49,8 @@ FUNCTIONS = frozenset(
     {"range", "map", "join", "product", "len", "min", "max", "abs", "int", "float", "str", "list", "sum", "round"}
 )
 """What an expression may call; ``join`` is also a value, for ``map``."""
+_LISTS: Mapping[str, Callable[[Any], Any]] = {"min": min, "max": max, "len": len, "sum": sum, "list": tuple}
+_SINGLE: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "abs": abs, "round": round}
 _CONSTANTS = {"True": True, "False": False, "true": True, "false": False}
 
 
@@ -160,12 +162,12 @@ class _Evaluator:
                 self.fail("a whole number is at most 2^63 in magnitude, got a larger power")
             return self._checked(int(a**b))
         try:
-            result = float(a) ** float(b)
+            result: Any = float(a) ** float(b)
         except (OverflowError, ZeroDivisionError):
             self.fail(f"the power {a}**{b} has no value")
         if isinstance(result, complex):
             self.fail(f"the power {a}**{b} has no value")
-        return result
+        return float(result)
 
     def _logical(self, op: ast.boolop, values: Sequence[ast.expr], depth: int) -> Plain:
         stop = isinstance(op, ast.Or)
@@ -220,12 +222,12 @@ class _Evaluator:
                 return tuple(self._call(function, [item]) for item in items)
             case (("min" | "max" | "len" | "sum" | "list"), [tuple() as items]):
                 self.spend(len(items))
-                result: Plain = {"min": min, "max": max, "len": len, "sum": sum, "list": tuple}[name](items)
+                result: Plain = _LISTS[name](items)
                 return result
             case (("min" | "max"), [_, _, *_]):
-                return min(args) if name == "min" else max(args)  # type: ignore[type-var]
+                return min(args) if name == "min" else max(args)
             case (("int" | "float" | "str" | "abs" | "round"), [bool() | int() | float() | str() as one]):
-                converted: Plain = {"int": int, "float": float, "str": str, "abs": abs, "round": round}[name](one)  # type: ignore[arg-type]
+                converted: Plain = _SINGLE[name](one)
                 return converted
         if name in FUNCTIONS:
             raise TypeError(f"it does not take these {len(args)} arguments")

@@ -65,12 +65,13 @@ class Input:
         return total
 
 
-def build(command: Sequence[str], text: str) -> bytes:
+def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -> bytes:
     """Compile a unit into a shared object.
 
     Args:
         command: The compiler and its flags.
         text: C text.
+        seconds: What it may take.
 
     Returns:
         Its bytes.
@@ -90,13 +91,13 @@ def build(command: Sequence[str], text: str) -> bytes:
                 capture_output=True,
                 text=True,
                 errors="replace",
-                timeout=COMPILE_SECONDS,
+                timeout=seconds,
                 check=False,
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "LC_ALL": "C"},
             )
         except subprocess.TimeoutExpired:
-            raise ToolchainError(f"{command[0]!r} did not finish in {COMPILE_SECONDS:g} s") from None
+            raise ToolchainError(f"{command[0]!r} did not finish in {seconds:g} s") from None
         except OSError as error:
             raise ToolchainError(f"{command[0]!r} cannot be run: {error.strerror}") from None
         if done.returncode or not target.exists():

@@ -243,7 +243,7 @@ def _promising(boxes: dict[tuple[tuple[int, int], ...], float]) -> list[tuple[tu
         size = max(high - low for low, high in box)
         if size > 0 and (size not in best or cost < best[size][0]):
             best[size] = (cost, box)
-    chosen = []
+    chosen: list[tuple[tuple[int, int], ...]] = []
     lowest = math.inf
     for size in sorted(best, reverse=True):
         cost, box = best[size]
