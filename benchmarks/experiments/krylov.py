@@ -47,6 +47,7 @@ TERMS = 8
 _ROUNDS = 7
 _LEAST = 0.01
 _PAUSE = 0.05
+CORES = os.sched_getaffinity(0)
 _RESTART = 100
 """Iterations after which conjugate gradients start anew."""
 NAIVE = """
@@ -122,6 +123,8 @@ def serve(pipe: Connection, setup: Callable[..., Table], size: Any, mine: str) -
 
 def contest(part: str, setup: Callable[..., Table], size: Any, rounds: int) -> list[Case]:  # noqa: ANN401
     """Let everyone take turns at every operation of a table."""
+    # Tuning has bound this thread to a core; its children shall have them all.
+    os.sched_setaffinity(0, CORES)
     context = multiprocessing.get_context("spawn")
     pipes: dict[str, Connection] = {}
     processes = []
@@ -466,8 +469,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path("results/krylov"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
-    # Before any thread starts: the contest's processes inherit it. A bound thread's affinity is one core, which would be
-    # taken for all that there are.
+    # Before any thread starts: the contest's processes inherit it. A bound thread's affinity is one core, which would
+    # be taken for all that there are.
     os.environ |= {"TILEWRIGHT_THREADS": str(thread_count()), "OMP_PROC_BIND": "true"}
     parts = chosen.part or tuple(GROUPS)
     rounds = 3 if chosen.quick else _ROUNDS
