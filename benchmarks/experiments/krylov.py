@@ -44,8 +44,10 @@ LENGTHS = (10**5, 10**6, 10**7)
 GRIDS = ((64, 64), (128, 128), (256, 256), (512, 512), (1024, 1024), (32,) * 3, (64,) * 3, (128,) * 3)
 WHOLE = ((512, 512), (1500, 1500), (100, 100, 100))
 TERMS = 8
-_ROUNDS = 7
-_LEAST = 0.01
+_ROUNDS = 5
+_LEAST = 0.03
+_WARM = 0.03
+"""Seconds that a turn lasts at least, and seconds of warming up before."""
 _PAUSE = 0.05
 CORES = os.sched_getaffinity(0)
 _RESTART = 100
@@ -90,7 +92,10 @@ class Case:
 
 
 def timed(call: Call, repeats: int) -> float:
-    call()
+    """Return the seconds of one call, once cores have woken up and threads found them."""
+    end = time.perf_counter() + _WARM
+    while time.perf_counter() < end:
+        call()
     begin = time.perf_counter()
     for _ in range(repeats):
         call()
@@ -114,7 +119,7 @@ def serve(pipe: Connection, setup: Callable[..., Table], size: Any, mine: str) -
         name, label, repeats = asked
         call = table[name][label]
         if repeats == 0:  # how often does it go into one turn?
-            repeats = max(1, int(_LEAST / max(min(timed(call, 3) for _ in range(4)), 1e-7)))
+            repeats = max(1, int(_LEAST / max(min(timed(call, 3) for _ in range(2)), 1e-7)))
             pipe.send(repeats)
         else:
             pipe.send(timed(call, repeats))
