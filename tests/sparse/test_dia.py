@@ -208,3 +208,12 @@ def test_it_says_what_it_is():
     assert facts["elements"] == 5 * 20 - facts["padding_saved"]
     assert "12 of padding saved" in repr(a)
     assert a._repr_html_().startswith("<pre>&lt;Dia 20 x 20")
+
+
+def test_without_scipy_it_says_what_to_install(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("tilewright.sparse.dia.importlib.import_module", missing)
+    with pytest.raises(UsageError, match="SciPy is not installed"):
+        Dia.from_diagonals({0: 1.0}, (3, 3)).to_scipy()

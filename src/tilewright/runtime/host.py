@@ -70,8 +70,17 @@ def _clock() -> float:
 
 def available_cpus() -> int:
     """CPUs that this process may use: its affinity, cut by the quota of its control group."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(count, _quota(_CGROUP)))
+    return max(1, min(_allowed_cpus(), _quota(_CGROUP)))
+
+
+@functools.cache
+def _allowed_cpus() -> int:
+    """CPUs that this process was given, asked for once.
+
+    Where OpenMP binds threads (OMP_PROC_BIND), the first parallel kernel leaves the calling thread one CPU, which would
+    then be taken for all.
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.lru_cache(maxsize=4)

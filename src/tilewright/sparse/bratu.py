@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import math
+import os
 import statistics
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +16,8 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.bratu import emit_bratu
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.fused import compile_text
-from tilewright.runtime.host import describe_cpu, thread_count
-from tilewright.sparse.choices import REGISTERS, Choice, keep, learned
+from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
+from tilewright.sparse.choices import REGISTERS, Choice, Known, keep, known, learned
 from tilewright.sparse.dia import Dia, room
 from tilewright.sparse.krylov import interleaved, norm
 from tilewright.sparse.matvec import DTYPES
@@ -29,6 +30,18 @@ Array = npt.NDArray[Any]
 def _kernel(dtype: str, vectors: int) -> CompiledKernel:
     source = emit_bratu(dtype, describe_cpu().simd_bits // 8, vectors)
     return compile_text(source.text, source.entry, dtype)
+
+
+@functools.lru_cache(maxsize=64)
+def _choose(dtype: str, cells: int, _known: Known, *_environment: str | None) -> Choice:
+    """Return what tuning found, else a reasonable way; what may change the answer is among the arguments."""
+    threads = thread_count()
+    moved = 3 * cells * np.dtype(dtype).itemsize
+    return learned(_IDENTITY, dtype, cells, threads) or Choice(
+        vectors=2,
+        threads=threads if cells >= 2**13 else 1,
+        stream=moved > threads * describe_cpu().l2_bytes,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,14 +123,7 @@ class Bratu:
         ready.function(array, size, None, (ctypes.c_double * 3)(*self.weights))
 
     def _chosen(self) -> Choice:
-        cells, threads = math.prod(self.shape), thread_count()
-        found = learned(_IDENTITY, self.dtype, cells, threads)
-        moved = 3 * cells * np.dtype(self.dtype).itemsize
-        return found or Choice(
-            vectors=2,
-            threads=threads if cells >= 2**13 else 1,
-            stream=moved > threads * describe_cpu().l2_bytes,
-        )
+        return _choose(self.dtype, math.prod(self.shape), known(), *map(os.environ.get, THREAD_VARIABLES))
 
     def jacobian(self, u: Array, into: Dia | None = None) -> Dia:
         """Return the Jacobian at ``u``: the example's FormJacobian.

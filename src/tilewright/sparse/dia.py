@@ -7,6 +7,7 @@ that couple nothing, such as a grid line's end with the next one's start, are st
 """
 
 import html
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -255,8 +256,7 @@ class Dia:
 
     def to_scipy(self, format: str = "dia") -> Any:  # noqa: A002, ANN401  (SciPy's name)
         """Return the matrix as a SciPy sparse array of any format; stored zeros go where the format has none."""
-        from scipy import sparse
-
+        sparse = _scipy("sparse")
         rows, columns = self.shape
         padded = np.zeros((len(self.offsets), columns), dtype=self.dtype)
         for row, offset, values in zip(padded, self.offsets, self.diagonals, strict=True):
@@ -267,10 +267,10 @@ class Dia:
 
     def linear_operator(self) -> Any:  # noqa: ANN401
         """Return a ``scipy.sparse.linalg.LinearOperator`` for SciPy's solvers."""
-        from scipy.sparse.linalg import LinearOperator
-
         back = self.T
-        return LinearOperator(self.shape, matvec=self.matvec, rmatvec=back.matvec, matmat=self.matvec, dtype=self.dtype)
+        return _scipy("sparse.linalg").LinearOperator(
+            self.shape, matvec=self.matvec, rmatvec=back.matvec, matmat=self.matvec, dtype=self.dtype
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return what the matrix is, without its elements, as plain data."""
@@ -292,6 +292,18 @@ class Dia:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+def _scipy(part: str) -> Any:  # noqa: ANN401
+    """Load a part of SciPy, which only conversions need.
+
+    Raises:
+        UsageError: If SciPy is not installed.
+    """
+    try:
+        return importlib.import_module(f"scipy.{part}")
+    except ImportError:
+        raise UsageError("SciPy is not installed, which this needs", "pip install 'tilewright[sparse]'") from None
 
 
 def _shape(shape: Sequence[int]) -> tuple[int, int]:
