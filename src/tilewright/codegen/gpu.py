@@ -147,7 +147,7 @@ class _Printer:
         lines.append(f"{pad}for (int {name} = {self.expr(node.low)}; {name} < {self.expr(node.high)}; {advance}) {{")
         return [*lines, *self.block(node.body, depth + 1), f"{pad}}}"]
 
-    def expr(self, node: Expr) -> str:  # noqa: PLR0911  (one case per kind of node)
+    def expr(self, node: Expr) -> str:
         match node:
             case Int(value):
                 return str(value) if value >= 0 else f"({value})"

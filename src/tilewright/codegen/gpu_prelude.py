@@ -81,7 +81,9 @@ _BODY = {
 _ABS = {"opencl": ("{t}", "{t} a", "({t})abs(a)"), "cuda": ("{t}", "{t} a", "a < 0 ? -a : a")}
 
 
-def prelude(dialect: str, dtypes: Iterable[str] = (), helpers: Iterable[tuple[str, str]] = (), *, strict: bool = False) -> str:
+def prelude(
+    dialect: str, dtypes: Iterable[str] = (), helpers: Iterable[tuple[str, str]] = (), *, strict: bool = False
+) -> str:
     """Return the start of a text.
 
     Args:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tilewright.codegen.gpu_chip import Chip, ChipField, fixed_chip, parametric_chip, parametric_values
+from tilewright.codegen.gpu_chip import Chip, ChipField, fixed_chip, hexagon_of, parametric_chip, parametric_values
 from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
 from tilewright.codegen.gpu_sweep import conjunction, in_bounds
 from tilewright.codegen.ir import (
@@ -152,7 +152,7 @@ class _Maker:
 
     @property
     def slope(self) -> int:
-        return self.cut.hexagon.slope
+        return hexagon_of(self.cut).slope
 
     def size(self, axis: int) -> Expr:
         return Var(f"size{axis}") if self.parametric else Int(self.cut.skews[axis - 1].size)
@@ -509,9 +509,7 @@ class _Maker:
 
             body, value = site.lower(statement, read, f"t{cell}_" if cell else "t")
             work += body
-            at = self._index(
-                self._field(statement.field), add(Var("x"), cell), self._inner_places((0,) * self.rank)
-            )
+            at = self._index(self._field(statement.field), add(Var("x"), cell), self._inner_places((0,) * self.rank))
             stores.append(Store(self._slot_name(statement.field, 1), at, value, site.dtype))
         return (*loads, *work, *stores)
 
@@ -552,9 +550,7 @@ class _Maker:
             at = self._index(self._field(node.field), sub(inner[0], Var("left")), tuple(places))
             return Load(self._slot_name(node.field, node.level), at, site.dtype)
 
-        body, value = site.lower(
-            statement, lambda node: site.guarded(node, here, lambda inner: load(node, inner)), "t"
-        )
+        body, value = site.lower(statement, lambda node: site.guarded(node, here, lambda inner: load(node, inner)), "t")
         if own:
             own[-1] = self._column(own[-1])
         slot = self._slot(statement.field, Var("step"), 1)

@@ -173,7 +173,9 @@ class GpuSession:
 
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
         """Set one cell of a field that no statement updates."""
-        place = cell if self._halo is None else tuple(c + low for c, (low, _) in zip(cell, self._halo.around, strict=True))
+        place = (
+            cell if self._halo is None else tuple(c + low for c, (low, _) in zip(cell, self._halo.around, strict=True))
+        )
         index = int(np.ravel_multi_index(place, self._whole.shape))
         at = self._offset(field, 0) + index * self._dtype.itemsize
         self._program.device.write(self._buffers[self._number(field)], at, np.array([value], self._dtype))

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_site import DeviceSource
@@ -142,7 +141,7 @@ class OpenClDevice:
                 f"{self.name} has no {format_bytes(size)} of memory: {error}", "use a smaller grid"
             ) from error
 
-    def release(self, buffer: Any) -> None:  # noqa: ANN401, PLR6301
+    def release(self, buffer: Any) -> None:  # noqa: ANN401
         """Hand memory back."""
         buffer.release()
 
