@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.codegen.gpu_site import offsets, reached
 from tilewright.codegen.ir import Expr, Int, Var, add, mul, sub
 from tilewright.programs.dependences import analyse
@@ -77,9 +77,20 @@ class Chip:
         return sub(high, low)
 
 
+def hexagon_of(cut: Prism) -> Hexagon:
+    """Return the hexagon of a prism.
+
+    Raises:
+        IllegalTilingError: If it is a diamond.
+    """
+    if not isinstance(cut.hexagon, Hexagon):
+        raise IllegalTilingError("no GPU code is made for diamonds", "use hexagonal or hybrid")
+    return cut.hexagon
+
+
 def fixed_chip(problem: Problem, cut: Prism) -> Chip:
     """Lay out a tile of given sizes."""
-    rank, hexagon = problem.program.rank, cut.hexagon
+    rank, hexagon = problem.program.rank, hexagon_of(cut)
     box = []
     for axis, skew in enumerate(cut.skews, 1):
         low, high = offsets(problem, axis, bent=True)
@@ -105,7 +116,7 @@ def parametric_chip(problem: Problem, cut: Prism, names: tuple[Var, ...]) -> Chi
     Raises:
         UsageError: If a read reaches further than a tile grows per row.
     """
-    rank, slope = problem.program.rank, cut.hexagon.slope
+    rank, slope = problem.program.rank, hexagon_of(cut).slope
     rows, base, *sizes = names
     reach = offsets(problem, 0, bent=True)
     if max(-reach[0], reach[1]) > slope:
@@ -139,7 +150,7 @@ def parametric_chip(problem: Problem, cut: Prism, names: tuple[Var, ...]) -> Chi
 
 def parametric_values(problem: Problem, cut: Prism) -> int:
     """Return the number of values on chip of a tile of parametric sizes."""
-    hexagon = cut.hexagon
+    hexagon = hexagon_of(cut)
     reach = offsets(problem, 0, bent=True)
     total = hexagon.base + 2 * hexagon.slope * (hexagon.half - 1) + reach[1] - reach[0]
     for axis, skew in enumerate(cut.skews, 1):

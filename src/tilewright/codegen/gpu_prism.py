@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tilewright.codegen.gpu_chip import Chip, ChipField, fixed_chip, parametric_chip, parametric_values
+from tilewright.codegen.gpu_chip import Chip, ChipField, fixed_chip, hexagon_of, parametric_chip, parametric_values
 from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
 from tilewright.codegen.gpu_sweep import conjunction, in_bounds
 from tilewright.codegen.ir import (
@@ -152,7 +152,7 @@ class _Maker:
 
     @property
     def slope(self) -> int:
-        return self.cut.hexagon.slope
+        return hexagon_of(self.cut).slope
 
     def size(self, axis: int) -> Expr:
         return Var(f"size{axis}") if self.parametric else Int(self.cut.skews[axis - 1].size)

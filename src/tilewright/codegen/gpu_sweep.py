@@ -6,7 +6,7 @@ launch per plane; in 1D one thread does it all.
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, offsets, unpacked
@@ -159,7 +159,7 @@ def _plane(site: GpuSite, stage: int) -> tuple[Stmt, ...]:
     return (*lets, *body)
 
 
-def conjunction(tests: list[Expr]) -> Expr:
+def conjunction(tests: Sequence[Expr]) -> Expr:
     """Return whether all tests hold."""
     result = tests[0]
     for test in tests[1:]:

@@ -95,9 +95,9 @@ def compile_kernels(text: str, architecture: str, options: tuple[str, ...] = ())
 
 
 def resources(log: str) -> Resources:
-    """Read the assembler's report: the most of any kernel.
+    r"""Read the assembler's report: the most of any kernel.
 
-    >>> resources("0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads\\nUsed 40 registers, 96 bytes smem")
+    >>> resources("0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads\nUsed 40 registers, 96 bytes smem")
     Resources(registers=40, spill_bytes=12, stack_bytes=0, shared_bytes=96)
     """
     return Resources(
