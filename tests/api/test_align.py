@@ -172,6 +172,16 @@ def test_extending_a_gap_may_cost_more_than_eight_bits_hold():
     assert found.score == _biopython(a, b, scoring, substitution_matrices.load("BLOSUM62"))
 
 
+def test_pairs_may_all_score():
+    rng = random.Random(3)  # noqa: S311
+    for _ in range(5):
+        a, b = _pair(rng, "ACGT", 150)
+        a, b = a + "ACGT", b + "ACGT"
+        scoring = choose_scoring((a, b), None, (5, 2), (3, 1))
+        found = tw.align(a, b, match=5, mismatch=2, gap_open=3, gap_extend=1)
+        assert found.score == _biopython(a, b, scoring)
+
+
 def test_nothing_in_common():
     found = tw.align("AAAA", "CCCC", match=1, mismatch=-1)
     assert (found.score, found.a, found.b, found.a_line, found.cigar) == (0, (0, 0), (0, 0), "", "")

@@ -89,6 +89,7 @@ def test_a_drawing(cli, tmp_path):
         (("lcs",), "needs two sequences"),
         (("lcs", "--shape", "5"), "rows and columns"),
         (("lcs", "--shape", "5x5", "--strict"), "are for stencils"),
+        (("lcs", "--shape", "5x5", "--every", "2"), "a table is filled once"),
         (("lcs", "--shape", "5x5", "--set", "gap"), "name=value"),
         (("smith_waterman", "--shape", "5x5", "--set", "gap=1"), "has no setting 'gap'"),
         (("smith_waterman", "--shape", "5x5", "--set", "gap_open=x"), "is a number, got 'x'"),

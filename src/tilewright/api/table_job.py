@@ -129,6 +129,10 @@ def perform(job: Job, note: Note) -> TableReport:
         raise UsageError(
             "--strict and --boundary are for stencils; what lies outside a table is part of its recurrence"
         )
+    looks = {"--every": job.every, "--until": job.until, "--where": job.where, "--snapshots": job.snapshots}
+    for option, value in {**looks, "--source": job.sources or None}.items():
+        if value is not None:
+            raise UsageError(f"{option} is for stencils, which march in time; a table is filled once")
     return _aligned(known, job, note) if known.name == _ALIGNER else _filled(known, job, note)
 
 

@@ -22,9 +22,10 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.align_trace import TRACE
 from tilewright.codegen.align_vectors import HEAD, vectors
 
-SIZES = ("m", "n", "letters", "open", "extend", "t", "s", "threads", "keep", "bits", "lowest")
+SIZES = ("m", "n", "letters", "open", "extend", "t", "s", "threads", "keep", "bits", "lowest", "own")
 """What ``size`` holds: rows, columns, letters of the alphabet, gap costs, the tile, threads, whether edges are kept,
-the least number of bits to compute on (8, 16 or 32), and the alphabet's lowest score."""
+the least number of bits to compute on (8, 16 or 32), the score of columns that fill up a tile, and bytes of work per
+thread."""
 BITS = (8, 16, 32)
 
 
@@ -32,10 +33,10 @@ BITS = (8, 16, 32)
 class AlignSource:
     """The text of the alignment kernels.
 
-    ``score(array, size, unused, unused)``: ``array`` holds pointers to the letters x and y (uint8 codes), the matrix of
+    ``score(array, size, work, unused)``: ``array`` holds pointers to the letters x and y (uint8 codes), the matrix of
     scores (int32, letters x letters), the vertical edges H and E (int32, ``m`` each, times one more than the tile
     columns if kept), the horizontal edges H and V (int32, ``n`` each, times one more than the tile rows; null unless
-    kept), the best score per tile (int32) and the bits that each tile needed (uint8).
+    kept), the best score per tile (int32), the bits that each tile needed (uint8) and flags (128 bytes per tile column).
 
     ``trace(array, size, work, unused)``: one tile again, with directions; see
     :mod:`tilewright.codegen.align_trace`.

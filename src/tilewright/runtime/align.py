@@ -130,7 +130,9 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
     flags = np.zeros(wide * _FLAG_WORDS, dtype=np.int64)
     matrix = scoring.array()
     work = allocate(own * count)
-    sizes = (m, n, letters, scoring.gap_open, scoring.gap_extend, t, s, count, int(keep), bits, int(matrix.min()), own)
+    # Columns that only fill up a tile score at most 0, whatever the matrix: nothing may grow there.
+    lowest = min(0, int(matrix.min()))
+    sizes = (m, n, letters, scoring.gap_open, scoring.gap_extend, t, s, count, int(keep), bits, lowest, own)
     arrays = (x, y, matrix, left[0], left[1], top[0], top[1], best, used, flags)
     _call(kernel, arrays, np.array(sizes, dtype=np.int64), work)
     return Table(tile=tile, best=best, bits=used, left=left, top=top)

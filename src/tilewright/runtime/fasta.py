@@ -59,7 +59,7 @@ def read_fasta(path: Path) -> tuple[Sequence, ...]:
     found = []
     for header, letters in parts:
         name, _, title = header.partition(" ")
-        text = "".join(letters).replace("*", "") if letters and letters[-1].endswith("*") else "".join(letters)
+        text = "".join(letters).rstrip("*")  # the stop at the end of a translated sequence
         if not text:
             raise UsageError(f"the sequence {name or '(no name)'!r} of {str(path)!r} has no letters")
         found.append(Sequence(name=name or "sequence", title=title.strip(), letters=text))
