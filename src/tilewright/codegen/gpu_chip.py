@@ -14,7 +14,7 @@ from tilewright.codegen.gpu_site import offsets, reached
 from tilewright.codegen.ir import Expr, Int, Var, add, mul, sub
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
-from tilewright.tilings.geometry import Face
+from tilewright.tilings.geometry import Face, Hexagon
 from tilewright.tilings.prism import Prism
 
 Span = tuple[int, int]
