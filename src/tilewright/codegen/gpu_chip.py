@@ -14,7 +14,7 @@ from tilewright.codegen.gpu_site import offsets, reached
 from tilewright.codegen.ir import Expr, Int, Var, add, mul, sub
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
-from tilewright.tilings.geometry import Hexagon
+from tilewright.tilings.geometry import Face, Hexagon
 from tilewright.tilings.prism import Prism
 
 Span = tuple[int, int]
@@ -78,19 +78,19 @@ class Chip:
 
 
 def hexagon_of(cut: Prism) -> Hexagon:
-    """Return the hexagon of a prism.
+    """Return the hexagon of a prism of parametric size.
 
     Raises:
         IllegalTilingError: If it is a diamond.
     """
     if not isinstance(cut.hexagon, Hexagon):
-        raise IllegalTilingError("no GPU code is made for diamonds", "use hexagonal or hybrid")
+        raise IllegalTilingError("diamonds of parametric size have no GPU kernel", "write variant=fixed")
     return cut.hexagon
 
 
 def fixed_chip(problem: Problem, cut: Prism) -> Chip:
     """Lay out a tile of given sizes."""
-    rank, hexagon = problem.program.rank, hexagon_of(cut)
+    rank, hexagon = problem.program.rank, cut.hexagon
     box = []
     for axis, skew in enumerate(cut.skews, 1):
         low, high = offsets(problem, axis, bent=True)
@@ -159,12 +159,12 @@ def parametric_values(problem: Problem, cut: Prism) -> int:
     return total * sum(analyse(problem.program).copies)
 
 
-def _field_hull(problem: Problem, hexagon: Hexagon, field: str) -> Span:
+def _field_hull(problem: Problem, hexagon: Face, field: str) -> Span:
     spans = [span for span, _, _ in _touched(problem, hexagon, field)]
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
-def _touched(problem: Problem, hexagon: Hexagon, field: str) -> Iterator[tuple[Span, int, int | None]]:
+def _touched(problem: Problem, hexagon: Face, field: str) -> Iterator[tuple[Span, int, int | None]]:
     """Yield what every row touches of a field: the cells, the version after the tile's first, and who made it.
 
     The maker is the row of the same tile that computes the version, -1 for none, or None where the row itself writes.
@@ -190,7 +190,7 @@ def _touched(problem: Problem, hexagon: Hexagon, field: str) -> Iterator[tuple[S
                     yield (low + distance, high + distance), step + read.level, maker if near else hexagon.height
 
 
-def _fixed_slot(problem: Problem, hexagon: Hexagon, field: str, slot: int, every: Span) -> ChipSlot:
+def _fixed_slot(problem: Problem, hexagon: Face, field: str, slot: int, every: Span) -> ChipSlot:
     copies = analyse(problem.program).copies[problem.program.fields.index(field)]
     missing: list[Span] = []
     hull: list[Span] = []

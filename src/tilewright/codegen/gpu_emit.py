@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import gpu_prism, gpu_sweep
+from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_sweep
 from tilewright.codegen.gpu import print_gpu
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
 from tilewright.codegen.gpu_site import DeviceKernel, DeviceSource, GpuSite, Launch
@@ -23,6 +23,9 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "none": (gpu_sweep.sweep_functions, gpu_sweep.sweep_launches),
     "hexagonal": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "hybrid": (gpu_prism.prism_functions, gpu_prism.prism_launches),
+    "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
+    "skewed": (gpu_skewed.skewed_functions, gpu_skewed.skewed_launches),
+    "overlapped": (gpu_overlapped.overlapped_functions, gpu_overlapped.overlapped_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
 _VERSION = 1

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tilewright.codegen.faces import face_grown, face_note
 from tilewright.codegen.gpu_chip import Chip, ChipField, fixed_chip, hexagon_of, parametric_chip, parametric_values
 from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
 from tilewright.codegen.gpu_sweep import conjunction, in_bounds
@@ -167,6 +168,8 @@ class _Maker:
 
     def grown(self, row: Expr) -> Expr:
         """Cells by which a row extends the first one on either side."""
+        if not self.parametric:
+            return face_grown(self.cut.hexagon, row)
         return mul(smallest(row, sub(sub(self.height, 1), row)), self.slope)
 
     # The kernel.
@@ -181,9 +184,7 @@ class _Maker:
             pitch: Expr = add(mul(self.base, 2), mul(sub(Var("waist"), 1), 2 * self.slope))
         else:
             hexagon = self.cut.hexagon
-            lets.append(
-                Comment(f"hexagons of {hexagon.height} rows, base {hexagon.base}, slope {self.slope}, {self.tiling}")
-            )
+            lets.append(Comment(f"{face_note(hexagon)}, {self.tiling}"))
             pitch = Int(hexagon.pitch)
         lets += unpacked(Op("thread", ()), threads, tuple(Int(n) for n in self.shape))
         lets += [

@@ -1,6 +1,7 @@
 """Tilings -> the loops around the statements' kernels: in which order, and by which thread, boxes are computed."""
 
 from tilewright.base.errors import IllegalTilingError
+from tilewright.codegen.faces import face_grown, face_note
 from tilewright.codegen.ir import (
     Call,
     Comment,
@@ -29,7 +30,6 @@ from tilewright.codegen.statements import box_bounds, box_name, cells_name
 from tilewright.programs.dependences import analyse
 from tilewright.tilings import overlapped, skewed
 from tilewright.tilings.catalogue import complete
-from tilewright.tilings.geometry import Diamond, Face
 from tilewright.tilings.prism import DIAMOND, Prism, geometry
 from tilewright.tilings.tiling import Tiling
 
@@ -149,26 +149,10 @@ def _hexagons(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
     )
     waves = For(var=wave, low=Int(0), high=mul(phases, 2), body=(*lets, tiles))
     return (
-        Comment(_note(hexagon)),
+        Comment(face_note(hexagon)),
         Let(total, mul(STEPS, cut.stages)),
         Parallel(THREADS, (waves,)),
     )
-
-
-def _note(face: Face) -> str:
-    if isinstance(face, Diamond):
-        return f"diamonds of {face.height} rows, pitch {face.pitch}"
-    return f"hexagons of {face.height} rows, base {face.base}, slope {face.slope}, pitch {face.pitch}"
-
-
-def _grow(face: Face, row: Expr) -> Expr:
-    """By how many cells a row extends beyond the first one on each side."""
-    if not isinstance(face, Diamond):
-        return mul(smallest(row, sub(Int(face.height - 1), row)), face.slope)
-    half, rise = face.half, face.pitch // 2
-    step = Op("mod", (row, Int(half)))
-    risen = mul(step, rise // half) if rise % half == 0 else Op("div", (mul(step, rise), Int(half)))
-    return select(Op("lt", (row, Int(half))), risen, sub(Int(face.overhang), risen))
 
 
 def _tile(site: Site, cut: Prism) -> tuple[Stmt, ...]:
@@ -178,7 +162,7 @@ def _tile(site: Site, cut: Prism) -> tuple[Stmt, ...]:
     ranges: list[tuple[Expr, Expr]] = [(sub(left, grow), add(add(left, hexagon.base), grow))]
     lets: list[Stmt] = [
         Let(row, sub(tau, start)),
-        Let(grow, _grow(hexagon, row)),
+        Let(grow, face_grown(hexagon, row)),
     ]
     for axis, skew in enumerate(cut.skews, 1):
         low = Var(f"from{axis}")
