@@ -189,7 +189,7 @@ def plan_on_host(problem: PipelineProblem, fusion: str | None) -> Candidate:
     """Return the fusion to run here, with its tiles: what is asked for, or the model's first choice."""
     machine = host()
     if fusion is None:
-        return search(problem, machine).candidates[0]
+        return search(problem, machine, coarse=True).candidates[0]
     wanted = fusions.parse(problem.pipeline, fusion)
     return best_choices(problem, machine, wanted)
 
