@@ -248,13 +248,13 @@ def pipeline(
     """
     if source is None:
         return lambda function: StencilPipeline(trace_pipeline(function, name))
-    return StencilPipeline(as_pipeline(source, name=name, **options))
+    return StencilPipeline(as_pipeline(source, options, name))
 
 
 PipelineLike = Pipeline | StencilPipeline | str | Callable[..., Any]
 
 
-def as_pipeline(source: Any, *, name: str = "", **options: float | None) -> Pipeline:  # noqa: ANN401
+def as_pipeline(source: Any, options: Mapping[str, float | None], name: str = "") -> Pipeline:  # noqa: ANN401
     """Return the pipeline that a user means.
 
     Raises:
