@@ -162,7 +162,6 @@ def draw(rows: list[dict[str, Any]], counts: list[dict[str, Any]], path: Path) -
             if shown:
                 xs, bs = zip(*shown, strict=True)
                 axis.plot(xs, bs, "k_", markersize=10, label="(16,16,1,1)" if k == 0 else None)
-        axis.set_yscale("log")
         axis.set_xticks(range(len(machines)), [f"{m}\n{'measured' if m == 'host' else 'predicted'}" for m in machines])
         axis.set_title(f"{name} {size}²")
         axis.set_ylabel("ms")

@@ -189,7 +189,7 @@ def fuse(
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
     if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= 10_000:
         raise UsageError(f"top is a whole number from 1 to 10000, got {top!r}")
-    pipeline = as_pipeline(source, **options)
+    pipeline = as_pipeline(source, options)
     kind = dtype or INPUT_DTYPE.get(pipeline.name, "float32")
     spec = parse_boundary(border) if isinstance(border, str) else border
     problem = make_pipeline_problem(pipeline, shape, kind, spec)

@@ -47,7 +47,8 @@ def sobel(image: Any, *, border: BoundarySpec = "reflect", **options: Any) -> Ar
         **options: What a pipeline takes.
     """
     length: Array = pipeline("sobel")(_floats(image), border=border, **options)
-    return length / length.dtype.type(4 * math.sqrt(2))
+    scaled: Array = length / length.dtype.type(4 * math.sqrt(2))
+    return scaled
 
 
 def canny(

@@ -94,11 +94,11 @@ def load_pipeline(name: str, options: Mapping[str, float | None]) -> Pipeline:
     """
     path, separator, function = name.rpartition(":")
     if not separator or not path.endswith(".py"):
-        return as_pipeline(name, **options)
+        return as_pipeline(name, options)
     found = getattr(_import(Path(path)), function, None)
     if found is None:
         raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
-    return as_pipeline(found, **options)
+    return as_pipeline(found, options)
 
 
 def _import(path: Path) -> ModuleType:

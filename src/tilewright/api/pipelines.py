@@ -189,7 +189,7 @@ def plan_on_host(problem: PipelineProblem, fusion: str | None) -> Candidate:
     """Return the fusion to run here, with its tiles: what is asked for, or the model's first choice."""
     machine = host()
     if fusion is None:
-        return search(problem, machine).candidates[0]
+        return search(problem, machine, coarse=True).candidates[0]
     wanted = fusions.parse(problem.pipeline, fusion)
     return best_choices(problem, machine, wanted)
 
@@ -248,13 +248,13 @@ def pipeline(
     """
     if source is None:
         return lambda function: StencilPipeline(trace_pipeline(function, name))
-    return StencilPipeline(as_pipeline(source, name=name, **options))
+    return StencilPipeline(as_pipeline(source, options, name))
 
 
 PipelineLike = Pipeline | StencilPipeline | str | Callable[..., Any]
 
 
-def as_pipeline(source: Any, *, name: str = "", **options: float | None) -> Pipeline:  # noqa: ANN401
+def as_pipeline(source: Any, options: Mapping[str, float | None], name: str = "") -> Pipeline:  # noqa: ANN401
     """Return the pipeline that a user means.
 
     Raises:

@@ -237,7 +237,7 @@ KERNEL {entry}({parameters}) {{
         text = [f"  /* {stencil.name} {stencil.title} */", self.loops(grid, body, core=not inner)]
         if inner:
             text.append("  BARRIER;")
-            if not (self.wraps(grid, 0) and self.wraps(grid, 1)) and sum(map(sum, self.halos[grid])):
+            if not (self.wraps(grid, 0) and self.wraps(grid, 1)) and any(a + b for a, b in self.halos[grid]):
                 text += [self.repair(grid), "  BARRIER;"]
         return "\n".join(text)
 
@@ -261,7 +261,8 @@ KERNEL {entry}({parameters}) {{
         """Statements that compute ``result`` at the cell (y, x)."""
         kind = self.problem.dtype(stencil.inputs[0])
         name = self.names[CTYPES[kind]]
-        lines, values = [], []
+        lines: list[str] = []
+        values: list[str] = []
         for position, node in enumerate(stencil.tape):
             text, truth = self.node(node, values, kind)
             lines.append(f"        const {'int' if truth else name} t{position} = {text};")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
 from tilewright.programs.expression import Apply
-from tilewright.programs.pipeline import ITEMSIZE, Stencil
+from tilewright.programs.pipeline import ITEMSIZE, Halo, Stencil
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group
 from tilewright.tilings.rows import LINE, Pass, RowPlan, RowTile, plan_rows, ring_bytes
@@ -45,8 +45,35 @@ class RowCosts:
     ring: int
 
 
-def evaluate_rows(problem: PipelineProblem, group: Group, tile: RowTile, machine: Machine) -> RowCosts:
-    """Evaluate one tile of a group on a CPU.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassCounts:
+    """What one vector of a pass takes, whatever the tile's width.
+
+    Attributes:
+        halo: Cells beyond a tile that it computes.
+        lanes: Cells of a vector.
+        cycles: Loads, stores and operations per vector.
+        lines: Vectors of rows that travel if the rings are not in the first-level cache.
+        call: Cycles per row.
+    """
+
+    halo: Halo
+    lanes: float
+    cycles: float
+    lines: float
+    call: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCounts:
+    """A group laid out for some rows at a time, with its passes' counts."""
+
+    plan: RowPlan
+    passes: tuple[PassCounts, ...]
+
+
+def count_group(problem: PipelineProblem, group: Group, rows: int, machine: Machine) -> GroupCounts:
+    """Count what a group takes, once for all widths.
 
     Raises:
         UsageError: If the machine is no CPU.
@@ -54,13 +81,25 @@ def evaluate_rows(problem: PipelineProblem, group: Group, tile: RowTile, machine
     """
     if machine.kind != "cpu":
         raise UsageError(f"machine {machine.name!r} is no CPU")
-    rows = 1 if problem.pipeline.rank == 3 else tile.rows
-    plan = plan_rows(problem, group, rows)
-    ring = ring_bytes(problem, plan, tile, inputs=False)
+    at_once = 1 if problem.pipeline.rank == 3 else rows
+    plan = plan_rows(problem, group, at_once)
+    return GroupCounts(plan=plan, passes=tuple(_count_pass(problem, step, at_once, machine) for step in plan.passes))
+
+
+def evaluate_rows(problem: PipelineProblem, counts: GroupCounts, tile: RowTile, machine: Machine) -> RowCosts:
+    """Evaluate one tile of a group on a CPU.
+
+    Args:
+        problem: The pipeline on grids.
+        counts: The group, counted for the tile's rows.
+        tile: The tile.
+        machine: The CPU.
+    """
+    ring = ring_bytes(problem, counts.plan, tile, inputs=False)
     clock, cores = machine.clock.value, machine.sm_count.value
-    cycles = sum(_pass_cycles(problem, step, tile, machine, ring) for step in plan.passes)
+    cycles = sum(_pass_cycles(problem, step, tile, machine, ring) for step in counts.passes)
     compute = cycles / clock / max(1.0, min(cores, _tiles(problem, tile, cores)))
-    moved = _moved(problem, plan, tile)
+    moved = _moved(problem, counts.plan, tile)
     memory = moved / machine.dram_bandwidth.value
     return RowCosts(
         seconds=compute + memory + machine.launch_seconds.value,
@@ -78,7 +117,7 @@ def _tiles(problem: PipelineProblem, tile: RowTile, cores: float) -> float:
     return float(strips * -(-problem.shape[0] // band))
 
 
-def _stretch(problem: PipelineProblem, tile: RowTile, halo: tuple[tuple[int, int], ...], cores: float) -> float:
+def _stretch(problem: PipelineProblem, tile: RowTile, halo: Halo, cores: float) -> float:
     """How many times its own rows (and lines) a tile computes, halos included."""
     band = min(problem.shape[0], tile.band or -(-problem.shape[0] // int(cores)))
     grown = (band + sum(halo[0])) / band
@@ -88,25 +127,30 @@ def _stretch(problem: PipelineProblem, tile: RowTile, halo: tuple[tuple[int, int
     return grown
 
 
-def _pass_cycles(problem: PipelineProblem, step: Pass, tile: RowTile, machine: Machine, ring: int) -> float:
-    """Cycles of one pass over the whole picture, on one core."""
+def _count_pass(problem: PipelineProblem, step: Pass, rows: int, machine: Machine) -> PassCounts:
     stencils = [problem.pipeline.stencils[i] for i in step.stencils]
-    rows = 1 if problem.pipeline.rank == 3 else tile.rows
     size = max(problem.itemsize(stencils[0].inputs[0]), problem.itemsize(stencils[0].output))
-    lanes = max(1.0, machine.vector_width.value * 4 / size)
     reads, pointers = _reads(stencils, rows)
     aligned = sum(1 for read in reads if read[2] == 0)
     loads = (aligned + 2.0 * (len(reads) - aligned)) / rows
-    per_vector = loads * machine.load_cycles.value + len(stencils) * machine.load_cycles.value
-    per_vector += sum(_operation_cycles(stencil, machine) for stencil in stencils)
-    travel = _spill(machine, ring) * (pointers / rows + len(stencils)) * LINE / _cache_rate(machine)
-    per_vector = max(per_vector, travel)
+    cycles = (loads + len(stencils)) * machine.load_cycles.value
+    return PassCounts(
+        halo=step.halo,
+        lanes=max(1.0, machine.vector_width.value * 4 / size),
+        cycles=cycles + sum(_operation_cycles(stencil, machine) for stencil in stencils),
+        lines=pointers / rows + len(stencils),
+        call=(_CALL_CYCLES + _POINTER_CYCLES * pointers) / rows,
+    )
+
+
+def _pass_cycles(problem: PipelineProblem, step: PassCounts, tile: RowTile, machine: Machine, ring: int) -> float:
+    """Cycles of one pass over the whole picture, on one core."""
+    travel = _spill(machine, ring) * step.lines * LINE / _cache_rate(machine)
     width = min(tile.width, problem.shape[-1])
-    vectors = -(-(width + sum(step.halo[-1])) // lanes)
-    per_row = vectors * per_vector + (_CALL_CYCLES + _POINTER_CYCLES * pointers) / rows
-    strips = problem.shape[-1] / width
-    lines = problem.cells / problem.shape[-1]
-    return per_row * strips * lines * _stretch(problem, tile, step.halo, machine.sm_count.value)
+    vectors = -(-(width + sum(step.halo[-1])) // step.lanes)
+    per_row = vectors * max(step.cycles, travel) + step.call
+    rows = problem.cells / problem.shape[-1] * (problem.shape[-1] / width)
+    return per_row * rows * _stretch(problem, tile, step.halo, machine.sm_count.value)
 
 
 def _reads(stencils: list[Stencil], rows: int) -> tuple[set[tuple[str, tuple[int, ...], int]], int]:

@@ -267,7 +267,8 @@ class _Work:
     def hidden(self, resident: Ints) -> Floats:
         """The share of a throughput that the resident warps reach."""
         warps = resident * -(-self.blocks.threads // WARP)
-        return np.minimum(1.0, np.maximum(warps, 1e-9) / self.machine.hiding_warps)
+        share: Floats = np.minimum(1.0, np.maximum(warps, 1e-9) / self.machine.hiding_warps)
+        return share
 
     def seconds(self, resident: Ints, tiles: dict[str, tuple[Ints, Ints]]) -> tuple[Floats, Floats, Floats]:
         """Global accesses, shared accesses with barriers, operations."""

@@ -4,6 +4,7 @@ So the best fusions come out of one pass over the *ideals* (the sets of stencils
 moment): the best ways to reach an ideal are the best ways to a smaller one and one more group. Nothing is run.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.fusion_cpu import evaluate_rows
+from tilewright.costs.fusion_cpu import count_group, evaluate_rows
 from tilewright.costs.fusion_gpu import BlockCosts, Blocks, Card, card, evaluate
 from tilewright.machines.machine import Machine
 from tilewright.programs.pipeline_problem import PipelineProblem
@@ -126,6 +127,7 @@ def search(
     top: int = 1,
     model: str = "exact",
     vendor: VendorFilter | None = VendorFilter(),
+    coarse: bool = False,
 ) -> FusionSearch:
     """Rank the fusions of a pipeline with their configurations, without running anything.
 
@@ -135,6 +137,7 @@ def search(
         top: How many fusions to return.
         model: ``exact`` or ``published``, for GPUs.
         vendor: Guidelines that configurations must follow, or None for an exhaustive search; for GPUs.
+        coarse: Rank fusions by two tiles per group only, and refine the tiles of those returned; for CPUs.
 
     Returns:
         The best fusions, best first.
@@ -148,7 +151,7 @@ def search(
     best: dict[Group, Choice] = {}
     if machine.kind == "cpu":
         for group in every:
-            found = _best_rows(problem, group, machine, counts)
+            found = _best_rows(problem, group, machine, counts, coarse=coarse)
             if found is not None:
                 best[group] = found
     else:
@@ -161,6 +164,8 @@ def search(
             if choice is not None:
                 best[group] = choice
     ranked = _rank(problem, best, top)
+    if coarse and machine.kind == "cpu":
+        ranked = tuple(best_choices(problem, machine, candidate.fusion) for candidate in ranked)
     if not ranked:
         raise UsageError(f"no configuration of {problem.pipeline.name!r} fits machine {machine.name!r}")
     explored = Explored(
@@ -201,25 +206,25 @@ def best_choices(
     return Candidate(fusion=fusion, choices=tuple(chosen), seconds=sum(choice.seconds for choice in chosen))
 
 
-def _best_rows(problem: PipelineProblem, group: Group, machine: Machine, counts: _Counts) -> RowChoice | None:
+def _best_rows(
+    problem: PipelineProblem, group: Group, machine: Machine, counts: _Counts, *, coarse: bool = False
+) -> RowChoice | None:
     if len(group) > 1 and streamable(problem, group):
         return None
     found: RowChoice | None = None
     widest = -(-problem.shape[-1] // 64) * 64
-    widths = sorted({min(width, widest) for width in WIDTHS})
+    widths = sorted({min(width, widest) for width in (WIDTHS[1:4:2] if coarse else WIDTHS)})
     flat = problem.pipeline.rank == 2
-    for width in widths:
-        for rows in ROWS if flat else (1,):
-            for lines in (1,) if flat else LINES:
-                tile = RowTile(width=width, rows=rows, lines=lines)
-                costs = evaluate_rows(problem, group, tile, machine)
-                counts.configurations += 1
-                counts.feasible += 1
-                counts.relevant += 1
-                if found is None or costs.seconds < found.seconds:
-                    found = RowChoice(
-                        tile=tile, seconds=costs.seconds, dram_bytes=costs.dram_bytes, ring_bytes=costs.ring
-                    )
+    for rows in (ROWS[2:3] if coarse else ROWS) if flat else (1,):
+        counted = count_group(problem, group, rows, machine)
+        for width, lines in itertools.product(widths, (1,) if flat else LINES):
+            tile = RowTile(width=width, rows=rows, lines=lines)
+            costs = evaluate_rows(problem, counted, tile, machine)
+            counts.configurations += 1
+            counts.feasible += 1
+            counts.relevant += 1
+            if found is None or costs.seconds < found.seconds:
+                found = RowChoice(tile=tile, seconds=costs.seconds, dram_bytes=costs.dram_bytes, ring_bytes=costs.ring)
     return found
 
 
