@@ -45,7 +45,8 @@ def run(
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
             by field. ``fixed`` keeps the cells whose reads would lie outside.
-        backend: ``auto``, ``c`` or ``numpy``; ``auto`` is C where there is a compiler.
+        backend: ``auto``, ``c``, ``numpy``, ``opencl`` or ``cuda``; ``auto`` is C where there is a compiler. A GPU
+            backend takes a device by its number or a part of its name: ``opencl:geforce``.
         tiling: A tiling such as ``hybrid:t=16,s=32x512``; the cost model's choice by default.
         dtype: Element type to compute in; NumPy's promotion rules decide by default.
         threads: Number of threads; every CPU that the process may use by default.
@@ -137,6 +138,15 @@ def compute(
     Raises:
         ArrayError: If memory does not hold the run.
     """
+    if executable.device is not None:
+        from tilewright.api.watch import make_state
+
+        state = make_state(executable, problem, given, threads)
+        try:
+            state.advance(problem.steps)
+            return state.results(out)
+        finally:
+            state.close()
     if executable.compiled is not None:
         from tilewright.runtime.cpu import execute
         from tilewright.runtime.session import Inputs

@@ -160,6 +160,12 @@ def march(
 
 def make_state(executable: Executable, problem: Problem, given: Given, threads: int) -> State:
     """Take memory for a run and fill it."""
+    if executable.device is not None:
+        from tilewright.runtime.gpu import GpuSession
+        from tilewright.runtime.session import Inputs
+
+        given_ = Inputs(arrays=given.versions, scalars=given.scalars)
+        return GpuSession(executable.device, problem, given_, executable.halo)
     if executable.compiled is None:
         return ReferenceState(problem, given)
     from tilewright.runtime.session import Inputs, Session

@@ -5,13 +5,14 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.records import Resources
 from tilewright.costs import cached, exact, published, selector, strategies, streaming, untiled
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import Joules, price
 from tilewright.costs.energy_tiles import printed_amounts
-from tilewright.costs.gpu_terms import hardware
-from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.gpu_terms import Compiled, hardware
+from tilewright.costs.setting import WORD, Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
@@ -71,7 +72,13 @@ class Costs:
 
 
 def predict(
-    problem: Problem, tiling: Tiling, machine: Machine, *, model: str = "exact", scope: str | None = None
+    problem: Problem,
+    tiling: Tiling,
+    machine: Machine,
+    *,
+    model: str = "exact",
+    scope: str | None = None,
+    resources: Resources | None = None,
 ) -> Costs:
     """Predict what one tiling of a problem costs on a machine.
 
@@ -81,6 +88,7 @@ def predict(
         machine: Where it runs.
         model: ``exact``, or ``published`` for the equations as printed.
         scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
+        resources: What a compiler says of the code, for a hybrid tiling with threads on a GPU.
 
     Returns:
         The costs.
@@ -99,13 +107,15 @@ def predict(
             "take smaller sizes or a smaller k",
         )
     if model == "exact" and tiling.threads and tiling.family == "hybrid" and not setting.cpu:
-        terms = thread_terms(problem, tiling, machine, setting)
+        terms = thread_terms(problem, tiling, machine, setting, resources)
         costs = costs_at(replace(result, seconds=terms.seconds), 0, setting)
         return replace(costs, tiles_per_sm=int(terms.resident[0]), bound_by=terms.bound_by(0))
     return costs_at(result, 0, setting)
 
 
-def thread_terms(problem: Problem, tiling: Tiling, machine: Machine, setting: Setting) -> selector.Terms:
+def thread_terms(
+    problem: Problem, tiling: Tiling, machine: Machine, setting: Setting, resources: Resources | None = None
+) -> selector.Terms:
     """Return the terms of the exact model with thread blocks, of one hybrid tiling on a GPU.
 
     Args:
@@ -113,6 +123,7 @@ def thread_terms(problem: Problem, tiling: Tiling, machine: Machine, setting: Se
         tiling: A hybrid tiling with threads.
         machine: A GPU.
         setting: The problem on the machine.
+        resources: What a compiler says of the code, in place of estimates.
 
     Returns:
         The terms, of shape (1,).
@@ -125,7 +136,17 @@ def thread_terms(problem: Problem, tiling: Tiling, machine: Machine, setting: Se
         raise UsageError(f"a block of {machine.name} has at most {most} threads, got {str(tiling)!r}")
     threads = tuple(np.array([count], dtype=np.int64) for count in tiling.threads)
     case = selector.make_case(problem.program, sizes_of(tiling, setting), threads, setting)
-    return selector.evaluate(case, hardware(machine, setting.block_bytes))
+    return selector.evaluate(case, hardware(machine, setting.block_bytes), compiled=_compiled(resources))
+
+
+def _compiled(resources: Resources | None) -> Compiled | None:
+    if resources is None or resources.registers is None:
+        return None
+    return Compiled(
+        registers=np.array([resources.registers], dtype=np.int64),
+        spilled=np.array([(resources.spill_bytes or 0) / WORD]),
+        shared_bytes=np.array([resources.shared_bytes or 0], dtype=np.int64),
+    )
 
 
 def evaluate(family: str, sizes: Sizes, setting: Setting, model: str = "exact") -> Breakdown:
