@@ -260,7 +260,7 @@ COMMANDS = [
     "touch HIT",
     "rm -rf /",
     "../gcc -O3",
-    "/tmp/gcc -O3",
+    "/opt/gcc -O3",
     "./gcc",
     "gcc -fplugin=evil.so",
     "gcc -wrapper sh",

@@ -107,18 +107,19 @@ def _call(case: Case, found: Recognised, problem: Problem, kernel: Kernel, tilin
         f"    {kind} *tw_field[{len(program.fields)}];",
     ]
     for number, (name, copies) in enumerate(zip(program.fields, kernel.copies, strict=True)):
+        pages = f"({copies} * (size_t)tw_cells * sizeof({kind}) + {_PAGE - 1}) / {_PAGE}"
         out += [
-            f"    tw_field[{number}] = ({kind} *)aligned_alloc({_PAGE}, ({copies} * (size_t)tw_cells * sizeof({kind}) + "
-            f"{_PAGE - 1}) / {_PAGE} * {_PAGE});",
+            f"    tw_field[{number}] = ({kind} *)aligned_alloc({_PAGE}, {pages} * {_PAGE});",
             f"    for (int tw_v = 0; tw_v < {copies}; tw_v++)",
             f"      memcpy(tw_field[{number}] + tw_v * tw_cells, {name}, (size_t)tw_cells * sizeof({kind}));",
         ]
     scalars = ", ".join(program.scalars) or "0"
     out += [f"    const {kind} tw_scalar[] = {{{scalars}}};", *_constants(kernel, problem, kind)]
+    newest = f"tw_field[0] + tw_steps % {kernel.copies[0]} * tw_cells"
     out += [
         f"    const int64_t tw_size[] = {{{size}}};",
         f"    {kernel.entry}(tw_field, tw_size, tw_scalar, (const {kind} *const *)tw_constant);",
-        f"    memcpy({first}, tw_field[0] + tw_steps % {kernel.copies[0]} * tw_cells, (size_t)tw_cells * sizeof({kind}));",
+        f"    memcpy({first}, {newest}, (size_t)tw_cells * sizeof({kind}));",
     ]
     if found.mirror:
         counters = [f"tw_i{axis}" for axis in range(len(problem.shape))]

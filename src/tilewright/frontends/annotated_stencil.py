@@ -1,6 +1,7 @@
 """Iterated stencils among annotated loops: recognised in C, or written as an expression.
 
-C: a time loop around a sweep ``b[i][j] = f(a near (i, j), coefficients)`` and a copy of b back into a over the same box.
+C: a time loop around a sweep ``b[i][j] = f(a near (i, j), coefficients)`` and a copy of b back into a over the same
+box.
 As an expression: ``Stencil(steps=T, u = u[0, 0] + k*(u[-1, 0] + u[1, 0] - 2*u[0, 0]))`` around an old body that says
 what it replaces.
 """
