@@ -36,7 +36,8 @@ class AlignSource:
     ``score(array, size, work, unused)``: ``array`` holds pointers to the letters x and y (uint8 codes), the matrix of
     scores (int32, letters x letters), the vertical edges H and E (int32, ``m`` each, times one more than the tile
     columns if kept), the horizontal edges H and V (int32, ``n`` each, times one more than the tile rows; null unless
-    kept), the best score per tile (int32), the bits that each tile needed (uint8) and flags (128 bytes per tile column).
+    kept), the best score per tile (int32), the bits that each tile needed (uint8) and flags (128 bytes for each tile
+    column).
 
     ``trace(array, size, work, unused)``: one tile again, with directions; see
     :mod:`tilewright.codegen.align_trace`.
