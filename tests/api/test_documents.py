@@ -50,7 +50,7 @@ def test_the_commands_of_readme_run(monkeypatch, tmp_path, capsys):
     Path("mine.py").write_text(f"def heat(u, alpha):\n    return {heat}\n", encoding="utf-8")
     (block,) = [block for block in _blocks(README, "bash") if block.startswith("tilewright run")]
     lines = [part.strip() for line in block.splitlines() for part in line.partition("#")[0].split(";")]
-    assert len(lines) == 12
+    assert len(lines) == 13
     for line in lines:
         name, *arguments = shlex.split(line)
         assert name == "tilewright"
