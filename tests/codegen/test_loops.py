@@ -78,10 +78,12 @@ CASES = [
     ("transform Pragma(pragma_str='ivdep') for (i=0;i<=N-1;i++) y[i] = x[i];", "xy"),
     ("transform Pragma(pragma_str=['omp parallel for', 'ivdep']) for (i=0;i<=N-1;i++) y[i] = x[i];", "xy"),
     (
-        "transform ArrCopy(aref='A[i][k]', dimsizes=[8,8]) transform ArrCopy(aref='C[i][j]', dimsizes=[8,8]) "
-        "for (ii=0;ii<=M-1;ii+=8) for (jj=0;jj<=N-1;jj+=8) for (kk=0;kk<=K-1;kk+=8)"
-        " for (i=ii;i<=min(M-1,ii+7);i++) for (j=jj;j<=min(N-1,jj+7);j++) for (k=kk;k<=min(K-1,kk+7);k++)"
-        " C[i][j] += A[i][k]*B[k][j];",
+        (
+            "transform ArrCopy(aref='A[i][k]', dimsizes=[8,8]) transform ArrCopy(aref='C[i][j]', dimsizes=[8,8]) "
+            "for (ii=0;ii<=M-1;ii+=8) for (jj=0;jj<=N-1;jj+=8) for (kk=0;kk<=K-1;kk+=8)"
+            " for (i=ii;i<=min(M-1,ii+7);i++) for (j=jj;j<=min(N-1,jj+7);j++) for (k=kk;k<=min(K-1,kk+7);k++)"
+            " C[i][j] += A[i][k]*B[k][j];"
+        ),
         "ABC",
     ),
     (
