@@ -6,6 +6,10 @@ from pathlib import Path
 import mkdocs_gen_files
 
 from tilewright.api import explain
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.report.gpu_schedule import draw_schedule
+from tilewright.tilings.tiling import parse
 
 TILINGS = {
     "hexagonal": "hexagonal:t=8,s=6",
@@ -21,3 +25,8 @@ with tempfile.TemporaryDirectory() as folder:
         explain.draw(explain.family(tiling), path)
         with mkdocs_gen_files.open(f"pictures/{name}.svg", "w") as picture:
             picture.write(path.read_text(encoding="utf-8"))
+    block = draw_schedule(
+        make_problem(program("jacobi2d"), (50, 50), 8), parse("hybrid:t=8,s=6x16"), Path(folder) / "gpu-hexagon.svg"
+    )
+    with mkdocs_gen_files.open("pictures/gpu-hexagon.svg", "w") as picture:
+        picture.write(block.read_text(encoding="utf-8"))

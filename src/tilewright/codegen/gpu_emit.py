@@ -25,7 +25,7 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "hybrid": (gpu_prism.prism_functions, gpu_prism.prism_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
-_VERSION = 1
+_VERSION = 2
 """Raised when texts change for the same tiling."""
 
 
