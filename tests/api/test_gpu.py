@@ -83,15 +83,15 @@ def test_what_spills_or_does_not_fit_is_dropped(monkeypatch):
     problem = make_problem(program("j2d5pt"), (2048, 2048), 64)
     machine = as_machine("v100")
     needs = {
-        "hybrid:t=8,s=8x64,threads=1x64": nvrtc.Resources(registers=40, spill_bytes=0, stack_bytes=0, shared_bytes=9000),
+        "hybrid:t=8,s=8x64,threads=1x64": nvrtc.Resources(
+            registers=40, spill_bytes=0, stack_bytes=0, shared_bytes=9000
+        ),
         "hybrid:t=8,s=9x64,threads=1x64": nvrtc.Resources(registers=255, spill_bytes=64, stack_bytes=8, shared_bytes=9),
         "hybrid:t=8,s=7x64,threads=1x64": nvrtc.Resources(
             registers=40, spill_bytes=0, stack_bytes=0, shared_bytes=2**20
         ),
     }
-    found = [
-        screening._judged(problem, machine, parse(tile), each, Outcome.OK, "") for tile, each in needs.items()
-    ]
+    found = [screening._judged(problem, machine, parse(tile), each, Outcome.OK, "") for tile, each in needs.items()]
     assert [each.outcome for each in found] == [None, Outcome.SPILLS, Outcome.LAUNCH]
     assert "64 bytes of spills" in found[1].detail
 

@@ -1,4 +1,4 @@
-"""``emit_device(problem, tiling, dialect)``: from a tiling to the text of a GPU's kernels, and how they are launched."""
+"""``emit_device(problem, tiling, dialect)``: from a tiling to the text of a GPU's kernels, and their launches."""
 
 import re
 from collections.abc import Callable, Iterator
