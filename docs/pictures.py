@@ -8,6 +8,10 @@ import numpy as np
 from PIL import Image
 
 from tilewright.api import explain, image
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.report.gpu_schedule import draw_schedule
+from tilewright.tilings.tiling import parse
 
 TILINGS = {
     "hexagonal": "hexagonal:t=8,s=6",
@@ -24,6 +28,11 @@ with tempfile.TemporaryDirectory() as folder:
         explain.draw(explain.family(tiling), path)
         with mkdocs_gen_files.open(f"pictures/{name}.svg", "w") as picture:
             picture.write(path.read_text(encoding="utf-8"))
+    block = draw_schedule(
+        make_problem(program("jacobi2d"), (50, 50), 8), parse("hybrid:t=8,s=6x16"), Path(folder) / "gpu-hexagon.svg"
+    )
+    with mkdocs_gen_files.open("pictures/gpu-hexagon.svg", "w") as picture:
+        picture.write(block.read_text(encoding="utf-8"))
 
 
 def scene() -> np.ndarray:

@@ -62,7 +62,12 @@ def small(name, dtype="float32", boundary="fixed"):
     while not counts((problem := dataclasses.replace(probe, shape=tuple(extents), steps=steps)), tiling).full:
         shortest = min(range(known.rank), key=lambda axis: extents[axis] / (1 + sizes[axis]))
         extents[shortest] += 1
-    return problem, tiling
+    # A kernel takes a tile for whole only if its box keeps clear of the cells that keep their first values.
+    grown = [
+        extent + (known.reach[axis][1] if axis else 0) + (axis == known.rank - 1 > 0) * sizes[axis]
+        for axis, extent in enumerate(extents)
+    ]
+    return dataclasses.replace(problem, shape=tuple(grown)), tiling
 
 
 def run(device, problem, tiling, given=None, *, edit=None, strict=False, halo=None):

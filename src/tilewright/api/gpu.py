@@ -42,7 +42,9 @@ def open_device(backend: str) -> gpu.Device:
     return cuda.select(wanted)
 
 
-def prepare_gpu(problem: Problem, tiling: Tiling | None, backend: str, *, strict: bool) -> tuple[gpu.Program, Halo | None]:
+def prepare_gpu(
+    problem: Problem, tiling: Tiling | None, backend: str, *, strict: bool
+) -> tuple[gpu.Program, Halo | None]:
     """Make a problem ready on a device.
 
     Args:

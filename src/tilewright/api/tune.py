@@ -14,8 +14,8 @@ from tilewright.api.gpu import is_gpu
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.api.plan import Plan, Tried, needed_bytes
 from tilewright.api.predict import MachineLike, as_machine
-from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.screen import screen
+from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.strata import strata
 from tilewright.api.trial import TrialJob
 from tilewright.base.errors import ToolchainError, UsageError
@@ -196,8 +196,8 @@ def _screened(task: _Task) -> Plan:
         Tried(
             tiling=each.tiling,
             predicted_seconds=each.predicted_seconds,
-            registers=each.resources and each.resources.registers,
-            spills=each.resources and each.resources.spill_bytes,
+            registers=None if each.resources is None else each.resources.registers,
+            spills=None if each.resources is None else each.resources.spill_bytes,
             outcome=each.outcome,
             detail=each.detail,
         )

@@ -16,7 +16,9 @@ def run(
         str | None,
         typer.Option("--shape", metavar="AxB", help="Extents, outermost first; those of --input by default."),
     ] = None,
-    backend: Annotated[str, typer.Option("--backend", help="auto, c, numpy, opencl or cuda; opencl:NAME takes a certain device.")] = "auto",
+    backend: Annotated[
+        str, typer.Option("--backend", help="auto, c, numpy, opencl or cuda; opencl:NAME takes a certain device.")
+    ] = "auto",
     dtype: Annotated[
         str | None, typer.Option("--dtype", help="Element type; that of --input by default, else float32.")
     ] = None,

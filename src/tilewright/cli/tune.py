@@ -15,7 +15,9 @@ def tune(
     program: ProgramName,
     shape: Shape,
     steps: Steps,
-    backend: Annotated[str, typer.Option("--backend", help="auto or c; --effort none plans for opencl and cuda as well.")] = "auto",
+    backend: Annotated[
+        str, typer.Option("--backend", help="auto or c; --effort none plans for opencl and cuda as well.")
+    ] = "auto",
     metric: Annotated[
         str, typer.Option("--metric", help="What is to be small: time, traffic, energy, power, edp or ed2p.")
     ] = "time",

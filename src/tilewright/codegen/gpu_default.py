@@ -1,4 +1,4 @@
-"""The tilings that GPUs get where nobody has tuned: the largest of a short list that fits what every GPU has on chip."""
+"""The tilings that GPUs get where nobody has tuned: the first of a short list that fits what every GPU has on chip."""
 
 import itertools
 from collections.abc import Iterator

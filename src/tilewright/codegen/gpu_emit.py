@@ -1,4 +1,4 @@
-"""``emit_device(problem, tiling, dialect)``: from a tiling to the text of a GPU's kernels, and how they are launched."""
+"""``emit_device(problem, tiling, dialect)``: from a tiling to the text of a GPU's kernels, and their launches."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "overlapped": (gpu_overlapped.overlapped_functions, gpu_overlapped.overlapped_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
-_VERSION = 1
+_VERSION = 2
 """Raised when texts change for the same tiling."""
 
 

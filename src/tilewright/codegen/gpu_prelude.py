@@ -44,7 +44,7 @@ _OPENCL = """#define TW_KERNEL(threads) __kernel __attribute__((reqd_work_group_
 #define TW_NAN_f64 ((double)NAN)
 typedef long tw_wide;"""
 
-_CUDA = """#define TW_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+_CUDA = """#define TW_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
 #define TW_FUNCTION static __device__ __forceinline__
 #define TW_GLOBAL
 #define TW_LOCAL

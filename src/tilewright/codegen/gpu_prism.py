@@ -321,8 +321,7 @@ class _Maker:
         body: list[Stmt] = []
         for field in self.chip.fields:
             for number, slot in enumerate(field.slots):
-                for piece in slot.pieces:
-                    body.append(self._load(field, number, piece, fresh, clipped=False))
+                body += [self._load(field, number, piece, fresh, clipped=False) for piece in slot.pieces]
         return tuple(body)
 
     def _load_cut(self) -> tuple[Stmt, ...]:

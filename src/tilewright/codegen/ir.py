@@ -2,8 +2,8 @@
 
 Types are names: ``index`` (signed 64-bit), ``bool``, an element type such as ``float32``, ``vector:float32`` and
 ``mask:float32`` (as many lanes as the target's registers hold), and ``pointer:T`` / ``array:T`` (read-only) to any of
-them. On GPUs ``index`` has 32 bits, ``wide`` 64, and ``chip:T`` points into the memory that the threads of a group share.
-A dialect turns the names into its own.
+them. On GPUs ``index`` has 32 bits, ``wide`` 64, and ``chip:T`` points into memory that the threads of a group share. A
+dialect turns the names into its own.
 """
 
 from collections.abc import Sequence

@@ -247,8 +247,8 @@ def residency(
     used = np.minimum(MOST_REGISTERS, np.ceil(need / _REGISTER_STEP) * _REGISTER_STEP)
     bytes_used = work.box_values * setting.itemsize
     if compiled is not None:
-        used, bytes_used = 1.0 * compiled.registers, 1.0 * compiled.shared_bytes
-        used = np.maximum(1.0, np.ceil(used / _REGISTER_STEP) * _REGISTER_STEP)
+        bytes_used = np.asarray(compiled.shared_bytes, dtype=np.float64)
+        used = np.maximum(1.0, np.ceil(compiled.registers / _REGISTER_STEP) * _REGISTER_STEP)
     shared = bytes_used <= gpu.shared_limit
     blocks = np.minimum(gpu.max_blocks, gpu.max_threads // np.maximum(work.threads, 1))
     if "registers" not in off:
@@ -258,7 +258,7 @@ def residency(
     if "overflow" in off:
         shared = np.ones_like(shared)
     if compiled is not None:
-        need = MOST_REGISTERS + compiled.spilled
+        need = np.asarray(MOST_REGISTERS + compiled.spilled, dtype=np.float64)
     spilled = np.maximum(0.0, need - MOST_REGISTERS) if "spills" not in off else np.zeros_like(need)
     return Residency(shared=shared, registers=used, spilled=spilled, blocks=np.maximum(1, blocks))
 

@@ -126,9 +126,7 @@ PARAMETERS: dict[str, Parameter] = {
     "multiply_joules": Parameter(unit="J", meaning="one float32 multiplication (e_fmul)", optional=True),
     "int_add_joules": Parameter(unit="J", meaning="one integer addition (e_iadd)", optional=True),
     "int_max_joules": Parameter(unit="J", meaning="one integer maximum (e_imax)", optional=True),
-    "compute_capability": Parameter(
-        unit="1", meaning="what the compiler is told: 9.0 for sm_90", optional=True
-    ),
+    "compute_capability": Parameter(unit="1", meaning="what the compiler is told: 9.0 for sm_90", optional=True),
     "memory_bytes": Parameter(unit="B", meaning="memory of the whole device", optional=True),
     "die_area": Parameter(unit="mm^2", meaning="published area of the whole die", optional=True),
     "die_sm_count": Parameter(unit="1", meaning="multiprocessors on the die, also the disabled ones", optional=True),

@@ -28,6 +28,9 @@ _ALIGN = 64
 class Device(Protocol):
     """What a session needs of a driver. Offsets and sizes are bytes; calls may return before the device is done."""
 
+    def __hash__(self) -> int:
+        """Devices are told apart by identity."""
+
     @property
     def name(self) -> str:
         """What the device calls itself."""

@@ -1,0 +1,130 @@
+"""GPU backends as a user meets them, under Oclgrind and without any GPU."""
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.api import screen as screening
+from tilewright.api.predict import as_machine
+from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.base.records import Outcome
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.runtime import nvrtc, opencl
+from tilewright.tilings.tiling import parse
+
+OCLGRIND = "opencl:oclgrind"
+
+
+@pytest.fixture(autouse=True)
+def oclgrind():
+    opencl.prepare_oclgrind()
+
+
+def test_run_gives_what_numpy_gives():
+    u = np.random.default_rng(0).random((20, 30), dtype=np.float32)
+    before = u.copy()
+    out = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="hybrid:t=4,s=3x8,threads=1x8")
+    np.testing.assert_allclose(out, tw.run("jacobi2d", u, steps=5, backend="numpy"), rtol=1e-6)
+    assert np.array_equal(u, before)
+
+
+def test_run_on_a_periodic_grid_with_a_callback_and_an_output_array():
+    u = np.random.default_rng(0).random((9, 40))
+    seen = []
+    out = np.zeros_like(u)
+    tw.run(
+        "heat2d",
+        u,
+        steps=6,
+        backend=OCLGRIND,
+        boundary="wrap",
+        tiling="hybrid:t=2,s=2x8,threads=1x8",
+        every=3,
+        callback=lambda step, _: seen.append(step),
+        out=out,
+    )
+    np.testing.assert_allclose(out, tw.run("heat2d", u, steps=6, backend="numpy", boundary="wrap"), rtol=1e-12)
+    assert seen == [3, 6]
+
+
+def test_what_a_gpu_cannot_do_is_said():
+    u = np.ones((20, 30), np.float32)
+    with pytest.raises(UsageError, match="there is no OpenCL device 'cray'"):
+        tw.run("jacobi2d", u, steps=2, backend="opencl:cray")
+    with pytest.raises(UsageError, match="no kernels for 'streaming"):
+        tw.run("jacobi2d", u, steps=2, backend=OCLGRIND, tiling="streaming:t=4,s=8x8")
+    with pytest.raises(ArrayError, match="on chip"):
+        tw.run("jacobi2d", u, steps=2, backend=OCLGRIND, tiling="hybrid:t=64,s=64x512")
+    with pytest.raises(UsageError, match="GPU backends compute in float32"):
+        tw.run("jacobi2d", u.astype(np.complex64), steps=2, backend=OCLGRIND)
+
+
+def test_candidates_are_screened_without_a_gpu():
+    plan = tw.tune(
+        "j2d5pt", shape=(2048, 2048), steps=64, machine="gtx980", backend="cuda", effort="none", candidates=4
+    )
+    document = plan.to_dict()
+    assert document["backend"] == "cuda"
+    assert document["evaluated"] == len(document["candidates"]) == 4
+    for each in document["candidates"]:
+        assert each["registers"] > 0
+        assert each["spills"] >= 0
+        assert each["measured_seconds"] is None
+        assert each["predicted_seconds"] > 0
+    assert document["winner"]["outcome"] is None
+    assert "__global__" in plan.source
+    assert "4 compiled" in plan.explain()
+    with pytest.raises(UsageError, match="no C code"):
+        plan.export("kernel.c")
+
+
+def test_what_spills_or_does_not_fit_is_dropped(monkeypatch):
+    problem = make_problem(program("j2d5pt"), (2048, 2048), 64)
+    machine = as_machine("v100")
+    needs = {
+        "hybrid:t=8,s=8x64,threads=1x64": nvrtc.Resources(
+            registers=40, spill_bytes=0, stack_bytes=0, shared_bytes=9000
+        ),
+        "hybrid:t=8,s=9x64,threads=1x64": nvrtc.Resources(registers=255, spill_bytes=64, stack_bytes=8, shared_bytes=9),
+        "hybrid:t=8,s=7x64,threads=1x64": nvrtc.Resources(
+            registers=40, spill_bytes=0, stack_bytes=0, shared_bytes=2**20
+        ),
+    }
+    found = [screening._judged(problem, machine, parse(tile), each, Outcome.OK, "") for tile, each in needs.items()]
+    assert [each.outcome for each in found] == [None, Outcome.SPILLS, Outcome.LAUNCH]
+    assert "64 bytes of spills" in found[1].detail
+
+
+def test_registers_of_the_code_count_in_the_prediction():
+    from tilewright.costs import time as model
+
+    problem, machine = make_problem(program("j2d5pt"), (8192, 8192), 512), as_machine("gtx980")
+    tiling = parse("hybrid:t=8,s=8x64,threads=1x256")
+    few, many = (
+        model.predict(
+            problem,
+            tiling,
+            machine,
+            resources=nvrtc.Resources(registers=count, spill_bytes=0, stack_bytes=0, shared_bytes=4096),
+        )
+        for count in (32, 200)
+    )
+    assert few.tiles_per_sm > many.tiles_per_sm
+    assert few.seconds < many.seconds
+
+
+def test_the_compiler_is_told_the_machine():
+    names = {"gtx980": "sm_52", "v100": "sm_70", "a100": "sm_80", "rtx4090": "sm_89", "h200": "sm_90"}
+    assert {name: screening.architecture(as_machine(name)) for name in names} == names
+
+
+def test_cuda_without_a_driver():
+    from tilewright.runtime import cuda
+
+    try:
+        cuda.select()
+    except ToolchainError as error:
+        assert "driver" in str(error) or "device" in str(error)
+        with pytest.raises(ToolchainError):
+            tw.run("jacobi2d", np.ones((9, 9), np.float32), steps=1, backend="cuda")
