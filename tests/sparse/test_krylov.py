@@ -10,7 +10,7 @@ from scipy.sparse.linalg import cg as scipy_cg
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.codegen.vectors import BLOCK, CATALOGUE, emit_vectors, fuse, kernel, multiple
-from tilewright.sparse import choices, krylov
+from tilewright.sparse import choices, krylov, solve
 from tilewright.sparse.choices import Choice, assumed, variants
 from tilewright.sparse.solve import Iteration
 
@@ -207,6 +207,16 @@ def poisson(shape, dtype="float64"):
     return tw.sparse.from_stencil(tw.stencil(body, name="poisson"), shape, dtype=dtype)
 
 
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Iterations in blocks of few rows, so that small matrices give every thread some and neighbours to wait for."""
+    monkeypatch.setattr(solve, "_BLOCK", 64)
+    solve._kernel.cache_clear()
+    yield
+    solve._kernel.cache_clear()
+
+
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("shape", [(1,), (3,), (500,), (7, 300), (40, 50), (11, 12, 13), (2000, 2)])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_fused_iterations_are_those_of_the_textbook(shape, threads):
@@ -230,6 +240,7 @@ def test_fused_iterations_are_those_of_the_textbook(shape, threads):
     np.testing.assert_array_equal(state.finish(), state.x)
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_results_do_not_depend_on_the_number_of_threads():
     a = poisson((60, 61))
     b = np.random.default_rng(7).standard_normal(a.shape[0])

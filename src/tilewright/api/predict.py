@@ -16,6 +16,7 @@ from tilewright.costs import orthogonal as table_model
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.gpu_terms import hardware
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines import files
@@ -29,6 +30,7 @@ from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
+from tilewright.tuning.thread_shapes import select_with_threads
 
 METRICS = choices.METRICS
 MachineLike = Machine | str | Path
@@ -155,6 +157,7 @@ def select(
     boundary: BoundarySpec = "fixed",
     model: str = "exact",
     scope: str | None = None,
+    threads: bool = False,
 ) -> tuple[Prediction, ...]:
     """Return the feasible tilings whose predicted cost lies within a share of the best one.
 
@@ -170,6 +173,7 @@ def select(
         boundary: Boundaries.
         model: ``exact`` or ``published``.
         scope: Who shares the bandwidth.
+        threads: Choose a GPU's thread blocks together with the tiles, by the exact model's terms for them.
 
     Returns:
         Predictions, best first.
@@ -192,6 +196,10 @@ def select(
         return tuple(_table_prediction(case, tiling, costs) for tiling, costs in near[:top])
     problem = make_problem(as_program(_no_table(program)), shape, steps, dtype, boundary)
     setting = make_setting(problem, where, scope)
+    if threads:
+        if metric != "time" or model != "exact" or scope is not None:
+            raise UsageError("thread blocks are chosen by the exact model's time", "leave metric, model and scope out")
+        return _with_threads(problem, where, within, top)
     band = np.inf if within is None else _share(within)
     pool = [_band(setting, family, model, metric, band, top) for family in families_of(problem, setting, model)]
     limit = (1.0 + band) * min(float(np.min(cost, initial=np.inf)) for _, _, cost in pool)
@@ -206,6 +214,26 @@ def select(
             found.append((float(cost[place]), number, _prediction(problem, where, model, chosen, costs, setting)))
     found.sort(key=lambda item: item[:2])
     return tuple(prediction for _, _, prediction in found[:top])
+
+
+def _with_threads(problem: Problem, machine: Machine, within: float | None, top: int | None) -> tuple[Prediction, ...]:
+    """Return hybrid tiles with their thread blocks, best first."""
+    setting = make_setting(problem, machine)
+    if setting.cpu or problem.program.rank < 2 or "hybrid" not in space.families(problem):
+        raise UsageError(
+            f"thread blocks belong to hybrid tiles on a GPU, not to {problem.program.name!r} on {machine.name}",
+            "take a GPU of `tilewright machines` and a stencil of two or three dimensions",
+        )
+    most = int(machine.max_block_threads.value) if machine.max_block_threads else 1024
+    gpu = hardware(machine, setting.block_bytes)
+    band = np.inf if within is None else _share(within)
+    sizes, shapes, _, _ = select_with_threads(problem.program, setting, gpu, most, within=band, top=top)
+    found = []
+    for index, shape in enumerate(shapes):
+        tiling = dataclasses.replace(space.tiling_at("hybrid", sizes, index), threads=shape)
+        costs = time_model.predict(problem, tiling, machine)
+        found.append(_prediction(problem, machine, "exact", tiling, costs, setting))
+    return tuple(found)
 
 
 def _no_table(program: ProgramLike | Table | Recurrence) -> ProgramLike:

@@ -31,6 +31,9 @@ def predict(
     ] = "exact",
     dtype: DType = "float32",
     boundary: BoundaryText = "fixed",
+    thread_shapes: Annotated[
+        bool, typer.Option("--thread-shapes", help="With --top, choose a GPU's thread blocks together with the tiles.")
+    ] = False,
     explain: Annotated[
         bool,
         typer.Option(
@@ -53,6 +56,8 @@ def predict(
 
     if tile is not None and (top is not None or metric != "time"):
         raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top or --metric")
+    if thread_shapes and top is None:
+        raise typer.BadParameter("--thread-shapes ranks tilings with their thread blocks: say how many with --top")
     known = load_any(program)
     steps = steps_of(known, steps)
     extents = parse_shape(shape)
@@ -64,7 +69,7 @@ def predict(
     else:
         many = api.select(
             known, shape=extents, steps=steps, machine=machine, within=None, metric=metric, top=top or 1, dtype=dtype,
-            boundary=outside, model=model,
+            boundary=outside, model=model, threads=thread_shapes,
         )  # fmt: skip
         one = many[0]
     if top is None and (metric == "time" or explain):

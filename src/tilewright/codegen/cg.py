@@ -22,7 +22,7 @@ not due."""
 _UNROLLING = Unrolling()
 
 
-def emit_cg(dtype: str, how: Unrolling = _UNROLLING, block: int = 1024) -> CSource:
+def emit_cg(dtype: str, how: Unrolling = _UNROLLING, block: int = 4096) -> CSource:
     """Write one iteration.
 
     ``array`` holds x, r, p, p', q, the offsets and the table of diagonals. ``work`` holds a (of the previous iteration)

@@ -68,6 +68,8 @@ def _apply(node: Apply, args: list[Dual], *, linear: bool) -> Dual:
         return Dual(value=value, slopes={})
     if linear and not _is_linear(node.op, moving):
         raise _nonlinear(node.op)
+    if node.op not in _PARTIAL:
+        raise UsageError(f"{node.op!r} works on whole numbers and has no derivative, so there is no matrix of it")
     partial = _PARTIAL[node.op](value, *(arg.value for arg in args))
     slopes: Slopes = {}
     for i in moving:

@@ -19,7 +19,7 @@ from tilewright.sparse.krylov import axpy, dot
 from tilewright.sparse.matvec import threads_for, unrolling
 
 Array = npt.NDArray[Any]
-_BLOCK = 1024
+_BLOCK = 4096
 
 
 @functools.lru_cache(maxsize=4)
