@@ -22,6 +22,9 @@ from tilewright.runtime.host import thread_count
 from tilewright.tilings.tiling import parse
 from tilewright.tuning import space
 
+_WIDE = 5.0
+"""Ranges wider than this are drawn on logarithmic axes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
@@ -140,8 +143,9 @@ def draw(points: dict[str, list[Point]], path: Path) -> None:
     for panel, (name, many) in zip(panels[0], points.items(), strict=True):
         measured, predicted = [p.measured for p in many], [p.predicted for p in many]
         ends = (min(*measured, *predicted), max(*measured, *predicted))
-        panel.loglog(ends, ends, color="0.6", linewidth=1)
-        panel.loglog(measured, predicted, ".", color="#2c6fad")
+        draw_to = panel.loglog if ends[1] > _WIDE * ends[0] else panel.plot  # a narrow range has no room for powers
+        draw_to(ends, ends, color="0.6", linewidth=1)
+        draw_to(measured, predicted, ".", color="#2c6fad")
         panel.set(title=name, xlabel="measured, s", ylabel="predicted, s")
     figure.savefig(path, dpi=150)
     plt.close(figure)

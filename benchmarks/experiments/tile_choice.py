@@ -15,6 +15,7 @@ from pathlib import Path
 import measured
 
 import tilewright as tw
+from tilewright.api.predict import Prediction
 
 IDEAL_SECONDS = 16.35
 """Gradient2D, 8192^2, T = 8192 on gtx980 without transfers (8.3)."""
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measured.write_verdict(chosen.output, "\n".join(lines))
 
 
-def _ranked(machine: str) -> list[tw.Prediction]:
+def _ranked(machine: str) -> list[Prediction]:
     """The tilings among which a run chooses, best first."""
     every = tw.select(NAME, shape=SHAPE, steps=STEPS, machine=machine, within=None)
     return [each for each in every if each.tiling.family in FAMILIES]

@@ -25,7 +25,7 @@ def setting(machine, shape=(4096, 4096), name="j2d5pt"):
 
 def test_a_footprint_passes_from_l2_through_l3_to_memory():
     one = setting(WITH)
-    footprints = np.array([2**18, 2**21, 2**23, 2**26, 2**30])
+    footprints = np.array([2**18, 2**21, 2**22, 2**26, 2**30])
     assert levels.missed_inside(footprints, one)[0] == 0
     assert (np.diff(levels.missed_inside(footprints, one)) > 0).all()
     assert levels.missed_outside(footprints, one)[:3].tolist() == [0, 0, 0]

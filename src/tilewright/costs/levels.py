@@ -11,8 +11,10 @@ from tilewright.costs.setting import WORD, Setting
 
 USABLE = 0.75
 """Share of a core's own cache that data may use before it spills."""
-USABLE_OUTSIDE = 0.5
-"""The same of L3, through which the grid streams besides, and which others may share."""
+USABLE_OUTSIDE = 0.25
+"""The same of L3 for tiles, while the grid streams through it and others may share it: more was slow in sweeps."""
+USABLE_WHOLE = 0.5
+"""The same of L3 for a whole grid."""
 
 
 def data_bytes(setting: Setting) -> int:
@@ -25,14 +27,14 @@ def grid_seconds(setting: Setting) -> float:
     whole = data_bytes(setting)
     if whole <= USABLE * setting.sm_count * setting.shared_bytes:
         return setting.cache_byte_seconds
-    if whole <= USABLE_OUTSIDE * setting.sm_count * setting.outer_bytes:
+    if whole <= USABLE_WHOLE * setting.sm_count * setting.outer_bytes:
         return setting.outer_byte_seconds
     return setting.word_seconds / WORD
 
 
 def off_chip(setting: Setting) -> bool:
     """Whether the grid lies in memory, and in no cache."""
-    room = max(USABLE * setting.shared_bytes, USABLE_OUTSIDE * setting.outer_bytes)
+    room = max(USABLE * setting.shared_bytes, USABLE_WHOLE * setting.outer_bytes)
     return data_bytes(setting) > setting.sm_count * room
 
 
