@@ -11,6 +11,8 @@ from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.expression import Apply
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
+from tilewright.tilings import streaming
+from tilewright.tilings.streaming import Footing
 
 SCOPES = ("device", "per_sm")
 WORD = 4
@@ -48,6 +50,7 @@ class Setting:
         c_iter: C_iter.
         cpu: Whether the machine is a CPU with caches.
         energy: The energy model of the problem on the machine; None where no energy is asked for.
+        stream: How streaming tiles of the problem grow, on a CPU.
     """
 
     shape: tuple[int, ...]
@@ -74,6 +77,7 @@ class Setting:
     c_iter: Quantity
     cpu: bool
     energy: Energy | None = None
+    stream: Footing | None = None
 
     @property
     def updated(self) -> int:
@@ -139,6 +143,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         c_iter=iteration_seconds(program, machine, problem.dtype),
         cpu=cpu,
         energy=make_energy(problem, machine),
+        stream=streaming.footing(problem) if cpu and streaming.applies(problem) else None,
     )
 
 

@@ -1,12 +1,14 @@
 """The cost of streaming tiles on a CPU: arithmetic, caches, memory, barriers, halos and the pipeline's fill.
 
 A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level. Per vector it pays the
-arithmetic, the lines that travel between L1 and L2 (the slabs that outlive an advance; in 3D every slab), a share of
-what does not fit L2, and, once per band, loading, transposing and storing. This is our own extension.
+arithmetic, what the lines that travel between L1, L2 and L3 hold it up (the slabs that outlive an advance; in 3D every
+slab), and, once per band, loading, transposing and storing. Rows of tiles as wide as the grid are transposed by the
+first and the last band only. This is our own extension; the shares were fitted to measurements (docs/cpu.md).
 """
 
 import numpy as np
 
+from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
@@ -14,11 +16,16 @@ from tilewright.costs.setting import WORD, Setting
 
 FUSED = 0.55
 """Arithmetic of a blocked row over that of a plain loop: fused operations, shared loads, no unaligned ones."""
-TURN_CYCLES = 16.0
-"""Loading, transposing and storing one vector of the grid, per band, in units of the arithmetic of 8 operations."""
+LIFT, LOWER, COPY = 12.0, 20.0, 3.0
+"""Operations that transposing a vector on its way in and out takes as long as, and copying it."""
+EXPOSED = {1: 0.4, 2: 0.6, 3: 0.9}
+"""Time of a band's traffic with memory, by rank, over what the bandwidth says: planes come and go in bursts."""
+FROM_L2, FROM_L3 = 0.55, 0.5
+"""Time of the lines that travel between L1 and L2 over what the bandwidth of L2 says, and what L3 adds."""
+DEEP = 8
+"""Sizes of L2 that the caches beyond it hold per core."""
 USABLE = 0.8
 """Share of L2 that a tile's slabs may use."""
-_ROWS = {1: 1, 2: 4, 3: 2}
 _LINE = 64
 
 
@@ -66,18 +73,18 @@ def _resident(setting: Setting) -> bool:
 def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, ...]:
     """Bands, tiles, points, words in and out, footprint, seconds of computing and of moving for one tile."""
     rank, steps = len(space), max(1, setting.steps)
-    shape, slopes = setting.shape, setting.slopes
+    shape, footing = setting.shape, setting.stream
+    if footing is None:
+        raise UsageError("the cost of streaming tiles is known for CPUs and where such tiles are legal")
     if rank == 1:
-        shape, slopes, space = (1, *shape), (0, *slopes), (1, *space)
+        shape, space = (1, *shape), (1, *space)
     bands = ceil_div(steps, levels)
     bands += bands % 2 != steps % 2
     depth = min(levels, ceil_div(steps, bands))
     unit = max(1, _LINE // setting.itemsize)
     cuts = [ceil_div(extent, size) for extent, size in zip(shape, space, strict=True)]
     sides = [ceil_div(extent, count) for extent, count in zip(shape, cuts, strict=True)]
-    growth = [2 * slope * setting.stages for slope in slopes]
-    keep = max(1, growth[0])
-    rows = 1 if rank == 1 else max(_ROWS[rank], keep)
+    growth, keep, rows = footing.growth, footing.keep, footing.rows
     width = max(unit * unit, ceil_div(space[-1] + growth[-1] * levels, unit) * unit)
     outer = [side + 0.5 * grow * depth for side, grow in zip(sides[:-1], growth[:-1], strict=True)]
     lines = float(np.prod(outer))
@@ -85,27 +92,34 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     vectors = lines * width / setting.vector_width
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
     footprint = plane * setting.copies / 2 * ((2 * keep * (levels + 1)) + 2 * max(0, rows - keep))
-    compute = depth * (vectors * FUSED * setting.c_iter.value + advances * 3.0 * setting.row_seconds)
-    traffic = _line_traffic(rank, rows, keep, setting) * vectors * _LINE * depth
-    share = 0.0 if footprint <= setting.l1_bytes * 0.75 else 1.0
     missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
+    far = max(0.0, 1.0 - DEEP * setting.shared_bytes / footprint)
     byte = setting.word_seconds / WORD
-    compute += traffic * (share * setting.cache_byte_seconds * (1.0 if rank == 3 else 0.3) + missed * byte)
+    wide = (rows + keep) * width * setting.itemsize * (setting.levels + setting.constants) > setting.l1_bytes
+    lines_moved = 0.0 if footprint <= 0.75 * setting.l1_bytes else _line_traffic(rank, rows, keep, setting, wide=wide)
+    per_byte = (FROM_L2 + FROM_L3 * missed) * setting.cache_byte_seconds + far * byte
+    arithmetic = FUSED * setting.c_iter.value
+    held_up = max(0.0, lines_moved * _LINE * per_byte - arithmetic)
+    compute = depth * (vectors * (arithmetic + held_up) + advances * 3.0 * setting.row_seconds)
     held = [side + grow * depth for side, grow in zip(sides[:-1], growth[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
     words_out = float(np.prod(sides)) * setting.levels * setting.itemsize / WORD
     loads = words_in * WORD / setting.itemsize / setting.vector_width
     stores = words_out * WORD / setting.itemsize / setting.vector_width
     operation = setting.c_iter.value / max(1, setting.flops + 8)
-    move = (loads + stores) * TURN_CYCLES * operation
-    move += 0.6 * (words_in + words_out) * WORD * (setting.cache_byte_seconds if _resident(setting) else byte)
+    turned = min(1.0, 1.0 / bands) if rank > 1 and cuts[-1] == 1 else 1.0
+    move = (loads * (LIFT * turned + COPY * (1 - turned)) + stores * (LOWER * turned + COPY * (1 - turned))) * operation
+    beyond = setting.cache_byte_seconds if _resident(setting) else byte
+    move += EXPOSED[rank] * (words_in + words_out) * WORD * beyond
     points = depth * lines * (sides[-1] + 0.5 * growth[-1] * depth)
     return (bands, float(np.prod(cuts)), points, words_in, words_out, footprint, compute, move)
 
 
-def _line_traffic(rank: int, rows: int, keep: int, setting: Setting) -> float:
-    """Lines between L1 and L2 per vector and level: every slab in 3D, those that outlive an advance in 2D."""
+def _line_traffic(rank: int, rows: int, keep: int, setting: Setting, *, wide: bool) -> float:
+    """Lines between L1 and L2 per vector and level: all, or those that outlive an advance where L1 holds the others."""
     fields = max(1, setting.levels + setting.constants)
-    if rank == 3:
+    if rank == 1:
+        return fields * 2.0
+    if rank == 3 or wide:
         return fields * ((rows + keep) / rows + 2.0)
     return fields * 3.0 * min(1.0, keep / rows)
