@@ -152,16 +152,18 @@ def best_rival(case: Case) -> str:
 def verdict(cases: Sequence[Case]) -> str:
     """Say where fusion wins and loses, and whether the plan chose rightly.
 
-    Right means: against numpy, whose products the plan would otherwise call, fusion is taken where it wins and left
-    where it loses; differences under 10 % are ties.
+    Wrong means: unfused although the fused kernels are more than 10 % faster than the plan as it ran, or fused although
+    NumPy's unfused products are more than 10 % faster.
     """
     wins = [case.name for case in cases if case.ratio("fused", best_rival(case))[0] > 1.1]
     losses = [case.name for case in cases if case.ratio("fused", best_rival(case))[0] < 0.9]
     wrong = []
     for case in cases:
-        ratio = case.ratio("fused", "numpy")[0]
-        if (ratio > 1.1 and not case.wants_fusion) or (ratio < 0.9 and case.wants_fusion):
-            wrong.append(f"{case.name} ({ratio:.2f}x)")
+        missed, lost = case.ratio("fused", "planned")[0], case.ratio("planned", "numpy")[0]
+        if missed > 1.1 and not case.wants_fusion:
+            wrong.append(f"{case.name} (fused {missed:.2f}x the plan)")
+        if lost < 0.9 and case.wants_fusion:
+            wrong.append(f"{case.name} ({lost:.2f}x of numpy)")
     lines = [
         f"fusion beats the best rival by more than 10 % in {len(wins)} of {len(cases)}: {', '.join(wins) or 'none'}",
         f"fusion loses by more than 10 % in {len(losses)}: {', '.join(losses) or 'none'}",

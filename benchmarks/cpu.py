@@ -1,4 +1,4 @@
-"""CPU speed: tilewright against naive C, pystencils and Numba in one interleaved run.
+"""CPU speed: tilewright against naive C, pystencils, Numba, Halide, Devito, JAX and NumPy in one interleaved run.
 
     python benchmarks/cpu.py --programs j2d5pt j2d9pt-gol gradient2d --size 4096 --steps 100 --output cpu.json
 
@@ -34,7 +34,7 @@ from tilewright.programs import catalogue
 SIZES = {1: 2**24, 2: 4096, 3: 256}
 QUICK = {1: 2**20, 2: 512, 3: 64}
 NAIVE = ("naive-c", "naive-c-512")
-PEERS = ("pystencils", "numba")
+PEERS = ("pystencils", "numba", "halide", "devito", "jax", "numpy")
 _PAUSE = 0.05
 """Seconds between runs, so that one contender's idle threads have gone to sleep when the next one starts."""
 

@@ -8,7 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-_LIBRARIES = ("tilewright", "numpy", "pystencils", "numba", "llvmlite", "sympy")
+_LIBRARIES = (
+    "tilewright", "numpy", "scipy", "pystencils", "numba", "llvmlite", "sympy", "torch", "opt_einsum", "halide",
+    "devito", "jax", "parasail",
+)  # fmt: skip
 
 
 def describe(threads: int) -> dict[str, Any]:

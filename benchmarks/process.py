@@ -29,7 +29,12 @@ class Worker:
     def __init__(self, contender: str, threads: int, cache: Path) -> None:
         self.contender = contender
         cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-        limits = {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false"}
+        limits = {
+            "OMP_NUM_THREADS": str(threads),
+            "NUMBA_NUM_THREADS": str(threads),
+            "HL_NUM_THREADS": str(threads),
+            "OMP_DYNAMIC": "false",
+        }
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("worker.py"))],
             stdin=subprocess.PIPE,

@@ -1,6 +1,8 @@
 """How far the time model is off on this machine: RMSE over all tilings and over those near the best (figure 3).
 
-python benchmarks/experiments/accuracy.py [--quick] [--output DIR]
+python benchmarks/experiments/accuracy.py [--quick] [--sweeps DIR] [--output DIR]
+
+With --sweeps nothing is measured: the points are those of sweeps (benchmarks/sweep.py), whose files lie in that folder.
 
 Calibrate first (`tilewright calibrate`), else the model runs on what the CPU says about itself.
 """
@@ -27,13 +29,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer tilings and stencils")
     parser.add_argument("--output", type=Path, default=Path("results/accuracy"), help="folder of the results")
+    parser.add_argument("--sweeps", type=Path, help="folder of sweeps to read in place of measuring")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
     count, repeats = (24, 3) if chosen.quick else (120, 5)
     results, rows = {}, []
-    for name, (shape, steps) in list(CASES.items())[: 2 if chosen.quick else None]:
-        many = tw.select(name, shape=shape, steps=steps, machine="host", within=None)
-        points = measured.measure(name, shape, steps, measured.spread_out(many, count), repeats)
+    swept = [path.stem for path in sorted(chosen.sweeps.glob("*.csv"))] if chosen.sweeps else []
+    for name in swept or list(CASES)[: 2 if chosen.quick else None]:
+        if swept:
+            points = measured.of_sweep(chosen.sweeps, name)
+        else:
+            shape, steps = CASES[name]
+            many = tw.select(name, shape=shape, steps=steps, machine="host", within=None)
+            points = measured.measure(name, shape, steps, measured.spread_out(many, count), repeats)
         results[name] = points
         rows += [(name, p.tiling, p.footprint, p.predicted, p.measured) for p in points]
     measured.write_rows(

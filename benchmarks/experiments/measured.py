@@ -1,6 +1,7 @@
 """What the experiments on ``host`` share: measuring tilings, scores of a prediction, and writing results."""
 
 import csv
+import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,12 +11,16 @@ import numpy as np
 
 from tilewright.api.arrays import gather
 from tilewright.api.compile import prepare
-from tilewright.api.predict import Prediction
+from tilewright.api.predict import Prediction, as_machine
 from tilewright.api.watch import make_state
 from tilewright.base.errors import TilewrightError
+from tilewright.costs import time as time_model
+from tilewright.costs.setting import make_setting
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime.host import thread_count
+from tilewright.tilings.tiling import parse
+from tilewright.tuning import space
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,33 @@ def measure(
         Point(tiling=str(c.tiling), footprint=c.costs.tile_shared_bytes, predicted=c.costs.seconds, measured=seconds)
         for (c, _), seconds in zip(ready, best, strict=True)
     ]
+
+
+def of_sweep(folder: Path, name: str) -> list[Point]:
+    """Read the tilings of a sweep (``benchmarks/sweep.py``) that ran, the model's own families, in the order predicted.
+
+    The predictions are those of today's model for the host that the sweep was ranked by.
+    """
+    about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    machine = as_machine(folder / f"{name}.host.toml")
+    problem = make_problem(program(name), tuple(about["shape"]), about["steps"])
+    setting = make_setting(problem, machine)
+    known = space.families(problem, cpu=setting.cpu, every=False)
+    points = []
+    with (folder / f"{name}.csv").open(encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            tiling = parse(row["tiling"])
+            if row["median_seconds"] and tiling.family in known:
+                costs = time_model.predict(problem, tiling, machine)
+                points.append(
+                    Point(
+                        tiling=row["tiling"],
+                        footprint=costs.tile_shared_bytes,
+                        predicted=costs.seconds,
+                        measured=float(row["median_seconds"]),
+                    )
+                )
+    return sorted(points, key=lambda point: point.predicted)
 
 
 def spread_out(many: Sequence[Prediction], count: int) -> list[Prediction]:

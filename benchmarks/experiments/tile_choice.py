@@ -1,6 +1,8 @@
 """Does the band around the model's minimum hold the best tile? (figures 4-6).
 
-python benchmarks/experiments/tile_choice.py [--quick] [--output DIR]
+python benchmarks/experiments/tile_choice.py [--quick] [--sweeps DIR] [--output DIR]
+
+With --sweeps nothing is measured: the points are those of the sweep of gradient2d (benchmarks/sweep.py) in that folder.
 
 On gtx980 the model alone; on this machine a baseline sweep of 85 tiles over the whole space against the best of the
 tiles that the model puts within 10 % of its minimum. A CPU has no thread shapes: the paper's ten per tile fall away.
@@ -17,6 +19,8 @@ import tilewright as tw
 IDEAL_SECONDS = 16.35
 """Gradient2D, 8192^2, T = 8192 on gtx980 without transfers (8.3)."""
 BASELINE = 85
+BAND = 0.10
+FAMILIES = ("none", "hybrid", "streaming")
 NAME, SHAPE, STEPS = "gradient2d", (4096, 4096), 64
 
 
@@ -24,31 +28,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer tiles")
     parser.add_argument("--output", type=Path, default=Path("results/tile_choice"), help="folder of the results")
+    parser.add_argument("--sweeps", type=Path, help="folder of a sweep to read in place of measuring")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
     lines = [*_gtx980(), ""]
-    count, most, repeats = (20, 10, 3) if chosen.quick else (BASELINE, 60, 5)
-    every = tw.select(NAME, shape=SHAPE, steps=STEPS, machine="host", within=None)
-    band = [each for each in every if each.costs.seconds <= 1.1 * every[0].costs.seconds]
-    picked = {"band": measured.spread_out(band, most), "baseline": measured.spread_out(every[len(band) :], count)}
-    both = list({str(each.tiling): each for each in (*picked["band"], *picked["baseline"])}.values())
-    points = {p.tiling: p for p in measured.measure(NAME, SHAPE, STEPS, both, repeats)}
-    groups = {group: [points[str(e.tiling)] for e in many if str(e.tiling) in points] for group, many in picked.items()}
+    groups, many, inside = _swept(chosen.sweeps) if chosen.sweeps else _measured(quick=chosen.quick)
+    points = {p.tiling: p for group in groups.values() for p in group}
     measured.write_rows(
         chosen.output / "tile_choice.csv",
         ("group", "tiling", "footprint", "predicted", "measured"),
-        [(group, p.tiling, p.footprint, p.predicted, p.measured) for group, many in groups.items() for p in many],
+        [(group, p.tiling, p.footprint, p.predicted, p.measured) for group, each in groups.items() for p in each],
     )
     measured.draw(groups, chosen.output / "tile_choice.png")
-    best = {group: min(many, key=lambda p: p.measured) for group, many in groups.items()}
-    first = points[str(every[0].tiling)]
+    best = {group: min(each, key=lambda p: p.measured) for group, each in groups.items()}
+    first = min(points.values(), key=lambda p: p.predicted)
     largest = max(points.values(), key=lambda p: p.footprint)
     overall = min(p.measured for p in points.values())
     ratio = best["baseline"].measured / best["band"].measured
     found, swept = best["band"], best["baseline"]
     measured_here = f"{len(groups['band'])} of them and {len(groups['baseline'])} of the others were measured"
     lines += [
-        f"On this machine {len(band)} of {len(every)} tilings of {NAME} lie in the band; {measured_here}.",
+        f"On this machine {inside} of {many} tilings of {NAME} lie in the band; {measured_here}.",
         f"- best of the band: {found.tiling}, {found.measured:.3f} s",
         f"- best of the baseline: {swept.tiling}, {swept.measured:.3f} s",
         f"- the band is {ratio:.2f} times as fast (claimed: at least 1): {_verdict(ratio >= 1)}",
@@ -57,6 +57,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "best: " + _verdict(largest.measured > overall),
     ]
     measured.write_verdict(chosen.output, "\n".join(lines))
+
+
+def _ranked(machine: str) -> list[tw.Prediction]:
+    """The tilings among which a run chooses, best first."""
+    every = tw.select(NAME, shape=SHAPE, steps=STEPS, machine=machine, within=None)
+    return [each for each in every if each.tiling.family in FAMILIES]
+
+
+def _measured(*, quick: bool) -> tuple[dict[str, list[measured.Point]], int, int]:
+    """Measure tiles of the band and of the rest; return both groups, how many tilings there are, and in the band."""
+    count, most, repeats = (20, 10, 3) if quick else (BASELINE, 60, 5)
+    every = _ranked("host")
+    band = [each for each in every if each.costs.seconds <= (1 + BAND) * every[0].costs.seconds]
+    picked = {"band": measured.spread_out(band, most), "baseline": measured.spread_out(every[len(band) :], count)}
+    both = list({str(each.tiling): each for each in (*picked["band"], *picked["baseline"])}.values())
+    points = {p.tiling: p for p in measured.measure(NAME, SHAPE, STEPS, both, repeats)}
+    found = {name: [points[str(e.tiling)] for e in many if str(e.tiling) in points] for name, many in picked.items()}
+    return found, len(every), len(band)
+
+
+def _swept(folder: Path) -> tuple[dict[str, list[measured.Point]], int, int]:
+    """Take both groups from a sweep; the baseline is 85 tiles evenly over the rest of the ranking."""
+    points = measured.of_sweep(folder, NAME)
+    every = _ranked(str(folder / f"{NAME}.host.toml"))
+    limit = (1 + BAND) * every[0].costs.seconds
+    band, rest = ([p for p in points if (p.predicted <= limit) is inside] for inside in (True, False))
+    places = sorted({round(i * (len(rest) - 1) / (BASELINE - 1)) for i in range(BASELINE)}) if rest else []
+    inside = sum(each.costs.seconds <= limit for each in every)
+    return {"band": band, "baseline": [rest[place] for place in places]}, len(every), inside
 
 
 def _gtx980() -> list[str]:

@@ -38,11 +38,18 @@ class Contender(Protocol):
 CONTENDERS = {
     "tilewright": ("rivals.own", "Tuned"),
     "tilewright-hexagons": ("rivals.own", "Hexagons"),
+    "tilewright-skewed": ("rivals.own", "Skewed"),
+    "tilewright-diamond": ("rivals.own", "Diamonds"),
+    "tilewright-overlapped": ("rivals.own", "Overlapped"),
     "tilewright-none": ("rivals.own", "Untiled"),
     "naive-c": ("rivals.naive_c", "NaiveC"),
     "naive-c-512": ("rivals.naive_c", "NaiveC512"),
     "pystencils": ("rivals.with_pystencils", "Pystencils"),
     "numba": ("rivals.with_numba", "Numba"),
+    "halide": ("rivals.with_halide", "Halide"),
+    "devito": ("rivals.with_devito", "Devito"),
+    "jax": ("rivals.with_jax", "Jax"),
+    "numpy": ("rivals.with_numpy", "Numpy"),
 }
 """Every contender's module and class, by name, in the order of the interleaved run."""
 

@@ -79,9 +79,11 @@ def _nest(problem: Problem, statement: Statement, counts: dict[str, int]) -> lis
     )
     definitions, result = body(statement.tape, dialect)
     box = problem.update_box(statement)
-    lines = [f"    #pragma omp for {'simd ' if rank == 1 else ''}schedule(static)"]
+    # A recurrence over the grid allows neither: one thread goes through it in order.
+    swept = bool(analyse(problem.program).sweep)
+    lines = ["    #pragma omp single" if swept else f"    #pragma omp for {'simd ' * (rank == 1)}schedule(static)"]
     for axis, ((low, high), extent) in enumerate(zip(box, problem.shape, strict=True)):
-        if axis == rank - 1 and axis > 0:
+        if axis == rank - 1 and axis > 0 and not swept:
             lines.append("    #pragma omp simd")
         name = AXES[axis]
         lines.append(f"    for (int64_t {name} = {low}; {name} < n{axis} - {extent - high}; ++{name}) {{")

@@ -1,9 +1,10 @@
-"""tilewright itself: the call that a user makes, with the model's tiling, its best hexagonal one, and none."""
+"""tilewright itself: the call that a user makes, with the model's tiling, its best one per family, and none."""
 
 import numpy as np
 
 import tilewright as tw
 from case import Array, Case, initial
+from rivals import UnavailableError
 from tilewright.api.compile import prepare
 from tilewright.api.predict import as_machine
 from tilewright.api.strata import strata
@@ -60,8 +61,30 @@ class Untiled(Tuned):
 class Hexagons(Tuned):
     """``tw.run`` with the model's best hexagonal or hybrid tiling."""
 
+    families: tuple[str, ...] = ("hybrid", "hexagonal")
+
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         found = {each.family: each for each in strata(case.problem(), as_machine("host"))}
-        each = found.get("hybrid") or found.get("hexagonal")
-        self.tiling = str(each.make(int(np.argmin(each.cost)))) if each else "none"
+        best = [found[family] for family in self.families if family in found]
+        if not best:
+            raise UnavailableError(f"no {self.families[0]} tiling is legal here")
+        self.tiling = str(best[0].make(int(np.argmin(best[0].cost))))
+
+
+class Skewed(Hexagons):
+    """``tw.run`` with the model's best time-skewed tiling."""
+
+    families = ("skewed",)
+
+
+class Diamonds(Hexagons):
+    """``tw.run`` with the model's best diamond tiling."""
+
+    families = ("diamond",)
+
+
+class Overlapped(Hexagons):
+    """``tw.run`` with the model's best overlapped tiling."""
+
+    families = ("overlapped",)

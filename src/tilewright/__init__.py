@@ -7,10 +7,14 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright.api import chain
+    from tilewright import sparse
+    from tilewright.api import chain, image
+    from tilewright.api.align import Alignment, align
     from tilewright.api.area import area
     from tilewright.api.calibrate import calibrate, sensitivity
     from tilewright.api.codesign import codesign
+    from tilewright.api.energy import compare, energy
+    from tilewright.api.fusion import fuse
     from tilewright.api.operators import (
         abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
         cos,
@@ -24,12 +28,16 @@ if TYPE_CHECKING:
         tanh,
         where,
     )
+    from tilewright.api.pipelines import StencilPipeline, pipeline
     from tilewright.api.plan import Plan
     from tilewright.api.predict import choose_tiling, predict, select
     from tilewright.api.run import run
     from tilewright.api.stencil import Stencil, stencil
+    from tilewright.api.supertune import supertune
+    from tilewright.api.table import Table, fill, recurrence
     from tilewright.api.tune import tune
     from tilewright.api.validate import validate
+    from tilewright.api.whatif import reuse, whatif
     from tilewright.base.errors import (
         ArrayError,
         IllegalTilingError,
@@ -48,9 +56,13 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "tilewright.api.align": ("Alignment", "align"),
     "tilewright.api.area": ("area",),
     "tilewright.api.codesign": ("codesign",),
     "tilewright.api.calibrate": ("calibrate", "sensitivity"),
+    "tilewright.api.energy": ("compare", "energy"),
+    "tilewright.api.supertune": ("supertune",),
+    "tilewright.api.whatif": ("reuse", "whatif"),
     "tilewright.api.operators": (
         "abs",
         "cos",
@@ -64,10 +76,13 @@ _HOMES = {
         "tanh",
         "where",
     ),
+    "tilewright.api.fusion": ("fuse",),
+    "tilewright.api.pipelines": ("StencilPipeline", "pipeline"),
     "tilewright.api.predict": ("choose_tiling", "predict", "select"),
     "tilewright.api.run": ("run",),
     "tilewright.api.plan": ("Plan",),
     "tilewright.api.stencil": ("Stencil", "stencil"),
+    "tilewright.api.table": ("Table", "fill", "recurrence"),
     "tilewright.api.tune": ("tune",),
     "tilewright.api.validate": ("validate",),
     "tilewright.base.errors": (
@@ -98,9 +113,21 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "sensitivity",
     "validate",
     "chain",
+    "recurrence",
+    "fill",
+    "align",
+    "pipeline",
+    "fuse",
+    "image",
     "area",
     "codesign",
+    "supertune",
+    "energy",
+    "compare",
+    "whatif",
+    "reuse",
     "program",
+    "sparse",
     "abs",
     "cos",
     "exp",
@@ -112,10 +139,13 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "sqrt",
     "tanh",
     "where",
+    "Alignment",
     "Boundary",
     "Plan",
     "Program",
     "Stencil",
+    "Table",
+    "StencilPipeline",
     "Tiling",
     "ArrayError",
     "IllegalTilingError",
@@ -135,8 +165,10 @@ def __getattr__(name: str) -> object:
         from importlib import metadata
 
         value: object = metadata.version("tilewright")
-    elif name == "chain":
-        value = importlib.import_module("tilewright.api.chain")
+    elif name in {"chain", "image"}:
+        value = importlib.import_module(f"tilewright.api.{name}")
+    elif name == "sparse":
+        value = importlib.import_module("tilewright.sparse")
     elif name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     else:

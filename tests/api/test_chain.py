@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -166,6 +167,13 @@ def test_the_time_model_decides_about_fusion():
         np.testing.assert_allclose(
             tw.chain.multi_dot(arrays, times=times), np.linalg.multi_dot(arrays), rtol=1e-10, atol=1e-10
         )
+
+
+def test_an_intermediate_of_no_size_is_not_fused_however_fast_that_seems():
+    fast_right = replace(FAST_FUSED, left=FAST_FUSED.right, right=FAST_FUSED.left)
+    assert [node.fusion for node in nodes(tw.chain.choose((32, 12, 32, 300_000), times=fast_right))] == ["right"]
+    small = nodes(tw.chain.choose((300_000, 32, 12, 12), times=fast_right))
+    assert [node.fusion for node in small] == ["none", "none"]
 
 
 def test_types_without_a_fused_kernel_are_multiplied_unfused():

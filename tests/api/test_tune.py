@@ -93,6 +93,8 @@ def test_planning_runs_nothing_and_works_for_any_machine(monkeypatch):
     assert len(plan.candidates) == 7
     assert plan.evaluated == 0
     assert plan.space_size > 1000
+    assert plan.memory_bytes == 4 * 4 * 512**3
+    assert "of memory" in plan.explain()
     assert plan.winner is plan.candidates[0]
     assert all(each.measured_seconds is None and each.outcome is None for each in plan.candidates)
     predicted = [each.predicted_seconds for each in plan.candidates]

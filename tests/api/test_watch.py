@@ -180,3 +180,15 @@ def test_sources_by_field_with_a_mask_and_a_callback():
 def test_refusals(options, message):
     with pytest.raises(tw.TilewrightError, match=message):
         tw.run("heat2d", np.ones((8, 8)), **{"steps": 4, **options})
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+@pytest.mark.parametrize("shape", [(40, 50), (300, 400)])
+def test_a_plain_run_that_blows_up_says_so(backend, shape):
+    unstable = tw.stencil(lambda u: u[0, 0] + 5.0 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4.0 * u[0, 0]))
+    u = field(shape)
+    with pytest.warns(tw.TilewrightWarning, match="not finite after 300 steps") as caught:
+        tw.run(unstable, u, steps=300, backend=backend)
+    assert "every=" in str(caught[0].message)
+    u[3, 4] = np.inf
+    tw.run(unstable, u, steps=300, backend=backend)  # was not finite to begin with: no news

@@ -177,3 +177,34 @@ def test_bad_input_is_refused_in_one_sentence(refuses, tmp_path, args, code, par
     np.save(tmp_path / "empty.npy", np.zeros((0, 3)))
     (tmp_path / "text.npy").write_text("hello")
     assert part in refuses("run", *args, "--steps", 3, code=code)
+
+
+def test_looks_snapshots_masks_and_sources(cli, tmp_path):
+    mask = np.ones((40, 50))
+    mask[10:20] = 0
+    np.save(tmp_path / "mask.npy", mask)
+    heat = ("run", "heat2d", "--shape", "40x50")
+    result = cli(*heat, "--steps", "20", "--every", "8", "--snapshots", str(tmp_path / "u.npy"), "--json")
+    assert result.json["steps"] == 20
+    assert sorted(path.name for path in tmp_path.glob("u-*")) == ["u-000008.npy", "u-000016.npy", "u-000020.npy"]
+    settled = cli(*heat, "--steps", "100000", "--until", "1e-4", "--json").json
+    assert 0 < settled["steps"] < 100000
+    extra = ("--where", str(tmp_path / "mask.npy"), "--source", "8,8=1.0", "--source", "30,3=-0.5")
+    assert cli(*heat, "--steps", "9", *extra, "--check", "--json").json["within_bound"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (("--snapshots", "u.npy"), "--every 100"),
+        (("--source", "x"), "CELL=VALUE"),
+        (("--source", "8=1"), "not on the grid"),
+        (("--until", "1", "--check"), "--check"),
+        (("--where", "none.npy"), "no file"),
+    ],
+)
+def test_refusals_of_looks(cli, extra, message):
+    result = cli("run", "heat2d", "--shape", "40x50", "--steps", "4", *extra)
+    assert result.code in {1, 2}
+    assert result.err.startswith("error: ")
+    assert message in result.err

@@ -26,6 +26,10 @@ def _problem(name, extent=200, steps=50, **more):
         ("j2d5pt", "hybrid:t=8,s=4x12"),
         ("fdtd2d", "hybrid:t=4,s=4x12"),
         ("j3d7pt", "hybrid:t=4,s=2x8x16"),
+        ("jacobi1d", "skewed:t=8,s=12,sub=4"),
+        ("j2d5pt", "skewed:t=4,s=8x12"),
+        ("star1d2r", "diamond:t=8,s=16"),
+        ("j2d5pt", "diamond:t=4,s=4x12"),
         ("heat2d", "none"),
         ("smith_waterman", "none"),
     ],
@@ -74,3 +78,12 @@ def test_what_cannot_be_drawn_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(UsageError, match=r'pip install "tilewright\[plot\]"'):
         draw_tiling(_problem("j2d5pt"), NONE, tmp_path / "t.png")
+
+
+def test_overlapping_tiles_are_seen_through_and_called_so(tmp_path, monkeypatch):
+    matplotlib = importlib.import_module("matplotlib")
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+    target = draw_tiling(_problem("jacobi1d"), parse("overlapped:t=4,s=12"), tmp_path / "tiles.svg")
+    assert "what two of them cover is computed twice" in target.read_text()
+    plain = draw_tiling(_problem("jacobi1d"), parse("diamond:t=4,s=4"), tmp_path / "plain.svg")
+    assert "computed twice" not in plain.read_text()

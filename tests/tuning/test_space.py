@@ -76,7 +76,7 @@ def test_points_fit_the_machine_and_are_legal(name, shape, machine, coarse):
     assert not np.any(sizes.time % 2)
     step = place.vector_width if place.cpu else 32
     assert not np.any(sizes.space[-1] % step) or len(shape) == 1
-    family = space.families(problem)[-1]
+    family = space.families(problem, every=False)[-1]
     for index in range(0, len(got), max(1, len(got) // 40)):
         verdict = tilings.check(problem, space.tiling_at(family, sizes, index))
         assert isinstance(verdict, Legal)
@@ -95,7 +95,7 @@ def test_a_machine_too_small_for_any_tile_has_an_empty_space():
 
 def test_families():
     def of(name, shape, steps=10, boundary="fixed"):
-        return space.families(make_problem(program(name), shape, steps, boundary=boundary))
+        return space.families(make_problem(program(name), shape, steps, boundary=boundary), every=False)
 
     assert of("jacobi1d", (50,)) == ("none", "hexagonal")
     assert of("heat3d", (9, 9, 9)) == ("none", "hybrid")
@@ -103,6 +103,46 @@ def test_families():
     assert of("heat2d", (50, 50), boundary="wrap") == ("none",)
     assert of("heat2d", (50, 50), steps=1) == ("none",)
     assert of("smith_waterman", (50, 50)) == ("none",)
+    every = space.families(make_problem(program("heat2d"), (50, 50), 10), cpu=True)
+    assert every == ("none", "hybrid", "streaming", "skewed", "diamond", "overlapped")
+    assert space.families(make_problem(program("heat2d"), (50, 50), 10, boundary="wrap")) == ("none",)
+
+
+@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize(
+    ("name", "shape", "machine"),
+    [
+        ("jacobi1d", (100_000,), "gtx980"),
+        ("star2d3r", (500, 700), "v100"),
+        ("star3d2r", (64, 64, 64), "h200"),
+        ("fdtd2d", (300, 200), "a100"),
+        ("heat2d", (3, 3), HOST),
+        ("wave3d", (50, 60, 70), HOST),
+    ],
+)
+def test_points_of_the_other_strategies_fit_and_are_legal(family, name, shape, machine):
+    problem, place = make_problem(program(name), shape, 20), setting(name, shape, 20, machine)
+    sizes = space.feasible(place, family=family)
+    got = points(sizes)
+    assert len(got) == len(set(got)) > 0
+    assert got == sorted(got)
+    assert space.possible(family, sizes, place).all()
+    for index in range(0, len(got), max(1, len(got) // 40)):
+        assert isinstance(tilings.check(problem, space.tiling_at(family, sizes, index)), Legal)
+
+
+@pytest.mark.parametrize("family", ["hybrid", "skewed", "diamond", "overlapped"])
+def test_possible_sizes_are_those_that_the_tilings_accept(family):
+    problem, place = make_problem(program("j2d9pt"), (200, 200), 9), setting("j2d9pt", (200, 200), 9)
+    grids = np.meshgrid(np.arange(1, 9), np.arange(1, 40, 3), np.array([32, 64]), indexing="ij")
+    time, first, last = (grid.ravel() for grid in grids)
+    sizes = Sizes(time=time, space=(first, last), k=np.zeros_like(time))
+    for index, possible in enumerate(space.possible(family, sizes, place)):
+        try:
+            legal = isinstance(tilings.check(problem, space.tiling_at(family, sizes, index)), Legal)
+        except UsageError:
+            legal = False
+        assert legal == possible
 
 
 def many(*rows):

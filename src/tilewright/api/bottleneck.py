@@ -91,8 +91,9 @@ def explain(
     result = time_model.evaluate(tiling.family, sizes, setting, prediction.model)
     ideal = time_model.ideal_seconds(setting)
     seconds = float(result.seconds[0])
-    tiled = tiling.family in {"hexagonal", "hybrid"}
-    printed = float(time_model.overhead_estimate(sizes, setting)[0]) if tiled else None
+    hexagons = tiling.family in {"hexagonal", "hybrid"}
+    tiled = tiling.family not in {"none", "streaming"}
+    printed = float(time_model.overhead_estimate(sizes, setting)[0]) if hexagons else None
     return Explanation(
         resources=bottleneck.resources(result, 0, setting),
         speedups=_speedups(problem, where, tiling, (prediction.model, scope), seconds),

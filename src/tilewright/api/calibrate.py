@@ -26,7 +26,10 @@ DEFAULT_PROGRAMS = (
     "j1d3pt", "j2d5pt", "j2d9pt", "j2d9pt-gol", "j3d7pt", "j3d27pt", "wave2d",
 )  # fmt: skip
 """The papers' programs and those of the benchmarks."""
-_MEASURED = ("dram_bandwidth", "cache_bandwidth", "launch_seconds", "row_seconds", "shared_bytes")
+_MEASURED = (
+    "dram_bandwidth", "cache_bandwidth", "outer_bandwidth", "launch_seconds", "row_seconds", "advance_seconds",
+    "shared_bytes",
+)  # fmt: skip
 _SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 _STEPS = 256
 _SPREAD = 0.5
@@ -54,7 +57,14 @@ class Calibration:
     @property
     def unstable(self) -> tuple[str, ...]:
         """Parameters whose samples spread too far to be trusted: something else ran at the same time."""
-        names = ("dram_bandwidth", "core_bandwidth", "cache_bandwidth", "launch_seconds", "call_seconds")
+        names = (
+            "dram_bandwidth",
+            "core_bandwidth",
+            "cache_bandwidth",
+            "outer_bandwidth",
+            "launch_seconds",
+            "call_seconds",
+        )
         known = [(name, getattr(self.machine, name)) for name in names]
         return tuple(name for name, q in known if q is not None and (q.high or 0) - (q.low or 0) > _SPREAD * q.value)
 
@@ -133,6 +143,13 @@ def calibrate(
         say(f"C_iter of {program.name}")
         fits[program.name] = runtime.fitted(runtime.measure_program(program, machine, tools, protocol))
     machine = runtime.with_programs(machine, chosen, tuple(fits.values()))
+    streams = {}
+    for program in chosen:
+        say(f"C_iter of {program.name} in streaming tiles")
+        instances = runtime.measure_streams(program, machine, tools, protocol)
+        if len(instances) > 1:
+            streams[program.name] = runtime.fitted(instances)
+    machine = runtime.with_streams(machine, streams)
     if target is None:
         target = hosts.keep(machine)
     else:
@@ -177,7 +194,8 @@ def sensitivity(
     chosen, base = as_program(program), as_machine(machine)
     names = parameters
     if names is None:
-        known = ("c_iter",) if base.iteration_seconds(chosen.name) else ("flop_cycles", "load_cycles")
+        known: tuple[str, ...] = ("c_iter",) if base.iteration_seconds(chosen.name) else ("flop_cycles", "load_cycles")
+        known += ("c_iter streaming",) if base.iteration_seconds(chosen.name, "streaming") else ()
         names = (*known, *(name for name in _MEASURED if getattr(base, name) is not None))
     order: list[Tiling] = []
 

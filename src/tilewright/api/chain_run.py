@@ -26,8 +26,11 @@ from tilewright.tuning.chain_search import Batch, Setting, best_trees
 from tilewright.tuning.chain_shared import Key, can_share, key_of, shared_tree
 
 Array = npt.NDArray[Any]
-_CAUTION = 1.15
+_NAMES: dict[np.dtype[Any] | None, str] = {np.dtype(name): name for name in DTYPES}
+_CAUTION = 1.1
 """A fused pair must promise this much over the library's products: the times are fits, theirs the safer ones."""
+_WORTH = 0.05
+"""Fusing saves the trip of the intermediate to memory: below this share of the other words it is not worth it."""
 
 
 def calibrate(dtype: str = "float64", threads: int | None = None) -> HostTimes:
@@ -88,12 +91,21 @@ def _fastest(chain: Chain, dtype: str, times: HostTimes, fuse: bool) -> Tree:
             _, x, y = least(a, u, b, v, memory)
             tile = (x, y)
         seconds = times.seconds(batch.fusion, batch.sizes, tile)
-        return seconds if batch.fusion == "none" else _CAUTION * seconds, batch.operations
+        if batch.fusion != "none":
+            seconds = np.where(_saves(batch), _CAUTION * seconds, np.inf)
+        return seconds, batch.operations
 
     setting = Setting(model="counts", memory=memory, price=price, fuse=fuse)
     if can_share(chain):
         return shared_tree(chain, setting)
     return best_trees(np.array([chain.sizes], dtype=np.int64), setting)[0]
+
+
+def _saves(batch: Batch) -> npt.NDArray[np.bool_]:
+    """Return which fused pairs have an intermediate worth keeping on chip."""
+    p = batch.sizes
+    intermediate = p[0] * p[2] if batch.fusion == "left" else p[1] * p[3]
+    return np.asarray(intermediate >= _WORTH * (p[0] * p[1] + p[1] * p[2] + p[2] * p[3] + p[0] * p[3]))
 
 
 def multi_dot(
@@ -179,8 +191,8 @@ def _matrices(arrays: Sequence[Any]) -> tuple[list[Any], Callable[[Any], Any]]:
 def _fusable(matrices: Sequence[Any]) -> str:
     """Return the element type if fused kernels can take these arrays, or an empty string."""
     views = [_numpy(matrix) for matrix in matrices]
-    types = {"" if view is None else str(view.dtype) for view in views}
-    return types.pop() if len(types) == 1 and types <= set(DTYPES) else ""
+    types = {None if view is None else view.dtype for view in views}
+    return _NAMES.get(types.pop(), "") if len(types) == 1 else ""
 
 
 def _numpy(array: Any) -> Array | None:  # noqa: ANN401
@@ -203,7 +215,7 @@ def _repeats(matrices: Sequence[Any]) -> tuple[tuple[int, ...], tuple[bool, ...]
             here: object = ("object", id(matrix))
             other: object = None
         else:
-            head = (view.ctypes.data, str(view.dtype))
+            head = (view.ctypes.data, view.dtype)
             here, other = (*head, view.shape, view.strides), (*head, view.shape[::-1], view.strides[::-1])
         first = firsts.get(here, firsts.get(other, number) if other is not None else number)
         operands.append(first)

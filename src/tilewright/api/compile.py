@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 from tilewright.api.blocks import Blocks
+from tilewright.api.gpu import check_family, is_gpu, prepare_gpu
 from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
 from tilewright.codegen.emit import C_DTYPES, emit
 from tilewright.programs.dependences import analyse
+from tilewright.programs.periodic import extend, wrapped_axes
 from tilewright.programs.problem import Problem
 from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.gpu import Program as DeviceProgram
 from tilewright.runtime.session import Halo
 from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.warn import warn_once
@@ -15,8 +18,7 @@ from tilewright.tilings import catalogue
 from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import Tiling, parse
 
-BACKENDS = ("auto", "c", "numpy")
-_LATER = ("opencl", "cuda")
+BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,16 +26,18 @@ class Executable:
     """A problem, made ready.
 
     Attributes:
-        backend: ``c`` or ``numpy``.
+        backend: ``c``, ``numpy``, ``opencl`` or ``cuda``.
         tiling: The tiling that the kernel follows; ``none`` for NumPy.
         compiled: The kernel, or None for NumPy.
         halo: Periodic copies around a grid that wraps, where it runs in time tiles.
+        device: The kernels on a device, for the GPU backends.
     """
 
     backend: str
     tiling: Tiling
     compiled: CompiledKernel | None = None
     halo: Halo | None = None
+    device: DeviceProgram | None = None
 
 
 def prepare(
@@ -61,11 +65,11 @@ def prepare(
         IllegalTilingError: If the tiling that was asked for breaks a dependence.
         ToolchainError: If ``c`` is asked for and there is no compiler that works.
     """
-    if backend in _LATER:
-        raise UsageError(f"the backend {backend!r} is not available in this version", "use c or numpy")
-    if backend not in BACKENDS:
+    if backend not in BACKENDS and not is_gpu(backend):
         raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
     _check_recurrence(problem)
+    if is_gpu(backend):
+        return _on_device(problem, tiling, backend, strict=strict)
     learned = None if tiling is not None or backend == "numpy" else _learned(problem, threads)
     blocks, asked = _wrapped(problem, tiling if learned is None else learned, backend)
     if backend == "numpy" or (backend == "auto" and problem.dtype not in C_DTYPES):
@@ -84,6 +88,19 @@ def prepare(
         warn_once(f"running with NumPy, which is many times slower: {error}")
         return Executable(backend="numpy", tiling=Tiling(family="none"))
     return Executable(backend="c", tiling=chosen, compiled=compiled, halo=halo)
+
+
+def _on_device(problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool) -> Executable:
+    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    if asked is not None:
+        check_family(asked)
+        if asked.family == "none" or not wrapped_axes(problem):
+            asked = check_tiling(problem, asked)
+        else:
+            block = extend(problem, max(1, min(problem.steps, asked.time)))
+            asked = check_tiling(problem if block is None else block.problem, asked)
+    device, halo = prepare_gpu(problem, asked, backend, strict=strict)
+    return Executable(backend=backend.partition(":")[0], tiling=device.tiling, halo=halo, device=device)
 
 
 def _wrapped(problem: Problem, tiling: Tiling | str | None, backend: str) -> tuple[Blocks | None, Tiling | None]:

@@ -78,6 +78,7 @@ def diagnose() -> Diagnosis:
         _memory,
         _cache,
         _optional,
+        _petsc,
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -109,6 +110,19 @@ def _optional() -> tuple[Check, ...]:
         fix = "" if version else f"{sys.executable} -m pip install {name}"
         checks.append(Check(name=name, state=state, detail=f"{version or 'not installed'}; {use}", fix=fix))
     return tuple(checks)
+
+
+def _petsc() -> tuple[Check, ...]:
+    from tilewright.sparse.petsc import find
+
+    use = "solves with diagonal matrices: tilewright petsc"
+    try:
+        found = find()
+    except TilewrightError as error:
+        fix = "" if _manager() != "apt-get" else _install("libpetsc-real-dev")
+        return (Check(name="petsc", state="absent", detail=f"{error.message}; {use}", fix=fix or error.hint),)
+    detail = f"{found.version}, {found.dtype}, built with {' '.join(found.compiler)}; {use}"
+    return (Check(name="petsc", state="ok", detail=detail),)
 
 
 def _compiler() -> tuple[Check, ...]:

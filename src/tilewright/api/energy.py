@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.api.predict import MachineLike, as_machine, blocks_of, evaluated
+from tilewright.api.predict import MachineLike, as_machine, blocks_of, evaluated, families_of
 from tilewright.api.predict import predict as predict_time
 from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.table import Table
+from tilewright.api.table_costs import TableRequest, case_of, costs_of, table_of
 from tilewright.base.errors import UsageError
 from tilewright.costs import energy_tiles
+from tilewright.costs import orthogonal as table_model
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.energy import Joules, Usage, make_energy, price
@@ -18,6 +21,7 @@ from tilewright.costs.energy_constants import NAMES, Constants, at_clock, consta
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.table import Recurrence
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
@@ -160,10 +164,10 @@ class Comparison:
 
 
 def energy(
-    program: ProgramLike,
+    program: ProgramLike | Table | Recurrence,
     *,
     shape: tuple[int, ...],
-    steps: int,
+    steps: int = 1,
     machine: MachineLike,
     tiling: Tiling | str | None = None,
     seconds: float | None = None,
@@ -177,10 +181,10 @@ def energy(
     Args:
         program: As for :func:`tilewright.predict`; so are shape, steps, machine, dtype and boundary.
         shape: Extents; of smith_waterman the lengths of the two sequences.
-        steps: Time steps.
+        steps: Time steps; a table is filled once.
         machine: The machine; constants that nobody measured are estimated.
         tiling: The tiling; the fastest by default. ``orthogonal:t=,s=,sub=`` of smith_waterman and
-            ``skewed:t=,s=,sub=`` of jacobi1d take the printed instances, which need ``seconds``.
+            ``skewed:t=,s=,sub=`` of jacobi1d take the printed instances.
         seconds: T_alg, if it was measured; else it is predicted.
         dtype: Element type.
         boundary: Boundaries.
@@ -193,16 +197,25 @@ def energy(
     Raises:
         UsageError: If anything is unknown or does not fit, or there is neither a model of the time nor ``seconds``.
     """
-    known, where = as_program(program), as_machine(machine)
-    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    where = as_machine(machine)
     if seconds is not None and not (np.isfinite(seconds) and seconds > 0):
         raise UsageError(f"a measured time is above 0 s, got {seconds!r}")
+    table = table_of(program)
+    if table is not None:
+        request = TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
+        return _of_table(table, request, where, (tiling, seconds))
+    assert not isinstance(program, Table | Recurrence)  # noqa: S101
+    known = as_program(program)
+    asked = parse(tiling) if isinstance(tiling, str) else tiling
     cost = constants(where)
     tile = None if asked is None else energy_tiles.printed(known.name, shape, steps, asked)
     if tile is not None and asked is not None and asked.family != "hybrid":
-        if seconds is None:
+        if seconds is None and asked.family not in time_model.FAMILIES:
             raise UsageError(f"the time of {asked.family!r} tiles has no model", "give a measured one by --seconds")
         make_problem(known, shape, steps, dtype, boundary)
+        if seconds is None:
+            found = predict_time(known, shape=shape, steps=steps, machine=where, tiling=asked, dtype=dtype, scope=scope)
+            seconds = found.costs.seconds
         rule, used = asked.family, tile.usage(seconds)
     else:
         found = predict_time(
@@ -223,6 +236,28 @@ def energy(
         energy=price(used, cost),
         usage=used,
         known=cost,
+    )
+
+
+def _of_table(
+    program: Recurrence, request: TableRequest, where: Machine, how: tuple[Tiling | str | None, float | None]
+) -> Metered:
+    """Return the energy of a table in orthogonal tiles; the time is predicted unless it was measured."""
+    case = case_of(program, request, where)
+    tiling, costs = costs_of(case, how[0])
+    used = table_model.tile_usage(case, tiling, how[1] or costs.seconds)
+    known = constants(where)
+    return Metered(
+        program=program.name,
+        machine=where.name,
+        shape=case.shape,
+        steps=1,
+        tiling=tiling,
+        rule=tiling.family,
+        seconds=used.seconds,
+        energy=price(used, known),
+        usage=used,
+        known=known,
     )
 
 
@@ -265,7 +300,7 @@ def compare(
     pool = _Pool(problem)
     for clock in clocks or (1.0,):
         setting = make_setting(problem, at_clock(where, clock), scope)
-        for family in space.families(problem, cpu=setting.cpu):
+        for family in families_of(problem, setting, model):
             sizes, result = evaluated(setting, family, model, coarse=coarse)
             pool.add(family, sizes, clock, (result.seconds, result.joules, result.dram_bytes))
     return pool.compared(cap)

@@ -6,7 +6,7 @@ from pathlib import Path
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.programs.problem import Problem, make_problem
-from tilewright.tilings import catalogue
+from tilewright.tilings import catalogue, orthogonal
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import Tiling, parse
@@ -14,6 +14,8 @@ from tilewright.tilings.tiling import Tiling, parse
 _SHAPES = {1: (1_000_000,), 2: (4096, 4096), 3: (512, 512, 512)}
 _STEPS = 256
 _PROGRAMS = {1: "jacobi1d", 2: "jacobi2d", 3: "j3d7pt"}
+_TABLE = "smith_waterman"
+"""The program of families that cut tables; it is filled once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,9 @@ class Family:
     def facts(self) -> dict[str, str]:
         """Return the family and its example as names and texts."""
         shape = "x".join(map(str, self.problem.shape))
-        counted = {name.replace("_", " "): f"{value:,}" for name, value in asdict(self.counts).items()}
+        counted = {
+            name.replace("_", " "): f"{value:,}" for name, value in asdict(self.counts).items() if value is not None
+        }
         return {
             "what it is": self.summary,
             "cuts": ", ".join(f"{rank}D" for rank in self.ranks),
@@ -99,8 +103,9 @@ def family(tile: str, program: ProgramLike = "") -> Family:
     tiling = parse(tile)
     known = catalogue.family(tiling.family)
     rank = len(tiling.space) if len(tiling.space) in known.RANKS else max(known.RANKS[0], min(2, known.RANKS[-1]))
-    chosen = as_program(program or _PROGRAMS[rank])
-    problem = make_problem(chosen, _SHAPES[chosen.rank], _STEPS)
+    table = tiling.family == orthogonal.NAME
+    chosen = as_program(program or (_TABLE if table else _PROGRAMS[rank]))
+    problem = make_problem(chosen, _SHAPES[chosen.rank], 1 if table else _STEPS)
     example = catalogue.complete(problem, tiling)
     verdict = catalogue.check(problem, example)
     if isinstance(verdict, Violation):

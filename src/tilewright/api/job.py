@@ -2,21 +2,24 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tilewright.api import data
 from tilewright.api.arrays import Array, Given, gather
-from tilewright.api.compile import prepare
+from tilewright.api.compile import Executable, prepare
+from tilewright.api.forcing import Forcing
 from tilewright.api.load import load_program
-from tilewright.api.run import compute
+from tilewright.api.run import compute, portion, with_forcing
+from tilewright.api.watch import Watch, make_watch, march
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.programs.problem import Problem, make_problem, parse_boundary
 from tilewright.programs.stencil import Program
-from tilewright.runtime.files import check_output, write_planes
+from tilewright.runtime.files import check_output, read_planes, write_planes
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.tilings.tiling import Tiling
@@ -46,6 +49,11 @@ class Job:
         scalars: ``name=value`` each.
         seed: Seed of random data.
         check: Whether to compare with the reference.
+        every: Look at the run every so many steps; a value that is not finite then ends it.
+        until: End the run when no value changes by more than this per step.
+        where: A file of truth values: where they are false, cells keep their first value.
+        sources: ``CELL=VALUE`` each, such as ``8,8=1.0``: what is added to a cell in every step.
+        snapshots: A file beside which the first updated field is written, at every look, with the step in its name.
     """
 
     program: str
@@ -62,6 +70,11 @@ class Job:
     scalars: tuple[str, ...] = ()
     seed: int = 0
     check: bool = False
+    every: int | None = None
+    until: float | None = None
+    where: Path | None = None
+    sources: tuple[str, ...] = ()
+    snapshots: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +100,7 @@ class Report:
         backend: What computed it, ``c`` or ``numpy``.
         tiling: The tiling that was used.
         threads: Threads that were used.
+        steps: Steps that were done: those of the problem, unless the run ended before.
         seconds: Time of computing, without compiling and without reading or writing files.
         comparison: The comparison with the reference, where it was asked for.
     """
@@ -97,19 +111,20 @@ class Report:
     tiling: Tiling
     threads: int
     seconds: float
+    steps: int
     comparison: Comparison | None = None
 
     @property
     def gcells_per_second(self) -> float:
         """Cell updates per nanosecond."""
-        return self.planes * self.problem.cells * self.problem.steps / self.seconds / 1e9
+        return self.planes * self.problem.cells * self.steps / self.seconds / 1e9
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain data."""
         document: dict[str, object] = {
             "program": self.problem.program.name,
             "shape": list(self.problem.shape),
-            "steps": self.problem.steps,
+            "steps": self.steps,
             "dtype": self.problem.dtype,
             "backend": self.backend,
             "tiling": str(self.tiling),
@@ -124,7 +139,7 @@ class Report:
         return document
 
     def __str__(self) -> str:
-        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.problem.steps} steps"
+        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.steps} steps"
         threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
         lines = [
             f"{what}, {self.problem.dtype}: {self.backend}, {self.tiling}, {threads}",
@@ -163,15 +178,21 @@ def perform(job: Job, note: Note) -> Report:
         TilewrightError: If anything does not fit.
     """
     program = load_program(job.program)
-    _check_outputs(program, job.outputs)
+    _check_outputs(program, job)
     scalars = data.scalar_values(program, job.scalars)
     planes = data.planes(program, job.inputs, job.shape, job.dtype, job.seed)
-    given = [gather(program, arrays, scalars, job.dtype) for arrays in planes]
-    problem = make_problem(program, given[0].shape, job.steps, given[0].dtype, parse_boundary(job.boundary))
+    boundary, looks = parse_boundary(job.boundary), _Looks(job, len(planes))
+    both = [
+        with_forcing(gather(program, arrays, scalars, job.dtype), looks.mask, looks.sources, job.steps, boundary)
+        for arrays in planes
+    ]
+    given, forcing = [each for each, _ in both], both[0][1]
+    problem = make_problem(given[0].program, given[0].shape, job.steps, given[0].dtype, boundary)
     threads = thread_count(job.threads)
-    executable = prepare(problem, job.tile, job.backend, strict=job.strict, threads=threads)
+    part = portion(problem, looks.watch, forcing)
+    executable = prepare(part, job.tile, job.backend, strict=job.strict, threads=threads)
     begin = time.perf_counter()
-    results = [compute(executable, problem, each, threads) for each in given]
+    results = [_advanced(executable, problem, each, threads, looks.watch) for each in given]
     seconds = time.perf_counter() - begin
     _write(problem, results, job.outputs, note)
     return Report(
@@ -181,12 +202,62 @@ def perform(job: Job, note: Note) -> Report:
         tiling=executable.tiling,
         threads=threads if executable.compiled is not None and executable.compiled.parallel else 1,
         seconds=seconds,
+        steps=looks.done if looks.watch is not None else job.steps,
         comparison=_compare(problem, given, results, note) if job.check else None,
     )
 
 
-def _check_outputs(program: Program, outputs: Sequence[Path]) -> None:
+def _advanced(
+    executable: Executable, problem: Problem, given: Given, threads: int, watch: Watch | None
+) -> dict[str, Array]:
+    if watch is None:
+        return compute(executable, problem, given, threads)
+    state = march(executable, problem, given, threads, watch, Forcing())
+    try:
+        return state.results()
+    finally:
+        state.close()
+
+
+class _Looks:
+    """What a job wants to see or to change while it runs, read and checked."""
+
+    def __init__(self, job: Job, planes: int) -> None:
+        self.mask = None if job.where is None else read_planes(job.where)[0]
+        self.sources = [_source(text) for text in job.sources] or None
+        self.done = 0
+        self._target = job.snapshots
+        if job.snapshots is not None and job.every is None:
+            raise UsageError("snapshots need to know how often they are written", "give --every 100")
+        if (job.snapshots is not None or job.until is not None) and planes > 1:
+            raise UsageError("a colour picture is computed by channel, so --snapshots and --until do not apply to it")
+        if job.check and job.until is not None:
+            raise UsageError("--check computes all steps, so it does not go with --until")
+        asked = job.every is not None or job.until is not None
+        self.watch = make_watch(job.every, self._look if job.every else None, job.until) if asked else None
+        if self.watch is not None and self.watch.callback is None:
+            self.watch = replace(self.watch, callback=self._look)
+
+    def _look(self, step: int, view: Any) -> None:  # noqa: ANN401
+        self.done = step
+        if self._target is not None:
+            first = view[0] if isinstance(view, tuple) else view
+            write_planes(self._target.with_stem(f"{self._target.stem}-{step:06d}"), (first,))
+
+
+def _source(text: str) -> tuple[tuple[int, ...], float]:
+    cell, _, value = text.partition("=")
+    try:
+        return tuple(int(part) for part in cell.split(",")), float(value)
+    except ValueError:
+        raise UsageError(f"a source is written CELL=VALUE, got {text!r}", "write it like --source 8,8=1.0") from None
+
+
+def _check_outputs(program: Program, job: Job) -> None:
     """Find out before any computation whether the results can be written."""
+    outputs = job.outputs
+    if job.snapshots is not None:
+        check_output(job.snapshots)
     if len(outputs) > len(program.updated):
         updated = ", ".join(program.updated)
         raise UsageError(f"{program.name!r} updates {updated}: --output is given {len(outputs)} times")

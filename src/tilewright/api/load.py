@@ -3,13 +3,19 @@
 import difflib
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+from tilewright.api.pipelines import as_pipeline
 from tilewright.api.stencil import Stencil, as_program
+from tilewright.api.table import Table
 from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.programs import catalogue
+from tilewright.programs import catalogue, recurrences
+from tilewright.programs.pipeline import Pipeline
 from tilewright.programs.stencil import Program
+from tilewright.programs.table import Recurrence
 
 
 def load_program(name: str) -> Program:
@@ -28,15 +34,71 @@ def load_program(name: str) -> Program:
         UsageError: If there is no such program, file or function, or the file fails.
         TraceError: If the function is no stencil.
     """
+    found = _load(name)
+    known = catalogue.names()
+    if isinstance(found, Table | Recurrence) or (found is None and name in recurrences.names() and name not in known):
+        raise UsageError(f"{name!r} is a recurrence, which this command does not take", "run, predict and energy do")
+    return catalogue.program(name) if found is None else as_program(found)
+
+
+def load_any(name: str) -> Program | Recurrence:
+    """Return the program or the recurrence that a name stands for, as :func:`load_program` does.
+
+    Raises:
+        UsageError: As :func:`load_program`.
+        TraceError: If the function is neither.
+    """
+    if name in recurrences.names():
+        return recurrences.recurrence_named(name)
+    found = _load(name)
+    if isinstance(found, Table):
+        return found.recurrence
+    if isinstance(found, Recurrence):
+        return found
+    return catalogue.program(name) if found is None else as_program(found)
+
+
+def steps_of(program: Program | Recurrence, steps: int | None) -> int:
+    """Return the number of steps: a table is filled once, of a stencil somebody must say.
+
+    Raises:
+        UsageError: If nobody did.
+    """
+    if steps is None and isinstance(program, Program):
+        raise UsageError(f"missing the number of time steps of {program.name!r}", "give --steps T")
+    return 1 if steps is None else steps
+
+
+def _load(name: str) -> Any:  # noqa: ANN401  (whatever the file defines)
+    """Return what ``file.py:function`` stands for, or None for any other name."""
     path, separator, function = name.rpartition(":")
     if not separator or not path.endswith(".py"):
         if name.endswith(".py"):
             raise UsageError(f"{name!r} names a file but no function", f"write {name}:FUNCTION")
-        return catalogue.program(name)
+        return None
     found = getattr(_import(Path(path)), function, None)
     if found is None:
         raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
-    return as_program(found)
+    return found
+
+
+def load_pipeline(name: str, options: Mapping[str, float | None]) -> Pipeline:
+    """Return the pipeline that a name stands for: one that ships, or ``FILE.py:FUNCTION``.
+
+    Args:
+        name: The name.
+        options: What a pipeline that ships is made with: ``sigma``, ``radius``, ``gradient``.
+
+    Raises:
+        UsageError: If there is no such pipeline, file or function, or the file fails.
+    """
+    path, separator, function = name.rpartition(":")
+    if not separator or not path.endswith(".py"):
+        return as_pipeline(name, options)
+    found = getattr(_import(Path(path)), function, None)
+    if found is None:
+        raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
+    return as_pipeline(found, options)
 
 
 def _import(path: Path) -> ModuleType:
@@ -65,7 +127,7 @@ def _import(path: Path) -> ModuleType:
 
 def _suggest(path: str, function: str) -> str:
     module = sys.modules[f"tilewright_user_{Path(path).stem}"]
-    stencils = [name for name, value in vars(module).items() if isinstance(value, Stencil)]
+    stencils = [name for name, value in vars(module).items() if isinstance(value, Stencil | Table)]
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
     names = list(dict.fromkeys([*stencils, *own]))
     close = difflib.get_close_matches(function, names, n=1)

@@ -101,7 +101,14 @@ class WorkerMeter:
     """
 
     def __init__(
-        self, pool: Pool, job: TrialJob, limits: Limits, log: Path | None = None, history: History | None = None
+        self,
+        pool: Pool,
+        job: TrialJob,
+        limits: Limits,
+        log: Path | None = None,
+        history: History | None = None,
+        *,
+        second: Tiling | None = None,
     ) -> None:
         """Make a meter.
 
@@ -111,8 +118,10 @@ class WorkerMeter:
             limits: Time limits.
             log: The log's file, or None for no log.
             history: What the log holds already.
+            second: The schedule that a winner without tiling is compared with; its own order on one thread by default.
         """
         self._pool, self._job, self._limits, self._log = pool, job, limits, log
+        self._second = second
         self._confirmed = {} if history is None else dict(history.confirmed)
         self._best = min(
             (sum(m.seconds) / len(m.seconds) for m in (history.measurements if history else {}).values() if m.seconds),
@@ -145,12 +154,11 @@ class WorkerMeter:
         """Compare the whole result on the user's problem with that of a second schedule."""
         if tiling in self._confirmed:
             return self._confirmed[tiling]
-        # Untiled order is the second schedule; one step at a time has none but itself, which was checked already.
-        if tiling.family == "none":
-            return Measurement()
+        # Untiled order is the second schedule of every tiling; its own is a tiled one, or one thread's strict order.
+        second = NONE if tiling.family != "none" else self._second or NONE
         share = self._job.problem.steps / self._job.steps
         limit = self._limits.run + 10 * _MARGIN * share * self._best
-        reply = self._pool.call(trial.confirm, self._with(tiling), NONE, limit=limit)
+        reply = self._pool.call(trial.confirm, self._with(tiling), second, limit=limit)
         return self._note("confirm", tiling, _failure(reply))
 
     def stopped(self) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 from tilewright.api.predict import Prediction
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
-from tilewright.base.units import format_seconds, format_shape
+from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.emit import emit
+from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.header import header
+from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
 from tilewright.tilings.tiling import Tiling
@@ -54,13 +56,15 @@ class Tried:
         return {**plain, "tiling": tiling, "tile": str(self.tiling), "outcome": self.outcome and str(self.outcome)}
 
     def cells(self) -> tuple[str, ...]:
-        """Return it as the cells of a table: tiling, predicted, measured, spread, outcome."""
+        """Return it as the cells of a table: tiling, predicted, measured, spread, registers, spills, outcome."""
         noisy = " unstable" if self.unstable else ""
         return (
             str(self.tiling),
             format_seconds(self.predicted_seconds),
             "-" if self.measured_seconds is None else format_seconds(self.measured_seconds),
             "-" if self.spread is None else f"{self.spread:.1%}{noisy}",
+            "-" if self.registers is None else str(self.registers),
+            "-" if self.spills is None else str(self.spills),
             "-" if self.outcome is None else f"{self.outcome} {self.detail}".strip(),
         )
 
@@ -117,8 +121,15 @@ class Plan:
         return self.prediction.machine
 
     @property
+    def memory_bytes(self) -> int:
+        """Memory that :meth:`run` needs besides the caller's arrays: every version of every field, and the result."""
+        return needed_bytes(self.problem)
+
+    @property
     def source(self) -> str:
-        """The kernel's C text."""
+        """The text of the kernel, or of a GPU's kernels."""
+        if self.backend in {"opencl", "cuda"}:
+            return emit_device(self.problem, self.tiling, self.backend, strict=self.strict).text
         return emit(self.problem, self.tiling, strict=self.strict).text
 
     def run(self, *arrays: Any, steps: int | None = None, out: Any = None, **scalars: Any) -> Any:  # noqa: ANN401
@@ -144,6 +155,7 @@ class Plan:
             steps=self.problem.steps if steps is None else steps,
             boundary=self.boundary,
             tiling=self.tiling,
+            backend=self.backend if self.backend in {"opencl", "cuda"} else "auto",
             threads=self.threads,
             strict=self.strict,
             out=out,
@@ -163,6 +175,8 @@ class Plan:
             UsageError: If the name does not end in ``.c``, or they cannot be written.
         """
         target = Path(path)
+        if self.backend in {"opencl", "cuda"}:
+            raise UsageError("a plan for a GPU has no C code to export", "its text is plan.source")
         if target.suffix != ".c":
             raise UsageError(f"a kernel is exported to a file that ends in .c, got {target.name!r}")
         source = emit(self.problem, self.tiling, strict=self.strict)
@@ -179,9 +193,12 @@ class Plan:
         name = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.problem.steps} steps"
         lines = [f"{name} on {self.machine}: {self.tiling}"]
         costs = self.prediction.costs
-        lines.append(f"predicted {format_seconds(costs.seconds)}, bound by {costs.bound_by}")
+        memory = f"a run takes {format_bytes(self.memory_bytes)} of memory"
+        lines.append(f"predicted {format_seconds(costs.seconds)}, bound by {costs.bound_by}; {memory}")
         if self.winner.measured_seconds is None:
-            lines.append(f"nothing was run: the model's first choice of {self.space_size}")
+            kept = [each for each in self.candidates if each.outcome is None]
+            screened = f", {self.evaluated} compiled, {self.evaluated - len(kept)} dropped" if self.evaluated else ""
+            lines.append(f"nothing was run: the model's first choice of {self.space_size}{screened}")
             return "\n".join(lines)
         speed = self.problem.cells * self.problem.steps / self.winner.measured_seconds / 1e9
         lines.append(f"measured {format_seconds(self.winner.measured_seconds)}, {speed:.3g} GCells/s{self._spread()}")
@@ -243,6 +260,7 @@ class Plan:
     def to_dict(self) -> dict[str, object]:
         """Return the plan as plain data, the JSON document of ``tilewright tune``."""
         return {
+            "memory_bytes": self.memory_bytes,
             "program": self.problem.program.name,
             "machine": self.machine,
             "shape": list(self.problem.shape),
@@ -265,3 +283,14 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.explain())}</pre>"
+
+
+def needed_bytes(problem: Problem) -> int:
+    """Return the memory of one run: the data, every version of every field, and the result.
+
+    Args:
+        problem: The problem.
+    """
+    copies = sum(analyse(problem.program).copies)
+    fields = len(problem.program.fields) + len(problem.program.updated)
+    return (copies + fields) * problem.cells * problem.itemsize

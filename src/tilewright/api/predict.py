@@ -8,8 +8,11 @@ import numpy as np
 
 from tilewright.api.blocks import Blocks, plan_blocks
 from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.table import Table
+from tilewright.api.table_costs import TableRequest, case_of, costs_of, ranked, table_of, value
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.costs import orthogonal as table_model
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
@@ -19,6 +22,7 @@ from tilewright.machines import files
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.periodic import wrapped_axes
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.table import Recurrence
 from tilewright.tilings import catalogue as tilings
 from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import NONE, Tiling, parse
@@ -88,10 +92,10 @@ class Prediction:
 
 
 def predict(
-    program: ProgramLike,
+    program: ProgramLike | Table | Recurrence,
     *,
     shape: tuple[int, ...],
-    steps: int,
+    steps: int = 1,
     machine: MachineLike,
     tiling: Tiling | str | None = None,
     dtype: str = "float32",
@@ -102,9 +106,9 @@ def predict(
     """Predict what a program costs on a machine. Nothing is compiled, measured or calibrated.
 
     Args:
-        program: A stencil, a program, or the name of a built-in one.
-        shape: Extents of the grid, outermost first.
-        steps: Time steps.
+        program: A stencil, a recurrence, a program, or the name of a built-in one.
+        shape: Extents of the grid, outermost first; of a recurrence rows and columns of its table.
+        steps: Time steps; a table is filled once.
         machine: A machine, its name in the catalogue, ``host``, or the path of a ``.toml`` file.
         tiling: The tiling, as a value or as text; the model's own choice by default.
         dtype: Element type.
@@ -122,8 +126,12 @@ def predict(
     >>> round(predict("gradient2d", shape=(8192, 8192), steps=8192, machine="gtx980").costs.seconds, 1)
     16.4
     """
-    problem = make_problem(as_program(program), shape, steps, dtype, boundary)
     where = as_machine(machine)
+    table = table_of(program)
+    if table is not None:
+        request = TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
+        return _of_table(table, request, where, tiling)
+    problem = make_problem(as_program(_no_table(program)), shape, steps, dtype, boundary)
     setting = make_setting(problem, where, scope)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     blocks = blocks_of(problem, where, asked) if model == "exact" and scope is None else None
@@ -135,10 +143,10 @@ def predict(
 
 
 def select(
-    program: ProgramLike,
+    program: ProgramLike | Table | Recurrence,
     *,
     shape: tuple[int, ...],
-    steps: int,
+    steps: int = 1,
     machine: MachineLike,
     within: float | None = 0.10,
     metric: str = "time",
@@ -174,26 +182,73 @@ def select(
             f"the metric of a selection is one of {', '.join(METRICS)}, got {metric!r}",
             "per_area is a metric of codesign",
         )
-    problem = make_problem(as_program(program), shape, steps, dtype, boundary)
     where = as_machine(machine)
+    table = table_of(program)
+    if table is not None:
+        case = case_of(table, TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope), where)
+        options = ranked(case, metric)
+        most = np.inf if within is None else (1.0 + _share(within)) * value(options[0][1], metric)
+        near = [option for option in options if value(option[1], metric) <= most]
+        return tuple(_table_prediction(case, tiling, costs) for tiling, costs in near[:top])
+    problem = make_problem(as_program(_no_table(program)), shape, steps, dtype, boundary)
     setting = make_setting(problem, where, scope)
-    pool = [(family, *evaluated(setting, family, model)) for family in space.families(problem, cpu=setting.cpu)]
-    lowest = min(float(np.min(cost_of(result, metric), initial=np.inf)) for _, _, result in pool)
-    limit = np.inf if within is None else (1.0 + _share(within)) * lowest
+    band = np.inf if within is None else _share(within)
+    pool = [_band(setting, family, model, metric, band, top) for family in families_of(problem, setting, model)]
+    limit = (1.0 + band) * min(float(np.min(cost, initial=np.inf)) for _, _, cost in pool)
     found: list[tuple[float, int, Prediction]] = []
-    for number, (family, sizes, result) in enumerate(pool):
-        cost = cost_of(result, metric)
-        inside = np.where(cost <= limit, cost, np.inf)
-        for index in selection.select(inside, sizes, within=np.inf, top=top).tolist():
-            chosen = NONE if family == "none" else space.tiling_at(family, sizes, index)
+    for number, (family, sizes, cost) in enumerate(pool):
+        inside = np.flatnonzero(cost <= limit)[:top]
+        kept = sizes.take(inside)
+        result = time_model.evaluate(family, kept, setting, model)
+        for index, place in enumerate(inside.tolist()):
+            chosen = NONE if family == "none" else space.tiling_at(family, kept, index)
             costs = time_model.costs_at(result, index, setting)
-            found.append((float(cost[index]), number, _prediction(problem, where, model, chosen, costs, setting)))
+            found.append((float(cost[place]), number, _prediction(problem, where, model, chosen, costs, setting)))
     found.sort(key=lambda item: item[:2])
     return tuple(prediction for _, _, prediction in found[:top])
 
 
+def _no_table(program: ProgramLike | Table | Recurrence) -> ProgramLike:
+    assert not isinstance(program, Table | Recurrence)  # noqa: S101  (its caller has looked)
+    return program
+
+
+def _of_table(program: Recurrence, request: TableRequest, machine: Machine, tiling: Tiling | str | None) -> Prediction:
+    case = case_of(program, request, machine)
+    return _table_prediction(case, *costs_of(case, tiling))
+
+
+def _table_prediction(case: table_model.TableCase, tiling: Tiling, costs: Costs) -> Prediction:
+    return Prediction(
+        program=case.program.name,
+        machine=case.machine.name,
+        shape=case.shape,
+        steps=1,
+        dtype=case.dtype,
+        model="exact",
+        tiling=tiling,
+        costs=costs,
+        c_iter=table_model.iteration_seconds(case),
+    )
+
+
+def _band(
+    setting: Setting, family: str, model: str, metric: str, within: float, top: int | None
+) -> tuple[str, Sizes, Floats]:
+    """Return what a family has within a share of its own best, cheapest first; no more is in memory as a whole."""
+
+    def cost(sizes: Sizes) -> Floats:
+        return cost_of(time_model.evaluate(family, sizes, setting, model), metric)
+
+    if family == "none":
+        sizes = time_model.sizes_of(NONE, setting)
+        return family, sizes, cost(sizes)
+    kept, costs, _ = selection.select_pieces(space.parts(setting, family=family), cost, within=within, top=top)
+    return family, kept, costs
+
+
 def choose_tiling(problem: Problem, machine: MachineLike = "host") -> Tiling:
-    """Return the tiling that the exact model prefers for a problem on a machine, ``none`` among them.
+    """Return the tiling that a run takes: the exact model's choice among the families whose models were validated.
 
     Args:
         problem: What is computed.
@@ -202,7 +257,7 @@ def choose_tiling(problem: Problem, machine: MachineLike = "host") -> Tiling:
     Returns:
         A legal tiling. On a GPU a coarse grid of sizes is searched, so that this takes milliseconds.
     """
-    return _choose(problem, make_setting(problem, as_machine(machine)), "exact", coarse=True)
+    return _choose(problem, make_setting(problem, as_machine(machine)), "exact", coarse=True, every=False)
 
 
 def blocks_of(problem: Problem, machine: MachineLike = "host", tiling: Tiling | None = None) -> Blocks | None:
@@ -245,9 +300,16 @@ def as_machine(machine: MachineLike) -> Machine:
     return files.load(str(machine))
 
 
-def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool) -> Tiling:
+def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
+    """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
+    return space.families(problem, cpu=setting.cpu, every=model == "exact")
+
+
+def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool, every: bool = True) -> Tiling:
+    """Return the model's choice among every family, or among those whose models were validated."""
     chosen, lowest = NONE, np.inf
-    for family in space.families(problem, cpu=setting.cpu):
+    validated = space.families(problem, cpu=setting.cpu, every=False)
+    for family in families_of(problem, setting, model) if every else validated:
         sizes, result = evaluated(setting, family, model, coarse=coarse)
         index = selection.best(result.seconds, sizes)
         if index is not None and result.seconds[index] < lowest:

@@ -11,7 +11,7 @@ from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
 from tilewright.api.memo import prepared
 from tilewright.api.stencil import ProgramLike, as_program
-from tilewright.api.watch import Callback, make_watch, march
+from tilewright.api.watch import Callback, Watch, make_watch, march, warn_if_wild
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.runtime.host import thread_count
@@ -45,14 +45,15 @@ def run(
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
             by field. ``fixed`` keeps the cells whose reads would lie outside.
-        backend: ``auto``, ``c`` or ``numpy``; ``auto`` is C where there is a compiler.
+        backend: ``auto``, ``c``, ``numpy``, ``opencl`` or ``cuda``; ``auto`` is C where there is a compiler. A GPU
+            backend takes a device by its number or a part of its name: ``opencl:geforce``.
         tiling: A tiling such as ``hybrid:t=16,s=32x512``; the cost model's choice by default.
         dtype: Element type to compute in; NumPy's promotion rules decide by default.
         threads: Number of threads; every CPU that the process may use by default.
         strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
         out: An array, or a tuple of one per updated field, to write the result into.
         every: Look at the run every so many steps; it ends, with a warning that names the step, once a value is not
-            finite. ``callback`` and ``until`` are heeded at these steps.
+            finite. ``callback`` and ``until`` are heeded at these steps. Without it a part of the result is looked at.
         callback: Called with the number of steps done and a read-only view of the updated field (a tuple of views if
             there are several), valid during the call; the run ends if it returns True.
         until: End the run when no value has changed by more than this per step since the last look; ``steps`` is then
@@ -76,30 +77,47 @@ def run(
     array([0., 1., 2., 1., 0.])
     """
     chosen = as_program(program)
-    given = gather(chosen, arrays, scalars, dtype)
-    if where is not None:
-        given = with_mask(given, where)
-    forcing = Forcing()
-    if sources is not None:
-        make_problem(given.program, given.shape, steps, given.dtype, boundary)  # the steps are known to be a number
-        given, forcing = with_sources(given, sources, steps)
     watch = make_watch(every, callback, until)
+    given, forcing = with_forcing(gather(chosen, arrays, scalars, dtype), where, sources, steps, boundary)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
     count = thread_count(threads)
     targets = None if out is None else _targets(problem, out)
-    portion = min(steps, watch.every if watch else steps, forcing.longest or steps)
-    part = problem if portion == steps else replace(problem, steps=portion)
-    executable = prepared(part, tiling, backend, strict=strict, threads=count)
+    executable = prepared(portion(problem, watch, forcing), tiling, backend, strict=strict, threads=count)
     if watch is None and not forcing.steps:
         results = compute(executable, problem, given, count, targets)
     else:
         state = march(executable, problem, given, count, watch, forcing)
         results = state.results(targets)
         state.close()
+    if watch is None:
+        warn_if_wild(problem, given, results)
     if out is not None:
         return out
     wrapped = [like(results[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]
     return wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
+
+
+def with_forcing(
+    given: Given,
+    where: Any,  # noqa: ANN401
+    sources: Mapping[str, SourceList] | SourceList | None,
+    steps: int,
+    boundary: BoundarySpec,
+) -> tuple[Given, Forcing]:
+    """Add a mask and sources to checked inputs, where there are any; see :func:`run`."""
+    if where is not None:
+        given = with_mask(given, where)
+    if sources is None:
+        return given, Forcing()
+    make_problem(given.program, given.shape, steps, given.dtype, boundary)  # the steps are known to be a number
+    return with_sources(given, sources, steps)
+
+
+def portion(problem: Problem, watch: Watch | None, forcing: Forcing) -> Problem:
+    """Return the problem of one portion: the steps between two looks or changes of sources."""
+    steps = problem.steps
+    part = min(steps, watch.every if watch else steps, forcing.longest or steps)
+    return problem if part == steps else replace(problem, steps=part)
 
 
 def compute(
@@ -120,6 +138,15 @@ def compute(
     Raises:
         ArrayError: If memory does not hold the run.
     """
+    if executable.device is not None:
+        from tilewright.api.watch import make_state
+
+        state = make_state(executable, problem, given, threads)
+        try:
+            state.advance(problem.steps)
+            return state.results(out)
+        finally:
+            state.close()
     if executable.compiled is not None:
         from tilewright.runtime.cpu import execute
         from tilewright.runtime.session import Inputs

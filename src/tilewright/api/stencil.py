@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from tilewright.base.errors import UsageError
+from tilewright.frontends.pipeline import apply_stencil
 from tilewright.frontends.trace import trace
 from tilewright.programs import catalogue
 from tilewright.programs.expression import Value
+from tilewright.programs.pipeline_builder import GridBuilder
 from tilewright.programs.stencil import FieldBuilder, Program
 from tilewright.report.expressions import describe
 
@@ -32,11 +34,13 @@ class Stencil:
         self.__name__ = self.program.name
 
     def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  (whatever the body returns)
-        """Apply the body to another stencil's fields and scalars.
+        """Apply the body to another stencil's fields and scalars, or to the grids of a pipeline.
 
         Raises:
             UsageError: If an argument is an array: arrays go to ``tw.run``.
         """
+        if any(isinstance(argument, GridBuilder) for argument in arguments):
+            return apply_stencil(self.program, self.__wrapped__, arguments)
         for argument in arguments:
             if not isinstance(argument, FieldBuilder | Value | bool | int | float):
                 raise UsageError(

@@ -18,24 +18,35 @@ _BLOCK_STEPS = 16
 """Steps of a block where the model expects no block to pay."""
 
 
-def strata(problem: Problem, machine: Machine, model: str = "exact", metric: str = "time") -> tuple[Stratum, ...]:
-    """Return the spaces of every family that can cut a problem, with the predicted cost of every point.
+def strata(
+    problem: Problem, machine: Machine, model: str = "exact", metric: str = "time", *, every: bool = True
+) -> tuple[Stratum, ...]:
+    """Return the spaces of the families that can cut a problem, with the predicted cost of every point.
 
     A problem that wraps is cut in blocks of steps on an extended grid: its tiled families are those of one block of
     the length that the model prefers, their costs those of all blocks.
+
+    Args:
+        problem: The problem.
+        machine: The machine.
+        model: ``exact`` or ``published``.
+        metric: What a point costs.
+        every: Every legal family, to be measured; else those whose models were validated, see
+            :func:`tilewright.tuning.space.families`.
     """
-    found = _strata_of(problem, machine, model, metric, 1.0)
+    found = _strata_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
     block = _block(problem, machine)
     if block is not None:
         share = problem.steps / block.steps
-        found += [each for each in _strata_of(block, machine, model, metric, share) if each.family != "none"]
+        blocks = _strata_of(block, machine, (model, metric), share, every=every and model == "exact")
+        found += [each for each in blocks if each.family != "none"]
     return tuple(found)
 
 
-def _strata_of(problem: Problem, machine: Machine, model: str, metric: str, share: float) -> list[Stratum]:
-    setting = make_setting(problem, machine)
+def _strata_of(problem: Problem, machine: Machine, how: tuple[str, str], share: float, *, every: bool) -> list[Stratum]:
+    (model, metric), setting = how, make_setting(problem, machine)
     found = []
-    for family in space.families(problem, cpu=setting.cpu):
+    for family in space.families(problem, cpu=setting.cpu, every=every):
         sizes, result = model_api.evaluated(setting, family, model)
         cost = share ** DEGREE[metric] * model_api.cost_of(result, metric)
         found.append(Stratum(family=family, sizes=sizes, cost=cost, make=_maker(problem, family, sizes)))

@@ -8,32 +8,34 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tilewright.api import memo
 from tilewright.api import predict as model_api
-from tilewright.api.compile import BACKENDS
+from tilewright.api.gpu import is_gpu
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
-from tilewright.api.plan import Plan, Tried
+from tilewright.api.plan import Plan, Tried, needed_bytes
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.screen import screen
 from tilewright.api.strata import strata
 from tilewright.api.trial import TrialJob
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.machines.machine import Machine
-from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil import Program, with_coefficients
 from tilewright.report.progress import bar
 from tilewright.runtime import store, wisdom
 from tilewright.runtime.host import available_cpus, thread_count
 from tilewright.runtime.memory import check_memory
+from tilewright.runtime.nvrtc import available as nvrtc_available
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers import pool
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning.search import Choice, Progress, Trial, Watch, is_unstable, search
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, effort_level, ranked, shortlist
 
-PLANNED_BACKENDS = (*BACKENDS, "opencl", "cuda")
-"""What ``effort="none"`` plans for; measuring needs one of :data:`tilewright.api.compile.BACKENDS`."""
+PLANNED_BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
+"""What ``effort="none"`` plans for; measuring needs ``auto`` or ``c``."""
 _PROTOCOL = 1
 """Raised when older logs could no longer be continued."""
 _DEFAULT_SCALAR = 0.1
@@ -55,6 +57,7 @@ class _Task:
     strata: tuple[Stratum, ...]
     effort: Effort
     level: str
+    backend: str
     metric: str
     model: str
     threads: int
@@ -95,10 +98,11 @@ def tune(
         shape: Extents of the grid, outermost first.
         steps: Time steps.
         machine: Whose model ranks; only a CPU's candidates are measured, and only on this machine.
-        backend: ``auto`` or ``c``.
+        backend: ``auto`` or ``c``; with ``effort="none"`` also ``opencl`` and ``cuda``.
         metric: What is to be small: ``time``, ``traffic``, ``energy``, ``power``, ``edp`` or ``ed2p``; by all but time
             the lowest prediction among the candidates that are right wins.
-        effort: ``none`` runs nothing and returns the model's choice; ``quick``, ``full`` and ``exhaustive`` try more
+        effort: ``none`` runs nothing and returns the model's choice (with ``cuda``, of candidates that are compiled for
+            the machine and neither spill nor ask for more than it has); ``quick``, ``full`` and ``exhaustive`` try more
             and more.
         seconds: Time after which nothing new is begun; the effort's own by default.
         candidates: Most candidates that are tried; the effort's own by default.
@@ -136,9 +140,10 @@ def tune(
         program=known,
         problem=problem,
         machine=where,
-        strata=strata(problem, where, model, metric),
+        strata=strata(problem, where, model, metric, every=effort != "none"),
         effort=level,
         level=effort,
+        backend=backend,
         metric=metric,
         model=model,
         threads=thread_count(threads),
@@ -169,7 +174,9 @@ def _check(backend: str, metric: str, effort: str) -> None:
 
 
 def _planned(task: _Task) -> Plan:
-    """Return the model's choice; nothing is compiled or run."""
+    """Return the model's choice; nothing is run, and nothing but CUDA candidates is compiled."""
+    if task.backend == "cuda" and task.machine.kind == "gpu" and nvrtc_available():
+        return _screened(task)
     best = ranked(task.strata, task.effort.candidates)
     if not best:
         raise UsageError(f"no tiling of {task.problem.program.name!r} fits the machine {task.machine.name!r}")
@@ -177,9 +184,31 @@ def _planned(task: _Task) -> Plan:
     return _plan(task, tried[0], tuple(tried), 0, None)
 
 
+def _screened(task: _Task) -> Plan:
+    """Return the model's choice among the candidates whose code neither spills nor asks for more than there is."""
+    first = shortlist(task.strata, task.effort.candidates)
+    if not first:
+        raise UsageError(f"no tiling of {task.problem.program.name!r} fits the machine {task.machine.name!r}")
+    found = screen(task.problem, [each.tiling for each in first], task.machine, strict=task.strict)
+    if found[0].outcome is not None:
+        raise ToolchainError(f"none of {len(found)} candidates can be run: {found[0].detail}", "try more --candidates")
+    tried = [
+        Tried(
+            tiling=each.tiling,
+            predicted_seconds=each.predicted_seconds,
+            registers=each.resources and each.resources.registers,
+            spills=each.resources and each.resources.spill_bytes,
+            outcome=each.outcome,
+            detail=each.detail,
+        )
+        for each in found
+    ]
+    return _plan(task, tried[0], tuple(tried), len(tried), None)
+
+
 def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
     circumstances = wisdom.circumstances()
-    check_memory(_needed_bytes(task.problem))
+    check_memory(needed_bytes(task.problem))
     steps = _sample_steps(task)
     log = _log_path(task, steps, circumstances)
     if log is not None and not resume:
@@ -207,10 +236,10 @@ def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
 def _search(task: _Task, job: TrialJob, log: Path | None, history: History, progress: bool | None) -> Choice:
     """Search with worker processes; they are gone when this returns."""
     workers = min(available_cpus(), _MOST_WORKERS)
-    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * _needed_bytes(task.problem)
+    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(task.problem)
     title = f"tuning {task.problem.program.name}"
     with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
-        meter = WorkerMeter(processes, job, LIMITS, log, history)
+        meter = WorkerMeter(processes, job, LIMITS, log, history, second=_second(task))
 
         def report(state: Progress) -> None:
             best = "" if state.best is None else f", best {state.best:.3g} s"
@@ -237,6 +266,12 @@ LIMITS = Limits()
 """Time limits of the worker processes."""
 
 
+def _second(task: _Task) -> Tiling | None:
+    """Return what a winner without tiling is compared with: the model's first tiled choice, if any is legal."""
+    tiled = [stratum for stratum in task.strata if stratum.family != "none"]
+    return next((candidate.tiling for candidate in ranked(tiled, 1)), None)
+
+
 def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
     return Plan(
         program=task.program,
@@ -248,7 +283,7 @@ def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, 
         space_size=sum(int(np.isfinite(stratum.cost).sum()) for stratum in task.strata),
         effort=task.level,
         metric=task.metric,
-        backend="c",
+        backend=task.backend if is_gpu(task.backend) else "c",
         threads=task.threads,
         strict=task.strict,
         boundary=task.boundary,
@@ -320,6 +355,7 @@ def _remember(task: _Task, winner: Tried, choice: Choice, circumstances: wisdom.
         when=wisdom.now(),
     )
     wisdom.remember([entry])
+    memo.forget()
 
 
 def _sample_steps(task: _Task) -> int:
@@ -344,13 +380,6 @@ def _log_path(task: _Task, steps: int, circumstances: wisdom.Circumstances) -> P
         warn_once(f"what is measured cannot be kept for later runs: {error}")
         return None
     return folder / f"{key}.jsonl"
-
-
-def _needed_bytes(problem: Problem) -> int:
-    """Memory of one sample: the data, every version of every field, and the result."""
-    copies = sum(analyse(problem.program).copies)
-    fields = len(problem.program.fields) + len(problem.program.updated)
-    return (copies + fields) * problem.cells * problem.itemsize
 
 
 def _number(value: Any) -> float:  # noqa: ANN401

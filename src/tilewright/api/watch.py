@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -18,6 +18,8 @@ from tilewright.runtime.memory import check_memory
 
 Callback = Callable[[int, Any], Any]
 _EVERY = 64
+_LOOKED_AT = 2**16
+"""About so many values of a large result are looked at after a plain run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,28 @@ def make_watch(every: int | None, callback: Callback | None, until: float | None
     return Watch(every=_EVERY if every is None else int(every), callback=callback, until=until)
 
 
+def warn_if_wild(problem: Problem, given: Given, results: Mapping[str, Array]) -> None:
+    """Warn if values became infinite or undefined in the course of a run; large results are only sampled.
+
+    Args:
+        problem: The problem.
+        given: The inputs; if they hold such values already, nothing is said.
+        results: The results by field.
+    """
+    if np.dtype(problem.dtype).kind not in "fc":
+        return
+    for field, result in results.items():
+        seen = result.ravel()[:: max(1, result.size // _LOOKED_AT)] if result.flags.c_contiguous else result
+        if np.isfinite(seen).all():
+            continue
+        if all(np.isfinite(version).all() for versions in given.versions.values() for version in versions):
+            _warn(
+                f"values of {field!r} are not finite after {problem.steps} steps of {problem.program.name!r} (hint: an "
+                "explicit scheme may need a smaller time step; every=… names the step at which it begins)"
+            )
+        return
+
+
 def march(
     executable: Executable, problem: Problem, given: Given, threads: int, watch: Watch | None, forcing: Forcing
 ) -> State:
@@ -136,6 +160,12 @@ def march(
 
 def make_state(executable: Executable, problem: Problem, given: Given, threads: int) -> State:
     """Take memory for a run and fill it."""
+    if executable.device is not None:
+        from tilewright.runtime.gpu import GpuSession
+        from tilewright.runtime.session import Inputs
+
+        given_ = Inputs(arrays=given.versions, scalars=given.scalars)
+        return GpuSession(executable.device, problem, given_, executable.halo)
     if executable.compiled is None:
         return ReferenceState(problem, given)
     from tilewright.runtime.session import Inputs, Session

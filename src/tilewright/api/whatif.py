@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated
+from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated, families_of
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
@@ -244,7 +244,7 @@ def _best(problem: Problem, machine: Machine, how: _How) -> tuple[Tiling, Costs,
     """Return the best tiling of a coarse grid of sizes, its costs and its metric."""
     setting = make_setting(problem, machine, how[2])
     found: tuple[Tiling, Costs, float] | None = None
-    for family in space.families(problem, cpu=setting.cpu):
+    for family in families_of(problem, setting, how[1]):
         sizes, result = evaluated(setting, family, how[1], coarse=True)
         cost = cost_of(result, how[0])
         index = 0 if family == "none" else selection.best(cost, sizes)

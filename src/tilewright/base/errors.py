@@ -42,6 +42,10 @@ class IllegalTilingError(UsageError):
     """A tiling that breaks a dependence of the program or does not apply to it."""
 
 
+class IllegalTransformError(UsageError):
+    """A transformation of loops that breaks a dependence, which the message names, or does not apply."""
+
+
 class ToolchainError(TilewrightError):
     """A compiler that is missing, or that failed."""
 

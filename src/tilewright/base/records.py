@@ -10,6 +10,7 @@ class Outcome(enum.StrEnum):
     OK = "ok"
     ILLEGAL = "illegal"
     COMPILE = "compile"
+    SPILLS = "spills"
     LAUNCH = "launch"
     CRASH = "crash"
     TIMEOUT = "timeout"

@@ -12,12 +12,16 @@ from typer.core import TyperGroup
 
 from tilewright.base.errors import TilewrightError
 from tilewright.cli import (
+    annotate,
     calibrate,
     catalogues,
     chain,
     codesign,
     doctor,
     energy,
+    fuse,
+    image,
+    petsc,
     predict,
     run,
     settings,
@@ -122,7 +126,11 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "validate": validate.validate,
     "whatif": whatif.whatif,
     "doctor": doctor.doctor,
+    "petsc": petsc.petsc,
     "chain": chain.chain,
+    "annotate": annotate.annotate,
+    "fuse": fuse.fuse,
+    "image": image.image,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

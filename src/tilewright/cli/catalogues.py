@@ -17,15 +17,27 @@ def programs(
 
     Example: tilewright programs gradient2d
     """
-    from tilewright.api.load import load_program
+    from tilewright.api.load import load_any
     from tilewright.programs import catalogue
-    from tilewright.report import tables
+    from tilewright.programs.recurrences import names, recurrence_named
+    from tilewright.programs.table import Recurrence
+    from tilewright.report import recurrences, tables
+    from tilewright.report.energy import together
 
     if name is None:
         every = [catalogue.program(each) for each in catalogue.names()]
-        output.show({"programs": [tables.program_dict(p) for p in every]}, lambda: tables.programs(every), as_json)
+        filled = [recurrence_named(each) for each in names()]
+        document = [tables.program_dict(p) for p in every]
+        output.show(
+            {"programs": document, "recurrences": [recurrences.to_dict(p) for p in filled]},
+            lambda: together(tables.programs(every), recurrences.listing(filled)),
+            as_json,
+        )
+        return
+    one = load_any(name)
+    if isinstance(one, Recurrence):
+        output.show(recurrences.to_dict(one), lambda: tables.pairs(recurrences.facts(one), one.name), as_json)
     else:
-        one = load_program(name)
         output.show(tables.program_dict(one), lambda: tables.program(one), as_json)
 
 

@@ -56,9 +56,10 @@ def energy(
     if program is None or shape is None:
         raise typer.BadParameter("give a program and its shape, such as: tilewright energy jacobi2d --shape 4096x4096")
     from tilewright.api import energy as api
-    from tilewright.api.load import load_program
+    from tilewright.api.load import load_any
     from tilewright.base.units import parse_shape
     from tilewright.programs.problem import parse_boundary
+    from tilewright.programs.table import Recurrence
 
     common: dict[str, Any] = {
         "shape": parse_shape(shape),
@@ -69,9 +70,9 @@ def energy(
         "model": model,
         "scope": scope,
     }
-    known = load_program(program)
+    known = load_any(program)
     one = api.energy(known, tiling=tile, seconds=seconds, **common).to_dict()
-    if tile is not None:
+    if tile is not None or isinstance(known, Recurrence):
         output.show(one, lambda: tables.metered(one), as_json)
         return
     many = api.compare(known, cap=cap, clocks=_numbers(clocks), **common).to_dict()

@@ -17,6 +17,10 @@ ProgramName = Annotated[
 ]
 Shape = Annotated[str, typer.Option("--shape", metavar="AxB", help="Extents, outermost first, such as 4096x4096.")]
 Steps = Annotated[int, typer.Option("--steps", metavar="T", help="Number of time steps.", show_default=False)]
+StepsOrOnce = Annotated[
+    int | None,
+    typer.Option("--steps", metavar="T", help="Number of time steps; a recurrence's table is filled once."),
+]
 DType = Annotated[str, typer.Option("--dtype", help="Element type: float32, float64, int32 or int64.")]
 BoundaryText = Annotated[
     str,

@@ -1,21 +1,23 @@
 """``tilewright predict``: what a program costs on a machine."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, Steps, Tile
+from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, StepsOrOnce, Tile
 
 if TYPE_CHECKING:
     from tilewright.api.predict import Prediction
     from tilewright.programs.stencil import Program
+    from tilewright.programs.table import Recurrence
 
 
 def predict(
     program: ProgramName,
     shape: Shape,
-    steps: Steps,
+    steps: StepsOrOnce = None,
     machine: Annotated[
         str, typer.Option("--machine", metavar="M", help="A machine of the catalogue, host, or a machine file.")
     ] = "host",
@@ -30,25 +32,29 @@ def predict(
     dtype: DType = "float32",
     boundary: BoundaryText = "fixed",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show bottlenecks, slack, the effect of k and the overhead.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Show bottlenecks, slack, the effect of k and the overhead; with --top, why the winner wins.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Predict what a program costs on a machine; needs no compiler and no device.
 
+    Every legal tiling family and size is ranked; --top N --explain compares the families and says why one wins.
+
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """
     from tilewright.api import predict as api
-    from tilewright.api.load import load_program
+    from tilewright.api.load import load_any, steps_of
     from tilewright.base.units import parse_shape
     from tilewright.programs.problem import parse_boundary
-    from tilewright.report import tables
 
     if tile is not None and (top is not None or metric != "time"):
         raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top or --metric")
-    if explain and top is not None:
-        raise typer.BadParameter("--explain explains one tiling, so it does not go with --top")
-    known = load_program(program)
+    known = load_any(program)
+    steps = steps_of(known, steps)
     extents = parse_shape(shape)
     outside = parse_boundary(boundary)
     if top is None and metric == "time":
@@ -67,17 +73,31 @@ def predict(
         if explain:
             from tilewright.api.bottleneck import explain as explained
 
-            why = explained(one, program=known, machine=machine, boundary=outside).to_dict()
+            why = explained(one, program=_stencil(known), machine=machine, boundary=outside).to_dict()
             document["explanation"] = why
         output.show(document, lambda: _shown(one, title, why), as_json)
-        if one.model == "exact" and one.tiling.family == "hybrid" and one.tiling.threads and not as_json:
-            _show_terms(one, known, machine)
+        if one.tiling.family == "hybrid" and one.tiling.threads and one.model == "exact" and not as_json:
+            _show_terms(one, _stencil(known), machine)
         return
-    output.show(
-        {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]},
-        lambda: tables.candidates([(str(each.tiling), each.costs) for each in many]),
-        as_json,
-    )
+    document, rivals = {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]}, None
+    if explain:
+        from tilewright.api.supertune import supertune
+
+        rivals = supertune(
+            _stencil(known), shape=extents, steps=steps, machine=machine, metric=metric, dtype=dtype, boundary=outside,
+            model=model,
+        ).to_dict()  # fmt: skip
+        document["strategies"] = rivals
+    output.show(document, lambda: _ranked(many, rivals), as_json)
+
+
+def _stencil(program: "Program | Recurrence") -> "Program":
+    """Return the stencil, or refuse a table."""
+    from tilewright.programs.stencil import Program
+
+    if not isinstance(program, Program):
+        raise typer.BadParameter("--explain explains time tiles of stencils, not tables")
+    return program
 
 
 def _shown(one: "Prediction", title: str, why: dict[str, object] | None) -> Any:  # noqa: ANN401  (what rich prints)
@@ -88,6 +108,16 @@ def _shown(one: "Prediction", title: str, why: dict[str, object] | None) -> Any:
 
     table = tables.prediction(str(one.tiling), one.costs, one.c_iter, title)
     return table if why is None else Group(table, energy.explanation(why))
+
+
+def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None) -> Any:  # noqa: ANN401
+    """Make the table of ranked tilings, and of the strategies if they were compared."""
+    from rich.console import Group
+
+    from tilewright.report import energy, tables
+
+    table = tables.candidates([(str(each.tiling), each.costs) for each in many])
+    return table if rivals is None else Group(table, energy.strategies(rivals))
 
 
 def _show_terms(one: "Prediction", program: "Program", machine: str) -> None:

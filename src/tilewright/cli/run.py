@@ -6,17 +6,17 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import BoundaryText, Json, ProgramName, Steps, Tile
+from tilewright.cli.options import BoundaryText, Json, ProgramName, StepsOrOnce, Tile
 
 
 def run(
     program: ProgramName,
-    steps: Steps,
+    steps: StepsOrOnce = None,
     shape: Annotated[
         str | None,
         typer.Option("--shape", metavar="AxB", help="Extents, outermost first; those of --input by default."),
     ] = None,
-    backend: Annotated[str, typer.Option("--backend", help="auto, c or numpy.")] = "auto",
+    backend: Annotated[str, typer.Option("--backend", help="auto, c, numpy, opencl or cuda; opencl:NAME takes a certain device.")] = "auto",
     dtype: Annotated[
         str | None, typer.Option("--dtype", help="Element type; that of --input by default, else float32.")
     ] = None,
@@ -31,7 +31,8 @@ def run(
         typer.Option(
             "--input",
             metavar="FILE",
-            help="A .npy file or a picture; repeat it for every field. A colour picture is computed by channel.",
+            help="A .npy file or a picture; repeat it for every field. A colour picture is computed by channel. "
+            "A recurrence takes FASTA files.",
         ),
     ] = None,
     target: Annotated[
@@ -40,7 +41,34 @@ def run(
     ] = None,
     scalars: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Value of a scalar; repeat it for every one."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Value of a scalar; repeat it for every one. smith_waterman: matrix, match, mismatch, gap_open, "
+            "gap_extend.",
+        ),
+    ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(
+            "--every", metavar="K", help="Look every K steps; a value that is not finite ends the run.", min=1
+        ),
+    ] = None,
+    until: Annotated[
+        float | None,
+        typer.Option("--until", metavar="CHANGE", help="End when no value changes by more than this per step."),
+    ] = None,
+    snapshots: Annotated[
+        Path | None,
+        typer.Option("--snapshots", metavar="FILE", help="Write u-000100.npy beside u.npy, and so on, every K steps."),
+    ] = None,
+    where: Annotated[
+        Path | None,
+        typer.Option("--where", metavar="FILE", help="A .npy file or picture: cells where it is 0 keep their value."),
+    ] = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="CELL=VALUE", help="Add a value to a cell in every step, such as 8,8=1.0."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random data that replaces --input.", min=0)] = 0,
     check: Annotated[
@@ -51,29 +79,42 @@ def run(
 ) -> None:
     """Compute a program on your own array or picture, or on random data in 0 to 1.
 
-    Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
-    """
-    from tilewright.api import job
+    A recurrence fills a table from two sequences: their best alignment, or their distance.
 
-    report = job.perform(
-        job.Job(
-            program=program,
-            steps=steps,
-            shape=shape,
-            backend=backend,
-            dtype=dtype,
-            boundary=boundary,
-            tile=tile,
-            threads=threads,
-            strict=strict,
-            inputs=tuple(inputs or ()),
-            outputs=tuple(target or ()),
-            scalars=tuple(scalars or ()),
-            seed=seed,
-            check=check,
-        ),
-        output.note,
+    Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
+
+    Example: tilewright run smith_waterman --input a.fasta --input b.fasta --set gap_open=11
+    """
+    from tilewright.api import job, table_job
+    from tilewright.api.load import load_any, steps_of
+
+    asked = job.Job(
+        program=program,
+        steps=1 if steps is None else steps,
+        shape=shape,
+        backend=backend,
+        dtype=dtype,
+        boundary=boundary,
+        tile=tile,
+        threads=threads,
+        strict=strict,
+        inputs=tuple(inputs or ()),
+        outputs=tuple(target or ()),
+        scalars=tuple(scalars or ()),
+        seed=seed,
+        check=check,
+        every=every,
+        until=until,
+        where=where,
+        sources=tuple(sources or ()),
+        snapshots=snapshots,
     )
+    report: job.Report | table_job.TableReport
+    if table_job.is_table(asked, steps):
+        report = table_job.perform(asked, output.note)
+    else:
+        steps_of(load_any(program), steps)
+        report = job.perform(asked, output.note)
     if as_json:
         output.emit(report.to_dict())
     output.say(str(report), as_json)

@@ -15,7 +15,7 @@ def tune(
     program: ProgramName,
     shape: Shape,
     steps: Steps,
-    backend: Annotated[str, typer.Option("--backend", help="auto or c; --effort none plans for any.")] = "auto",
+    backend: Annotated[str, typer.Option("--backend", help="auto or c; --effort none plans for opencl and cuda as well.")] = "auto",
     metric: Annotated[
         str, typer.Option("--metric", help="What is to be small: time, traffic, energy, power, edp or ed2p.")
     ] = "time",
@@ -87,7 +87,7 @@ def tune(
         plan.export(source)
     if plot is not None:
         plan.plot(plot)
-    columns = ("tiling", ">predicted", ">measured", ">spread", "outcome")
+    columns = ("tiling", ">predicted", ">measured", ">spread", ">registers", ">spills", "outcome")
     rows = [each.cells() for each in plan.candidates[:_SHOWN]]
     output.show(plan.to_dict(), lambda: tables.table(columns, rows), as_json)
     output.say(plan.explain(), as_json)

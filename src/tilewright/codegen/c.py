@@ -26,13 +26,14 @@ from tilewright.codegen.ir import (
     Op,
     Parallel,
     Real,
+    Room,
     Scope,
     Stmt,
     Store,
     Var,
 )
 
-_INFIX = {
+INFIX = {
     "add": "+",
     "sub": "-",
     "mul": "*",
@@ -44,9 +45,10 @@ _INFIX = {
     "eq": "==",
     "ne": "!=",
     "mod": "%",
+    "shr": ">>",
 }
-_LOGICAL = {"and": "&", "or": "|"}
-_INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
+LOGICAL = {"and": "&", "or": "|"}
+INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
 
 
 def print_unit(functions: Iterable[Function]) -> str:
@@ -92,7 +94,7 @@ def c_literal(value: float, dtype: str) -> str:
     """
     if dtype == "bool":
         return str(int(value))
-    if dtype.startswith("int"):
+    if "int" in dtype:
         return _integer(int(value), dtype)
     tail = "f" if dtype == "float32" else ""
     number = _round32(float(value)) if dtype == "float32" else float(value)
@@ -105,7 +107,7 @@ def c_literal(value: float, dtype: str) -> str:
 
 
 def _integer(value: int, dtype: str) -> str:
-    lowest = -(2 ** (int(dtype[3:]) - 1))
+    lowest = -(2 ** (int(dtype.rpartition("int")[2]) - 1))
     tail = "LL" if dtype == "int64" else ""
     if value == lowest:
         return f"({value + 1}{tail} - 1)"
@@ -164,10 +166,13 @@ class _Printer:
                     else f"const {text}"
                 )
                 return [f"{pad}{constant} = {self.expr(value)};"]
+            case Room(var, length):
+                return [f"{pad}{c_type(var.type.partition(':')[2])} {var.name}[{length}];"]
             case Store(base, index, value, kind):
                 return [f"{pad}{self.place(base, index, kind, store=True)} = {self.expr(value)};"]
-            case If(condition, then):
-                return [f"{pad}if ({self.expr(condition)}) {{", *self.block(then, depth + 1), f"{pad}}}"]
+            case If(condition, then, otherwise):
+                rest = [f"{pad}}} else {{", *self.block(otherwise, depth + 1)] if otherwise else []
+                return [f"{pad}if ({self.expr(condition)}) {{", *self.block(then, depth + 1), *rest, f"{pad}}}"]
             case Comment(text):
                 return [f"{pad}/* {text} */"]
             case Scope(body):
@@ -231,8 +236,8 @@ class _Printer:
         shape, _, element = node.type.rpartition(":")
         if node.name == "select":
             return f"({args[0]} ? {args[1]} : {args[2]})"
-        if node.name in _INFIX:
-            return f"({args[0]} {_INFIX[node.name]} {args[1]})"
+        if node.name in INFIX:
+            return f"({args[0]} {INFIX[node.name]} {args[1]})"
         if node.name == "neg":
             return f"(-{args[0]})"
         if node.name == "writable":
@@ -241,9 +246,9 @@ class _Printer:
             return "tw_thread()"
         if node.name == "nonzero":
             return f"({args[0]} != {args[1]})"
-        if node.name in _INDEX_HELPERS:
+        if node.name in INDEX_HELPERS:
             return f"tw_{node.name}({', '.join(args)})"
-        if node.name in _LOGICAL:
-            return f"({args[0]} {_LOGICAL[node.name]} {args[1]})"
+        if node.name in LOGICAL:
+            return f"({args[0]} {LOGICAL[node.name]} {args[1]})"
         self.helpers[(node.name, element, shape == "vector")] = None
         return f"{helper(node.name, element, vector=shape == 'vector')}({', '.join(args)})"

@@ -2,9 +2,23 @@
 
 from collections.abc import Iterable
 
-CTYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
-SUFFIX = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
-_INTS = {"float32": "int32_t", "float64": "int64_t", "int32": "int32_t", "int64": "int64_t"}
+CTYPES = {
+    "float32": "float",
+    "float64": "double",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+}
+SUFFIX = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "int16": "i16"}
+_INTS = {
+    "float32": "int32_t",
+    "float64": "int64_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "uint8": "int8_t",
+    "int16": "int16_t",
+}
 _LIBM = frozenset({"sqrt", "exp", "log", "sin", "cos", "tanh", "floor", "pow"})
 
 _HEAD = """#include <stdint.h>

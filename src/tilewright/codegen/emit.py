@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import c
+from tilewright.codegen import c, overlapped
 from tilewright.codegen.ir import Function
 from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants, row_function
@@ -126,13 +126,18 @@ def _describe(problem: Problem, tiling: Tiling, dialect: str, *, strict: bool) -
             f"{dialect} code computes in {', '.join(C_DTYPES)}, got {problem.dtype}", "use backend='numpy'"
         )
     key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, dialect, strict)
+    kept, scratch = analyse(problem.program).copies, 0
+    if streams(tiling):
+        kept, scratch = copies(problem), scratch_bytes(problem, tiling)
+    elif overlapped.overlaps(tiling):
+        kept, scratch = overlapped.copies(problem), overlapped.scratch_bytes(problem, tiling)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     return Kernel(
         entry=f"tw_{name}_{key[:12]}",
         fingerprint=key,
         dtype=problem.dtype,
-        copies=copies(problem) if streams(tiling) else analyse(problem.program).copies,
-        scratch=scratch_bytes(problem, tiling) if streams(tiling) else 0,
+        copies=kept,
+        scratch=scratch,
         constants=constants(problem),
         direct=streams(tiling),
         width=row_cells(problem, tiling) if streams(tiling) else 0,

@@ -89,9 +89,10 @@ class _Lowering:
     def literal(self, value: float) -> Real:
         if isinstance(value, bool):
             return Real(value, "bool")
-        if self.scalar_type.startswith("int"):
-            bits = int(self.scalar_type[3:])
-            if value != int(value) or not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        if "int" in self.scalar_type:
+            signed, bits = self.scalar_type.startswith("int"), int(self.scalar_type.rpartition("int")[2])
+            low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
+            if value != int(value) or not low <= value < high:
                 raise UsageError(f"the constant {value!r} does not fit {self.scalar_type}")
             return Real(int(value), self.scalar_type)
         return Real(float(value), self.scalar_type)
@@ -125,7 +126,7 @@ class _Lowering:
 
     def emit(self, position: int, op: str, args: list[Expr], *, truth: bool) -> Var:
         vector = any(type_of(arg) in {self.vector_type, self.mask_type} for arg in args)
-        if vector and op not in {"add", "sub", "mul", "div", *_COMPARE} and op != "where":
+        if vector and op not in {"add", "sub", "mul", "div", "shr", *_COMPARE} and op != "where":
             args = [arg if type_of(arg) == self.mask_type else self.splat(arg) for arg in args]
         operand = self.vector_type if vector else self.scalar_type
         result = (self.mask_type if vector else "bool") if truth else operand

@@ -2,13 +2,16 @@
 
 Types are names: ``index`` (signed 64-bit), ``bool``, an element type such as ``float32``, ``vector:float32`` and
 ``mask:float32`` (as many lanes as the target's registers hold), and ``pointer:T`` / ``array:T`` (read-only) to any of
-them. A dialect turns the names into its own.
+them. On GPUs ``index`` has 32 bits, ``wide`` 64, and ``chip:T`` points into the memory that the threads of a group share.
+A dialect turns the names into its own.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 INDEX = "index"
+WHOLE = -1
+"""Unroll a loop whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,17 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """A small array of a thread's own, of a fixed number of elements and with arbitrary content.
+
+    ``var`` has the type of a pointer to its first element.
+    """
+
+    var: Var
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Store:
     """``base[index] = value``."""
 
@@ -92,6 +106,7 @@ class For:
     Attributes:
         share: How the iterations are shared by the threads of the enclosing :class:`Parallel`: ``""`` (not at all),
             ``static`` or ``dynamic``. A shared loop ends with a barrier.
+        unroll: On GPUs, iterations to unroll: 0 leaves it to the compiler, :data:`WHOLE` means all.
     """
 
     var: Var
@@ -100,14 +115,16 @@ class For:
     step: Expr = field(default_factory=lambda: Int(1))
     body: "tuple[Stmt, ...]"
     share: str = ""
+    unroll: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """Statements under a condition."""
+    """Statements under a condition, and perhaps others where it does not hold."""
 
     condition: Expr
     then: "tuple[Stmt, ...]"
+    otherwise: "tuple[Stmt, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +143,28 @@ class Parallel:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """An array on chip that the threads of a group share, of a size known at compile time."""
+
+    var: Var
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """The threads of a group wait for each other and then see what the others wrote: on chip, or also off chip."""
+
+    memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A line for the reader of the kernel."""
 
     text: str
 
 
-Stmt = Let | Store | For | If | Scope | Parallel | Comment | Call
+Stmt = Let | Room | Store | For | If | Scope | Parallel | Shared | Barrier | Comment | Call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +177,9 @@ class Function:
         body: Its statements.
         result: Expression to return, or None.
         result_type: Type of ``result``.
-        kind: ``entry`` (exported), ``inline`` or ``local``.
+        kind: ``entry`` (exported), ``inline``, ``local``, or ``kernel`` (a GPU's).
         distinct: Whether what one pointer parameter writes is reached through no other one.
+        threads: Threads per group of a kernel.
     """
 
     name: str
@@ -156,6 +189,7 @@ class Function:
     result_type: str = ""
     kind: str = "local"
     distinct: bool = False
+    threads: int = 0
 
 
 def add(a: Expr, b: Expr | int) -> Expr:

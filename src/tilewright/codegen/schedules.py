@@ -1,6 +1,7 @@
 """Tilings -> the loops around the statements' kernels: in which order, and by which thread, boxes are computed."""
 
 from tilewright.base.errors import IllegalTilingError
+from tilewright.codegen.faces import face_grown, face_note
 from tilewright.codegen.ir import (
     Call,
     Comment,
@@ -22,11 +23,14 @@ from tilewright.codegen.ir import (
     smallest,
     sub,
 )
+from tilewright.codegen.overlapped import overlapping_tiles
 from tilewright.codegen.sites import Site, extent, unpack
+from tilewright.codegen.skewed import leaning_tiles
 from tilewright.codegen.statements import box_bounds, box_name, cells_name
 from tilewright.programs.dependences import analyse
+from tilewright.tilings import overlapped, skewed
 from tilewright.tilings.catalogue import complete
-from tilewright.tilings.prism import Prism, geometry
+from tilewright.tilings.prism import DIAMOND, Prism, geometry
 from tilewright.tilings.tiling import Tiling
 
 STEPS, THREADS = Var("steps"), Var("threads")
@@ -44,8 +48,12 @@ def entry_function(site: Site, tiling: Tiling, name: str) -> Function:
         body = _recurrence(site)
     elif tiling.family == "none":
         body = _untiled(site)
-    elif tiling.family in {"hexagonal", "hybrid"}:
+    elif tiling.family in {"hexagonal", "hybrid", DIAMOND}:
         body = _hexagons(site, tiling)
+    elif tiling.family == skewed.NAME:
+        body = leaning_tiles(site, tiling, _stages)
+    elif tiling.family == overlapped.NAME:
+        body = overlapping_tiles(site, tiling)
     else:
         raise IllegalTilingError(
             f"no processor code is made for the tiling family {tiling.family!r}", "use none, hexagonal or hybrid"
@@ -110,9 +118,9 @@ def _part(chunk: Expr, chunks: Expr) -> Expr:
 
 
 def _hexagons(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
-    """Wavefronts of hexagons on (time, axis 0), classic tiles on the other axes in sequence inside each hexagon.
+    """Wavefronts of hexagons or diamonds on (time, axis 0), classic tiles on the other axes in sequence inside each.
 
-    Two colours of hexagons alternate; the tiles of a wavefront are independent, so threads share them and meet in
+    Two colours of them alternate; the tiles of a wavefront are independent, so threads share them and meet in
     one barrier. Inside a classic tile the rows of the hexagon follow each other in time.
     """
     cut = geometry(site.problem, complete(site.problem, tiling))
@@ -121,7 +129,7 @@ def _hexagons(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
     total, tile = Var("total"), Var("tile")
     phases = Op("ceildiv", (add(total, hexagon.half), Int(hexagon.height)))
     left = [hexagon.space_origin(c, 0) for c in (0, 1)]
-    overhang = hexagon.slope * (hexagon.half - 1)
+    overhang = hexagon.overhang
     first = [hexagon.indices(c, 1)[0] for c in (0, 1)]
     lets = (
         Let(phase, Op("div", (wave, Int(2)))),
@@ -140,9 +148,8 @@ def _hexagons(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
         share="dynamic",
     )
     waves = For(var=wave, low=Int(0), high=mul(phases, 2), body=(*lets, tiles))
-    note = f"hexagons of {hexagon.height} rows, base {hexagon.base}, slope {hexagon.slope}, pitch {hexagon.pitch}"
     return (
-        Comment(note),
+        Comment(face_note(hexagon)),
         Let(total, mul(STEPS, cut.stages)),
         Parallel(THREADS, (waves,)),
     )
@@ -155,7 +162,7 @@ def _tile(site: Site, cut: Prism) -> tuple[Stmt, ...]:
     ranges: list[tuple[Expr, Expr]] = [(sub(left, grow), add(add(left, hexagon.base), grow))]
     lets: list[Stmt] = [
         Let(row, sub(tau, start)),
-        Let(grow, mul(smallest(row, sub(Int(hexagon.height - 1), row)), hexagon.slope)),
+        Let(grow, face_grown(hexagon, row)),
     ]
     for axis, skew in enumerate(cut.skews, 1):
         low = Var(f"from{axis}")
@@ -166,7 +173,7 @@ def _tile(site: Site, cut: Prism) -> tuple[Stmt, ...]:
             var=tau,
             low=largest(start, Int(0)),
             high=smallest(add(start, hexagon.height), Var("total")),
-            body=(*lets, *_stages(site, cut, tau, ranges)),
+            body=(*lets, *_stages(site, tau, ranges)),
         ),
     )
     for axis in range(len(cut.skews), 0, -1):
@@ -176,14 +183,15 @@ def _tile(site: Site, cut: Prism) -> tuple[Stmt, ...]:
     return (Let(left, add(mul(Var("tile"), hexagon.pitch), Var("origin"))), *nest)
 
 
-def _stages(site: Site, cut: Prism, tau: Expr, ranges: list[tuple[Expr, Expr]]) -> tuple[Stmt, ...]:
+def _stages(site: Site, tau: Expr, ranges: list[tuple[Expr, Expr]]) -> tuple[Stmt, ...]:
+    """The statements of a logical step over a box."""
     stages = analyse(site.problem.program).stages
     step = Var("t")
-    lets: list[Stmt] = [Let(step, Op("div", (tau, Int(cut.stages))) if cut.stages > 1 else tau)]
-    if cut.stages == 1:
+    lets: list[Stmt] = [Let(step, Op("div", (tau, Int(len(stages)))) if len(stages) > 1 else tau)]
+    if len(stages) == 1:
         return (*lets, *(_step(site, number, step, ranges) for number in stages[0]))
     stage = Var("stage")
-    lets.append(Let(stage, Op("mod", (tau, Int(cut.stages)))))
+    lets.append(Let(stage, Op("mod", (tau, Int(len(stages))))))
     for index, numbers in enumerate(stages):
         calls = tuple(_step(site, number, step, ranges) for number in numbers)
         lets.append(If(Op("eq", (stage, Int(index))), calls))

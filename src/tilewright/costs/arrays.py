@@ -1,5 +1,6 @@
 """Array helpers of the cost models: every formula takes arrays of tile sizes and scalars alike."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,13 @@ class Sizes:
         time: Heights in time steps, t_T; shape (n,).
         space: Per axis the sizes t_S1, t_S2, t_S3; each of shape (n,).
         k: Tiles per SM, 0 where the largest number that fits is meant; shape (n,).
+        sub: Sizes of sub-tiles per axis, each of shape (n,); empty where tiles are not cut further.
     """
 
     time: Ints
     space: tuple[Ints, ...]
     k: Ints
+    sub: tuple[Ints, ...] = ()
 
     @property
     def inner(self) -> Ints:
@@ -34,7 +37,22 @@ class Sizes:
 
     def take(self, index: Any) -> "Sizes":  # noqa: ANN401  (whatever NumPy indexes by)
         """Return the sizes at an index, a mask or a slice."""
-        return Sizes(time=self.time[index], space=tuple(size[index] for size in self.space), k=self.k[index])
+        return Sizes(
+            time=self.time[index],
+            space=tuple(size[index] for size in self.space),
+            k=self.k[index],
+            sub=tuple(size[index] for size in self.sub),
+        )
+
+    @staticmethod
+    def join(parts: "Sequence[Sizes]") -> "Sizes":
+        """Return the sizes of several parts, one after the other; at least one part, all of the same axes."""
+        return Sizes(
+            time=np.concatenate([part.time for part in parts]),
+            space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in parts), strict=True)),
+            k=np.concatenate([part.k for part in parts]),
+            sub=tuple(np.concatenate(axis) for axis in zip(*(part.sub for part in parts), strict=True)),
+        )
 
 
 def ceil_div(numerator: Ints, denominator: Ints | int) -> Ints:

@@ -65,6 +65,28 @@ def resources(result: Breakdown, index: int, setting: Setting) -> tuple[Resource
     return (*_sorted(work, "work"), *_sorted(held, "held"))
 
 
+def parts_of_time(result: Breakdown, index: int, setting: Setting) -> tuple[tuple[str, float], ...]:
+    """Take the predicted time of one tiling apart, in seconds.
+
+    Args:
+        result: The time model's quantities.
+        index: Which tiling.
+        setting: The problem on its machine.
+
+    Returns:
+        Arithmetic with all vector units at work, what overlapping tiles compute again included; synchronisation; and
+        all the rest: transfers that do not hide, vectors and rounds that are not full, barriers, starts of rows.
+    """
+    seconds, again = float(result.seconds[index]), 1.0
+    if result.updates is not None and setting.cells * setting.steps:
+        again = max(1.0, float(result.updates[index]) / (1.0 * setting.cells * setting.steps))
+    parts = {
+        "arithmetic": again * ideal_seconds(setting),
+        "synchronisation": float(result.sync_seconds[index]),
+    }
+    return (*parts.items(), ("transfers, idle units and barriers", seconds - sum(parts.values())))
+
+
 def _sorted(uses: dict[str, float], kind: str) -> list[Resource]:
     ordered = sorted(uses.items(), key=lambda item: -item[1])
     return [

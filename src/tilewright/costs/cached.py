@@ -11,10 +11,8 @@ import numpy as np
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.levels import data_bytes, grid_seconds, missed_inside, missed_outside, off_chip, spill_seconds
 from tilewright.costs.setting import WORD, Setting
-
-USABLE = 0.75
-"""Share of a core's cache that a tile's footprint may use before it spills."""
 
 
 def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
@@ -33,31 +31,31 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
     compute = compute_seconds(sizes, setting)
     footprint = footprint_bytes(sizes, setting)
     shadow = (traffic.width(sizes, setting) + 2 * setting.slopes[0]) * plane * setting.itemsize
-    read = shadow * float(setting.copies) + spilled_bytes(sizes, setting, footprint)
+    far = spilled_bytes(sizes, setting, footprint) * missed_outside(footprint, setting)
+    read = shadow * float(setting.copies)
     written = shadow * float(setting.copies - setting.constants)
-    resident = setting.copies * setting.cells * setting.itemsize <= USABLE * setting.sm_count * setting.shared_bytes
-    byte_seconds = setting.cache_byte_seconds if resident else setting.word_seconds / WORD
-    io_seconds = (read + written) * byte_seconds
+    io_seconds = (read + written) * grid_seconds(setting)
     fronts = traffic.wavefronts(sizes, setting)
     sync = (fronts[0] + fronts[1]) * setting.launch_seconds
     # All rows of a colour's tiles together are the grid at every step: 2 T / t_T full wavefronts in all.
     full = 2.0 * setting.steps * setting.stages / rows
     together = compute + io_seconds
     tiles = setting.shape[0] / traffic.pitch(sizes, setting)
-    compulsory = 2.0 * setting.copies * setting.cells * setting.itemsize
+    compulsory = 2.0 * data_bytes(setting)
+    outside = off_chip(setting)
     return Breakdown(
         wavefronts=fronts[0] + fronts[1],
         tiles_per_wavefront=np.maximum(*traffic.tiles_per_wavefront(sizes, setting)),
         tiles_per_prism=count,
         tile_points=sizes.inner * face // setting.stages,
-        input_words=read / WORD / count,
+        input_words=(read + far) / WORD / count,
         output_words=written / WORD / count,
         shared_bytes=footprint,
         tiles_per_sm=np.ones_like(rows),
         io_seconds=io_seconds / count,
         compute_seconds=compute / count,
         prism_seconds=together,
-        dram_bytes=np.full(rows.shape, compulsory) if resident else (read + written) * full * tiles,
+        dram_bytes=(read + far + written) * full * tiles if outside else np.full(rows.shape, compulsory),
         sync_seconds=sync,
         seconds=sync + full * together * rounds(tiles, setting.sm_count),
     )
@@ -75,7 +73,7 @@ def compute_seconds(sizes: Sizes, setting: Setting) -> Floats:
     Along the innermost axis a line of S cells that is cut into n rows takes n starts and S / n_V + n / 2 vectors.
     """
     rows, face = traffic.height(sizes, setting), traffic.face_points(sizes, setting)
-    iteration = vector_seconds(sizes, setting)
+    iteration = vector_seconds(footprint_bytes(sizes, setting), setting)
     planes = rows * traffic.prism_tiles(sizes, setting) * setting.barrier_seconds
     if len(sizes.space) == 1:
         vectors = face / setting.vector_width + 0.5 * rows
@@ -88,15 +86,19 @@ def compute_seconds(sizes: Sizes, setting: Setting) -> Floats:
     return np.asarray(face * lines * line + planes)
 
 
-def vector_seconds(sizes: Sizes, setting: Setting) -> Floats:
-    """Time per vector and logical step: C_iter, or the stream from M_SM where the footprint exceeds L1.
+def vector_seconds(footprint: Ints, setting: Setting) -> Floats:
+    """Time per vector and logical step: C_iter, or the stream from M_SM and beyond where the footprint exceeds L1.
 
-    The hardware fetches rows ahead, so that the longer of the two counts.
+    The hardware fetches rows ahead, so that the longer of the two counts. What comes from beyond M_SM is also fetched
+    before it is written.
     """
+    missed = missed_inside(footprint, setting)
     values = setting.levels + setting.constants + setting.updated
-    stream = setting.vector_width * setting.itemsize * values * setting.cache_byte_seconds
-    outside = footprint_bytes(sizes, setting) > setting.l1_bytes
-    return np.where(outside, max(setting.c_iter.value, stream), setting.c_iter.value) / setting.stages
+    inside = (1.0 - missed) * values * setting.cache_byte_seconds
+    beyond = missed * (values + setting.updated) * spill_seconds(footprint, setting)
+    stream = setting.vector_width * setting.itemsize * (inside + beyond)
+    outside = footprint > setting.l1_bytes
+    return np.where(outside, np.maximum(setting.c_iter.value, stream), setting.c_iter.value) / setting.stages
 
 
 def footprint_bytes(sizes: Sizes, setting: Setting) -> Ints:
@@ -109,11 +111,11 @@ def footprint_bytes(sizes: Sizes, setting: Setting) -> Ints:
 
 
 def spilled_bytes(sizes: Sizes, setting: Setting, footprint: Ints) -> Floats:
-    """Further bytes per prism because the footprint exceeds the cache.
+    """Further bytes per prism because the footprint exceeds L2.
 
     The share of the footprint that does not fit is streamed again in every row, as without time tiling.
     """
-    miss = np.clip(1.0 - USABLE * setting.shared_bytes / np.maximum(footprint, 1), 0.0, 1.0)
+    miss = missed_inside(footprint, setting)
     per_point = traffic.untiled_bytes(setting) / setting.cells / setting.stages
     plane = setting.cells // setting.shape[0]
     return np.asarray(miss * traffic.face_points(sizes, setting) * plane * per_point)

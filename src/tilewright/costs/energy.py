@@ -11,6 +11,7 @@ counted in the program's expressions. The printed instances are in :mod:`tilewri
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 import numpy as np
@@ -222,6 +223,11 @@ def operations(program: Program, integral: bool = False) -> tuple[float, ...]:
     ((4.0, 1.0, 0.0, 0.0, 0.0), (9.0, 4.0, 0.0, 0.0, 2.0))
     """
     ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
+    return count_operations(ops, integral)
+
+
+def count_operations(ops: Sequence[str], integral: bool) -> tuple[float, ...]:
+    """Count operators by type, as :func:`operations` does."""
     multiplies = sum(op in _MULTIPLIES for op in ops)
     specials = sum(op in _SPECIALS for op in ops)
     adds = len(ops) - multiplies - specials

@@ -76,6 +76,7 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
         word_seconds=0.0,
         byte_seconds=0.0,
         cache_byte_seconds=0.0,
+        outer_byte_seconds=0.0,
         barrier_seconds=0.0,
         launch_seconds=0.0,
         row_seconds=0.0,
@@ -89,6 +90,26 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
     prisms = 2.0 * setting.steps * setting.stages / traffic.height(sizes, setting)
     prisms = prisms * setting.shape[0] / traffic.pitch(sizes, setting)
     return np.array([(prisms * evaluate(family, sizes, each).prism_seconds)[0] for each in (one, row)])
+
+
+def stream_design(sizes: Sizes, setting: Setting) -> Floats:
+    """Return what an instance of streaming tiles takes per second of C_iter and of an advance's start-up, and besides.
+
+    Args:
+        sizes: One tiling; shape (1,).
+        setting: The instance on a machine.
+
+    Returns:
+        The factors A and B, and the seconds of everything else; shape (3,).
+    """
+    still = replace(setting, sm_count=1, launch_seconds=0.0, advance_seconds=0.0)
+    still = replace(still, blocked=replace(setting.blocked, value=0.0, low=None, high=None))
+    one = replace(still, blocked=replace(still.blocked, value=1.0))
+    start = replace(still, advance_seconds=1.0)
+    rest, unit, begun = (evaluate("streaming", sizes, each) for each in (still, one, start))
+    turns = float(rest.wavefronts[0] * rest.tiles_per_wavefront[0])
+    parts = (unit.compute_seconds[0], begun.compute_seconds[0] - rest.compute_seconds[0], rest.io_seconds[0])
+    return np.array([turns * float(part) for part in parts])
 
 
 def iteration(factors: Floats, seconds: Floats) -> Fit:

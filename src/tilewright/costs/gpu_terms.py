@@ -205,8 +205,28 @@ class Residency:
     blocks: Ints
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """What a compiler says of the code of n tilings, in place of estimates; arrays of shape (n,).
+
+    Attributes:
+        registers: Registers per thread.
+        spilled: Values per thread that did not fit into registers.
+        shared_bytes: Memory on chip per block.
+    """
+
+    registers: Ints
+    spilled: Floats
+    shared_bytes: Ints
+
+
 def residency(
-    work: Work, gpu: Hardware, setting: Setting, constants: Constants, off: Collection[str] = ()
+    work: Work,
+    gpu: Hardware,
+    setting: Setting,
+    constants: Constants,
+    off: Collection[str] = (),
+    compiled: Compiled | None = None,
 ) -> Residency:
     """Estimate the resident blocks: limited by slots, threads, shared memory and registers (CUDA occupancy).
 
@@ -216,6 +236,7 @@ def residency(
         setting: The problem, for the element size.
         constants: The constants.
         off: Terms that are switched off: ``registers``, ``overflow``.
+        compiled: What the compiler says, where the code was compiled.
 
     Returns:
         What is resident.
@@ -225,6 +246,9 @@ def residency(
     need = constants.base_registers + words * each * work.statements
     used = np.minimum(MOST_REGISTERS, np.ceil(need / _REGISTER_STEP) * _REGISTER_STEP)
     bytes_used = work.box_values * setting.itemsize
+    if compiled is not None:
+        used, bytes_used = 1.0 * compiled.registers, 1.0 * compiled.shared_bytes
+        used = np.maximum(1.0, np.ceil(used / _REGISTER_STEP) * _REGISTER_STEP)
     shared = bytes_used <= gpu.shared_limit
     blocks = np.minimum(gpu.max_blocks, gpu.max_threads // np.maximum(work.threads, 1))
     if "registers" not in off:
@@ -233,6 +257,8 @@ def residency(
     blocks = np.where(shared, np.minimum(blocks, fits), blocks)
     if "overflow" in off:
         shared = np.ones_like(shared)
+    if compiled is not None:
+        need = MOST_REGISTERS + compiled.spilled
     spilled = np.maximum(0.0, need - MOST_REGISTERS) if "spills" not in off else np.zeros_like(need)
     return Residency(shared=shared, registers=used, spilled=spilled, blocks=np.maximum(1, blocks))
 

@@ -22,6 +22,7 @@ from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.gpu_code import Body, Flags, Threads, Work, body, count
 from tilewright.costs.gpu_terms import (
     TERMS,
+    Compiled,
     Constants,
     Hardware,
     Residency,
@@ -130,7 +131,13 @@ def make_case(program: Program, sizes: Sizes, threads: Threads, setting: Setting
     return Case(program=program, setting=setting, sizes=sizes, threads=threads, work=work)
 
 
-def evaluate(case: Case, gpu: Hardware, constants: Constants | None = None, off: Collection[str] = ()) -> Terms:
+def evaluate(
+    case: Case,
+    gpu: Hardware,
+    constants: Constants | None = None,
+    off: Collection[str] = (),
+    compiled: Compiled | None = None,
+) -> Terms:
     """Predict the time of every tiling.
 
     Args:
@@ -138,6 +145,7 @@ def evaluate(case: Case, gpu: Hardware, constants: Constants | None = None, off:
         gpu: The machine.
         constants: What no data sheet gives; the shipped values by default.
         off: Terms to switch off, of :data:`TERMS`.
+        compiled: What a compiler says of the code, in place of estimates.
 
     Returns:
         The terms.
@@ -149,7 +157,7 @@ def evaluate(case: Case, gpu: Hardware, constants: Constants | None = None, off:
     if unknown:
         raise UsageError(f"the terms are {', '.join(TERMS)}, got {unknown[0]!r}")
     known = constants or Constants()
-    here = residency(case.work, gpu, case.setting, known, off)
+    here = residency(case.work, gpu, case.setting, known, off, compiled)
     fronts = traffic.tiles_per_wavefront(case.sizes, case.setting)
     blocks = np.maximum(*fronts)
     queue = ceil_div(blocks, gpu.sm_count) if "partial_waves" not in off else np.maximum(1, blocks / gpu.sm_count)

@@ -12,6 +12,7 @@ from tilewright.programs.expression import Apply
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
 from tilewright.tilings import streaming
+from tilewright.tilings.pipeline import of_problem
 from tilewright.tilings.streaming import Footing
 
 SCOPES = ("device", "per_sm")
@@ -29,6 +30,8 @@ class Setting:
         steps: Time steps T.
         slopes: Slope of the tiles per axis and logical step: the dependences' reach to the wider side on the hexagon's
             axis, to the right on the others.
+        sides: Per axis, the dependences' reach to the left and to the right per logical step.
+        ghosts: Per axis, cells by which a ghost zone grows per time step, both sides together.
         stages: Logical steps per time step.
         copies: Values kept per cell, over all fields and time levels.
         levels: Updated values that the next step reads per cell: one per updated field and time level.
@@ -43,11 +46,15 @@ class Setting:
         launch_seconds: T_sync.
         row_seconds: Start-up of one innermost row on a CPU.
         cache_byte_seconds: Seconds per byte and core from M_SM on a CPU.
+        outer_byte_seconds: Seconds per byte and core from L3 on a CPU, all cores active.
+        outer_bytes: A core's part of L3; 0 where there is none, or none that is larger than M_SM.
         l1_bytes: L1 data cache per core of a CPU.
         shared_bytes: M_SM.
         block_bytes: What one tile may use of it.
         max_tiles: MTB_SM.
         c_iter: C_iter.
+        blocked: C_iter of rows blocked in registers, in streaming tiles on a CPU.
+        advance_seconds: Start-up of one advance of one level of a streaming tile.
         cpu: Whether the machine is a CPU with caches.
         energy: The energy model of the problem on the machine; None where no energy is asked for.
         stream: How streaming tiles of the problem grow, on a CPU.
@@ -56,6 +63,8 @@ class Setting:
     shape: tuple[int, ...]
     steps: int
     slopes: tuple[int, ...]
+    sides: tuple[tuple[int, int], ...]
+    ghosts: tuple[int, ...]
     stages: int
     copies: int
     levels: int
@@ -70,11 +79,15 @@ class Setting:
     launch_seconds: float
     row_seconds: float
     cache_byte_seconds: float
+    outer_byte_seconds: float
+    outer_bytes: int
     l1_bytes: int
     shared_bytes: int
     block_bytes: int
     max_tiles: int
     c_iter: Quantity
+    blocked: Quantity
+    advance_seconds: float
     cpu: bool
     energy: Energy | None = None
     stream: Footing | None = None
@@ -118,10 +131,13 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     width = int(machine.vector_width.value)
     reach = slopes(problem)
     word = WORD / machine.dram_bandwidth.value
+    zone, rank = of_problem(problem), program.rank
     return Setting(
         shape=problem.shape,
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),
+        sides=tuple((slope.left, slope.right) for slope in reach),
+        ghosts=tuple(a.period + b.period for a, b in zip(zone.below[-rank:], zone.above[-rank:], strict=True)),
         stages=len(analysis.stages),
         copies=sum(analysis.copies),
         levels=sum(program.history(field) for field in program.updated),
@@ -136,15 +152,27 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         launch_seconds=machine.launch_seconds.value,
         row_seconds=machine.row_seconds.value if machine.row_seconds else 0.0,
         cache_byte_seconds=1.0 / machine.cache_bandwidth.value if machine.cache_bandwidth else 0.0,
+        outer_byte_seconds=1.0 / machine.outer_bandwidth.value if machine.outer_bandwidth else 0.0,
+        outer_bytes=_outer_bytes(machine) if cpu else 0,
         l1_bytes=int(machine.l1_bytes.value) if machine.l1_bytes else 0,
         shared_bytes=int(machine.shared_bytes.value),
         block_bytes=int((machine.block_shared_bytes or machine.shared_bytes).value),
         max_tiles=int(machine.max_blocks.value) if machine.max_blocks else 1,
         c_iter=iteration_seconds(program, machine, problem.dtype),
+        blocked=blocked_seconds(program, machine, problem.dtype),
+        advance_seconds=machine.advance_seconds.value if machine.advance_seconds else 0.0,
         cpu=cpu,
         energy=make_energy(problem, machine),
         stream=streaming.footing(problem) if cpu and streaming.applies(problem) else None,
     )
+
+
+def _outer_bytes(machine: Machine) -> int:
+    """A core's part of L3, 0 where it is no larger than M_SM or its bandwidth is unknown."""
+    if machine.l3_bytes is None or machine.outer_bandwidth is None:
+        return 0
+    part = int(machine.l3_bytes.value / machine.sm_count.value)
+    return part if part > machine.shared_bytes.value else 0
 
 
 def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
@@ -182,6 +210,33 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
         low=seconds(*(part.value if part.low is None else part.low for part in parts)),
         high=seconds(*(part.value if part.high is None else part.high for part in parts)),
     )
+
+
+def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
+    """Return C_iter where rows are blocked in registers, as in streaming tiles.
+
+    Where the machine file gives it for this very program of the catalogue in float32, that value. Else an estimate from
+    C_iter: divisions and roots take as long as ever, everything else the machine's ratio of it.
+
+    Args:
+        program: The program.
+        machine: The machine.
+        dtype: NumPy name of the element type.
+
+    Returns:
+        Seconds per vector, with provenance.
+    """
+    known = machine.iteration_seconds(program.name, "streaming")
+    if known is not None and dtype == "float32" and _is_built_in(program):
+        return known
+    plain = iteration_seconds(program, machine, dtype)
+    ratio = machine.blocked_ratio.value if machine.blocked_ratio else 1.0
+    flops, specials = _operations(program)
+    hard = specials * machine.special_cycles.value
+    every = hard + flops * machine.flop_cycles.value + machine.loop_cycles(program.rank).value
+    every += (program.loads + len(program.statements)) * machine.load_cycles.value
+    share = hard / every + (1.0 - hard / every) * ratio
+    return Quantity(value=share * plain.value, unit="s", source="estimated", note=f"C_iter times {share:.2f}")
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,9 +1,10 @@
 """The cost of streaming tiles on a CPU: arithmetic, caches, memory, barriers, halos and the pipeline's fill.
 
 A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level. Per vector it pays the
-arithmetic, what the lines that travel between L1, L2 and L3 hold it up (the slabs that outlive an advance; in 3D every
-slab), and, once per band, loading, transposing and storing. Rows of tiles as wide as the grid are transposed by the
-first and the last band only. This is our own extension; the shares were fitted to measurements (docs/cpu.md).
+longer of its arithmetic (C_iter of blocked rows, which ``calibrate`` measures) and the lines that travel to and from
+the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead; per advance and
+level a start-up; and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are transposed by the first and the
+last band only. This is our own extension; shares were fitted to measurements (docs/cpu.md).
 """
 
 import numpy as np
@@ -12,18 +13,13 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.levels import data_bytes, grid_seconds, off_chip, spill_seconds
 from tilewright.costs.setting import WORD, Setting
 
-FUSED = 0.55
-"""Arithmetic of a blocked row over that of a plain loop: fused operations, shared loads, no unaligned ones."""
 LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 """Operations that transposing a vector on its way in and out takes as long as, and copying it."""
-EXPOSED = {1: 0.4, 2: 0.6, 3: 0.9}
-"""Time of a band's traffic with memory, by rank, over what the bandwidth says: planes come and go in bursts."""
-FROM_L2, FROM_L3 = 0.55, 0.5
-"""Time of the lines that travel between L1 and L2 over what the bandwidth of L2 says, and what L3 adds."""
-DEEP = 8
-"""Sizes of L2 that the caches beyond it hold per core."""
+TOGETHER = {1: 1.0, 2: 0.6, 3: 0.46}
+"""Time of the lines between L1 and what lies behind it over what their bytes say, by rank: fetches overlap."""
 USABLE = 0.8
 """Share of L2 that a tile's slabs may use."""
 _LINE = 64
@@ -46,8 +42,7 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
     sync = bands * setting.launch_seconds
     together = compute + move
     moved = (words_in + words_out) * WORD
-    resident = _resident(setting)
-    compulsory = 2.0 * setting.copies * setting.cells * setting.itemsize
+    compulsory = 2.0 * data_bytes(setting)
     return Breakdown(
         wavefronts=bands.astype(np.int64),
         tiles_per_wavefront=tiles.astype(np.int64),
@@ -60,14 +55,10 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
         io_seconds=move,
         compute_seconds=compute,
         prism_seconds=together,
-        dram_bytes=np.full(len(columns), compulsory) if resident else moved * tiles * bands,
+        dram_bytes=moved * tiles * bands if off_chip(setting) else np.full(len(columns), compulsory),
         sync_seconds=sync,
         seconds=sync + bands * rounds * together,
     )
-
-
-def _resident(setting: Setting) -> bool:
-    return setting.copies * setting.cells * setting.itemsize <= USABLE * setting.sm_count * setting.shared_bytes
 
 
 def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, ...]:
@@ -85,23 +76,21 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     cuts = [ceil_div(extent, size) for extent, size in zip(shape, space, strict=True)]
     sides = [ceil_div(extent, count) for extent, count in zip(shape, cuts, strict=True)]
     growth, keep, rows = footing.growth, footing.keep, footing.rows
+    grown = [grow * (count > 1) for grow, count in zip(growth, cuts, strict=True)]  # no neighbour, no halo
     width = max(unit * unit, ceil_div(space[-1] + growth[-1] * levels, unit) * unit)
-    outer = [side + 0.5 * grow * depth for side, grow in zip(sides[:-1], growth[:-1], strict=True)]
+    outer = [side + 0.5 * grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     lines = float(np.prod(outer))
     advances = ceil_div(int(outer[0]) + rows * 2, rows) * (outer[1] if rank == 3 else 1.0)
     vectors = lines * width / setting.vector_width
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
     footprint = plane * setting.copies / 2 * ((2 * keep * (levels + 1)) + 2 * max(0, rows - keep))
-    missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
-    far = max(0.0, 1.0 - DEEP * setting.shared_bytes / footprint)
-    byte = setting.word_seconds / WORD
     wide = (rows + keep) * width * setting.itemsize * (setting.levels + setting.constants) > setting.l1_bytes
-    lines_moved = 0.0 if footprint <= 0.75 * setting.l1_bytes else _line_traffic(rank, rows, keep, setting, wide=wide)
-    per_byte = (FROM_L2 + FROM_L3 * missed) * setting.cache_byte_seconds + far * byte
-    arithmetic = FUSED * setting.c_iter.value
-    held_up = max(0.0, lines_moved * _LINE * per_byte - arithmetic)
-    compute = depth * (vectors * (arithmetic + held_up) + advances * 3.0 * setting.row_seconds)
-    held = [side + grow * depth for side, grow in zip(sides[:-1], growth[:-1], strict=True)]
+    traffic = _line_traffic(rank, rows, keep, setting, wide=wide)
+    lines_moved = traffic * TOGETHER[rank] * _LINE * _line_seconds(footprint, setting)
+    # The hardware fetches ahead, so that the longer of the two counts; where they are alike, both are felt.
+    each = float(np.hypot(setting.blocked.value**2, lines_moved**2) ** 0.5)
+    compute = depth * (vectors * each + advances * setting.advance_seconds)
+    held = [side + grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
     words_out = float(np.prod(sides)) * setting.levels * setting.itemsize / WORD
     loads = words_in * WORD / setting.itemsize / setting.vector_width
@@ -109,10 +98,16 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     operation = setting.c_iter.value / max(1, setting.flops + 8)
     turned = min(1.0, 1.0 / bands) if rank > 1 and cuts[-1] == 1 else 1.0
     move = (loads * (LIFT * turned + COPY * (1 - turned)) + stores * (LOWER * turned + COPY * (1 - turned))) * operation
-    beyond = setting.cache_byte_seconds if _resident(setting) else byte
-    move += EXPOSED[rank] * (words_in + words_out) * WORD * beyond
+    move += (words_in + words_out) * WORD * grid_seconds(setting)
     points = depth * lines * (sides[-1] + 0.5 * growth[-1] * depth)
     return (bands, float(np.prod(cuts)), points, words_in, words_out, footprint, compute, move)
+
+
+def _line_seconds(footprint: float, setting: Setting) -> float:
+    """Seconds per byte between L1 and where a tile's slabs lie: L2, and L3 or memory for what does not fit it."""
+    inside = setting.cache_byte_seconds if footprint > 0.75 * setting.l1_bytes else 0.0
+    missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
+    return (1.0 - missed) * inside + missed * float(spill_seconds(np.array(footprint), setting))
 
 
 def _line_traffic(rank: int, rows: int, keep: int, setting: Setting, *, wide: bool) -> float:

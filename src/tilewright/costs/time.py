@@ -5,19 +5,20 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.costs import cached, exact, published, selector, streaming, untiled
+from tilewright.base.records import Resources
+from tilewright.costs import cached, exact, published, selector, strategies, streaming, untiled
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import Joules, price
 from tilewright.costs.energy_tiles import printed_amounts
-from tilewright.costs.gpu_terms import hardware
-from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.gpu_terms import Compiled, hardware
+from tilewright.costs.setting import WORD, Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
 
 MODELS = ("exact", "published")
-FAMILIES = ("none", "hexagonal", "hybrid", "streaming")
+FAMILIES = ("none", "hexagonal", "hybrid", "streaming", *strategies.FAMILIES)
 _LARGEST = 2**20
 _LARGEST_TILE = 2**40
 
@@ -71,16 +72,23 @@ class Costs:
 
 
 def predict(
-    problem: Problem, tiling: Tiling, machine: Machine, *, model: str = "exact", scope: str | None = None
+    problem: Problem,
+    tiling: Tiling,
+    machine: Machine,
+    *,
+    model: str = "exact",
+    scope: str | None = None,
+    resources: Resources | None = None,
 ) -> Costs:
     """Predict what one tiling of a problem costs on a machine.
 
     Args:
         problem: What is computed.
-        tiling: How it is cut: ``none``, ``hexagonal`` or ``hybrid``. Legality is not checked here.
+        tiling: How it is cut, by one of :data:`FAMILIES`. Legality is not checked here.
         machine: Where it runs.
         model: ``exact``, or ``published`` for the equations as printed.
         scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
+        resources: What a compiler says of the code, for a hybrid tiling with threads on a GPU.
 
     Returns:
         The costs.
@@ -99,13 +107,15 @@ def predict(
             "take smaller sizes or a smaller k",
         )
     if model == "exact" and tiling.threads and tiling.family == "hybrid" and not setting.cpu:
-        terms = thread_terms(problem, tiling, machine, setting)
+        terms = thread_terms(problem, tiling, machine, setting, resources)
         costs = costs_at(replace(result, seconds=terms.seconds), 0, setting)
         return replace(costs, tiles_per_sm=int(terms.resident[0]), bound_by=terms.bound_by(0))
     return costs_at(result, 0, setting)
 
 
-def thread_terms(problem: Problem, tiling: Tiling, machine: Machine, setting: Setting) -> selector.Terms:
+def thread_terms(
+    problem: Problem, tiling: Tiling, machine: Machine, setting: Setting, resources: Resources | None = None
+) -> selector.Terms:
     """Return the terms of the exact model with thread blocks, of one hybrid tiling on a GPU.
 
     Args:
@@ -113,6 +123,7 @@ def thread_terms(problem: Problem, tiling: Tiling, machine: Machine, setting: Se
         tiling: A hybrid tiling with threads.
         machine: A GPU.
         setting: The problem on the machine.
+        resources: What a compiler says of the code, in place of estimates.
 
     Returns:
         The terms, of shape (1,).
@@ -125,17 +136,27 @@ def thread_terms(problem: Problem, tiling: Tiling, machine: Machine, setting: Se
         raise UsageError(f"a block of {machine.name} has at most {most} threads, got {str(tiling)!r}")
     threads = tuple(np.array([count], dtype=np.int64) for count in tiling.threads)
     case = selector.make_case(problem.program, sizes_of(tiling, setting), threads, setting)
-    return selector.evaluate(case, hardware(machine, setting.block_bytes))
+    return selector.evaluate(case, hardware(machine, setting.block_bytes), compiled=_compiled(resources))
+
+
+def _compiled(resources: Resources | None) -> Compiled | None:
+    if resources is None or resources.registers is None:
+        return None
+    return Compiled(
+        registers=np.array([resources.registers], dtype=np.int64),
+        spilled=np.array([(resources.spill_bytes or 0) / WORD]),
+        shared_bytes=np.array([resources.shared_bytes or 0], dtype=np.int64),
+    )
 
 
 def evaluate(family: str, sizes: Sizes, setting: Setting, model: str = "exact") -> Breakdown:
     """Evaluate the model for arrays of tile sizes.
 
     Args:
-        family: ``none`` (one result, whatever the sizes), ``hexagonal`` or ``hybrid``.
+        family: One of :data:`FAMILIES`; for ``none`` there is one result, whatever the sizes.
         sizes: The sizes; shape (n,).
         setting: The problem on its machine.
-        model: ``exact`` or ``published``; without time tiling both are the same.
+        model: ``exact`` or ``published``; only hexagonal and hybrid tiles have a printed model that differs.
 
     Returns:
         Every quantity of the model.
@@ -157,6 +178,8 @@ def _timed(family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown
         if not setting.cpu:
             raise UsageError("streaming tiles have a model on CPUs only", "take hexagonal or hybrid on a GPU")
         return streaming.evaluate(sizes, setting)
+    if family in strategies.FAMILIES:
+        return strategies.evaluate(family, sizes, setting)
     if model == "published":
         return published.evaluate(sizes, setting)
     return cached.evaluate(sizes, setting) if setting.cpu else exact.evaluate(sizes, setting)
@@ -171,6 +194,8 @@ def _with_energy(result: Breakdown, family: str, sizes: Sizes, setting: Setting,
     updates = np.full(moved.shape, rule.updates)
     if family == "hybrid" and model == "published" and len(setting.shape) == 2:
         moved, updates = printed_amounts(setting.shape, setting.steps, setting.itemsize, sizes)
+    elif family in strategies.FAMILIES:
+        updates = strategies.updates(family, sizes, setting)
     elif family == "streaming" or (family != "none" and model == "published"):
         whole = 1.0 * result.tile_points * result.tiles_per_prism
         updates = np.maximum(updates, whole * result.tiles_per_wavefront * result.wavefronts)
@@ -201,11 +226,14 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
             )
         if tiling.time > _LARGEST or tiling.time * int(np.prod([float(s) for s in tiling.space])) > _LARGEST_TILE:
             raise IllegalTilingError(f"the tile {str(tiling)!r} is larger than any machine could hold")
+    if tiling.family in strategies.FAMILIES:
+        strategies.check(tiling.family, tiling.space, tiling.time, setting)
     space = tiling.space or (1,) * rank
     return Sizes(
         time=np.array([tiling.time], dtype=np.int64),
         space=tuple(np.array([size], dtype=np.int64) for size in space),
         k=np.array([tiling.k or 0], dtype=np.int64),
+        sub=tuple(np.array([size], dtype=np.int64) for size in tiling.sub),
     )
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from tilewright.costs import traffic
 from tilewright.costs.arrays import ceil_div
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.cached import USABLE
+from tilewright.costs.levels import data_bytes, grid_seconds, off_chip
 from tilewright.costs.setting import WORD, Setting
 
 
@@ -20,18 +20,16 @@ def evaluate(setting: Setting) -> Breakdown:
     """
     cells = np.array([setting.cells], dtype=np.int64)
     moved = traffic.untiled_bytes(setting)
-    resident = setting.cpu and (
-        setting.copies * setting.cells * setting.itemsize <= USABLE * setting.sm_count * setting.shared_bytes
-    )
+    resident = setting.cpu and not off_chip(setting)
     each = ceil_div(cells, setting.sm_count)
     lines = each / setting.shape[-1] if setting.cpu else 0 * each
     vectors = ceil_div(each, setting.vector_width) + 0.5 * lines
     compute = vectors * setting.c_iter.value + lines * setting.stages * setting.row_seconds
-    share = setting.cache_byte_seconds / setting.sm_count if resident else setting.byte_seconds
+    share = grid_seconds(setting) / setting.sm_count if resident else setting.byte_seconds
     io_seconds = np.full(1, moved * share)
     sweeps = np.array([setting.steps * setting.stages], dtype=np.int64)
     sync = sweeps * setting.launch_seconds
-    compulsory = 2.0 * setting.copies * setting.cells * setting.itemsize
+    compulsory = 2.0 * data_bytes(setting)
     longest = np.maximum(compute, io_seconds)
     written = setting.cells * setting.itemsize * setting.updated
     return Breakdown(

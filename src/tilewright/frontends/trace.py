@@ -34,17 +34,18 @@ RESERVED = frozenset(
 """Argument names that clash with options of ``run``, ``predict`` and ``tune``."""
 
 
-class _Argument(FieldBuilder):
+class Argument(FieldBuilder):
     """An argument that may turn out to be a field (indexed) or a scalar (used as a number)."""
 
     __slots__ = ()
 
     def as_value(self) -> Value:
+        """Use the argument as a number."""
         return Value(Scalar(self.name))
 
 
 def _forward(method: str) -> Callable[..., Value]:
-    def call(self: _Argument, *operands: Operand) -> Value:
+    def call(self: Argument, *operands: Operand) -> Value:
         result: Value = getattr(self.as_value(), method)(*operands)
         return result
 
@@ -55,7 +56,7 @@ for _method in [
     m for m in vars(Value) if m.startswith("__") and m not in {"__init__", "__slots__", "__module__", "__doc__"}
 ]:
     if callable(getattr(Value, _method)) and _method not in {"__iter__", "__new__", "__class__"}:
-        setattr(_Argument, _method, _forward(_method))
+        setattr(Argument, _method, _forward(_method))
 
 
 def trace(function: Callable[..., Any], name: str = "") -> Program:
@@ -75,8 +76,8 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
         TraceError: If the body does something that a stencil cannot.
     """
     title = name or getattr(function, "__name__", "stencil").replace("<lambda>", "stencil")
-    arguments = _argument_names(function, title)
-    symbols = {argument: _Argument(argument) for argument in arguments}
+    arguments = argument_names(function, title)
+    symbols = {argument: Argument(argument) for argument in arguments}
     try:
         result = function(*symbols.values())
     except TilewrightError:
@@ -86,7 +87,7 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
             f"tracing {title!r} failed: {type(error).__name__}: {error}",
             "a stencil's body only indexes fields with whole numbers and computes with the values",
         ) from error
-    values = _updates(result, arguments, title)
+    values = updates(result, arguments, title)
     indexed = _indexed(values)
     fields = tuple(argument for argument in arguments if argument in indexed or argument in values)
     summary = (inspect.getdoc(function) or "").partition("\n")[0]
@@ -105,7 +106,8 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
     )
 
 
-def _argument_names(function: Callable[..., Any], title: str) -> list[str]:
+def argument_names(function: Callable[..., Any], title: str) -> list[str]:
+    """Return the names of a function's arguments, none of which may clash with an option."""
     parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
@@ -120,7 +122,8 @@ def _argument_names(function: Callable[..., Any], title: str) -> list[str]:
     return names
 
 
-def _updates(result: object, arguments: list[str], title: str) -> Mapping[str, Value]:
+def updates(result: object, arguments: list[str], title: str) -> Mapping[str, Value]:
+    """Return the new values by name: of the first argument, of the leading ones for a tuple, as they are for a dict."""
     if result is None:
         raise TraceError(f"stencil {title!r} returns nothing", "return the new value of its first field")
     if isinstance(result, Mapping):

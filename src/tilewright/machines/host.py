@@ -6,6 +6,7 @@ from tilewright.machines.machine import Machine, Quantity
 
 _CORE_BANDWIDTH = 30e9
 _L2_BYTES_PER_CYCLE = 24.0
+_L3_BYTES_PER_CYCLE = 12.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,9 @@ def host_machine(description: CpuDescription) -> Machine:
         l1_bytes=_known(description.l1_bytes, "B", told),
         l3_bytes=_known(description.l3_bytes, "B", told),
         cache_bandwidth=_guess(_L2_BYTES_PER_CYCLE * clock, "B/s", 0.5, 2.0, "24 bytes a cycle from L2"),
+        outer_bandwidth=_guess(_L3_BYTES_PER_CYCLE * clock, "B/s", 0.5, 2.5, "12 bytes a cycle from L3"),
+        advance_seconds=_guess(75 / clock, "s", 0.2, 3.0, "75 cycles: entry and row ends of a block of rows"),
+        blocked_ratio=_guess(0.5, "1", 0.6, 2.0, "fused operations, shared loads, no unaligned ones"),
         row_seconds=_guess(20 / clock, "s", 0.25, 3.0, "entry, remainder and misprediction of a vectorised loop"),
     )
 

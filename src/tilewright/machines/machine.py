@@ -97,9 +97,28 @@ PARAMETERS: dict[str, Parameter] = {
     "l2_bandwidth": Parameter(unit="B/s", meaning="bandwidth of the L2 cache of the whole device", optional=True),
     "peak_dram_bandwidth": Parameter(unit="B/s", meaning="peak off-chip bandwidth", optional=True),
     "cache_bandwidth": Parameter(unit="B/s", meaning="bandwidth of M_SM, per core", optional=True),
+    "outer_bandwidth": Parameter(unit="B/s", meaning="bandwidth of L3 per core, all cores active", optional=True),
     "core_bandwidth": Parameter(unit="B/s", meaning="off-chip bandwidth of one core alone", optional=True),
     "call_seconds": Parameter(unit="s", meaning="start and end of one team of threads", optional=True),
+    "advance_seconds": Parameter(
+        unit="s", meaning="start-up of one advance of one level of a streaming tile", optional=True
+    ),
+    "blocked_ratio": Parameter(
+        unit="1", meaning="C_iter of rows blocked in registers over C_iter, divisions and roots aside", optional=True
+    ),
     "row_seconds": Parameter(unit="s", meaning="start-up of one innermost row of a tile", optional=True),
+    "shared_bandwidth": Parameter(
+        unit="B/s", meaning="bandwidth of the shared memories of the whole device", optional=True
+    ),
+    "global_latency": Parameter(unit="1", meaning="cycles that a load from off-chip memory takes", optional=True),
+    "shared_latency": Parameter(unit="1", meaning="cycles that a load from shared memory takes", optional=True),
+    "hiding_warps": Parameter(
+        unit="1", meaning="resident warps per multiprocessor that hide latencies (#ResWarp_min)", optional=True
+    ),
+    "int_lanes": Parameter(unit="1", meaning="32-bit integer additions per cycle and multiprocessor", optional=True),
+    "special_lanes": Parameter(
+        unit="1", meaning="square roots and functions per cycle and multiprocessor", optional=True
+    ),
     "static_watts": Parameter(unit="W", meaning="static power (P_stat)", optional=True),
     "global_word_joules": Parameter(unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True),
     "shared_word_joules": Parameter(unit="J", meaning="moving a word on chip (e_sr)", optional=True),
@@ -107,6 +126,9 @@ PARAMETERS: dict[str, Parameter] = {
     "multiply_joules": Parameter(unit="J", meaning="one float32 multiplication (e_fmul)", optional=True),
     "int_add_joules": Parameter(unit="J", meaning="one integer addition (e_iadd)", optional=True),
     "int_max_joules": Parameter(unit="J", meaning="one integer maximum (e_imax)", optional=True),
+    "compute_capability": Parameter(
+        unit="1", meaning="what the compiler is told: 9.0 for sm_90", optional=True
+    ),
     "memory_bytes": Parameter(unit="B", meaning="memory of the whole device", optional=True),
     "die_area": Parameter(unit="mm^2", meaning="published area of the whole die", optional=True),
     "die_sm_count": Parameter(unit="1", meaning="multiprocessors on the die, also the disabled ones", optional=True),
@@ -184,9 +206,18 @@ class Machine:
     l2_bandwidth: Quantity | None = None
     peak_dram_bandwidth: Quantity | None = None
     cache_bandwidth: Quantity | None = None
+    outer_bandwidth: Quantity | None = None
     core_bandwidth: Quantity | None = None
     call_seconds: Quantity | None = None
     row_seconds: Quantity | None = None
+    shared_bandwidth: Quantity | None = None
+    global_latency: Quantity | None = None
+    shared_latency: Quantity | None = None
+    hiding_warps: Quantity | None = None
+    int_lanes: Quantity | None = None
+    special_lanes: Quantity | None = None
+    advance_seconds: Quantity | None = None
+    blocked_ratio: Quantity | None = None
     static_watts: Quantity | None = None
     global_word_joules: Quantity | None = None
     shared_word_joules: Quantity | None = None
@@ -194,6 +225,7 @@ class Machine:
     multiply_joules: Quantity | None = None
     int_add_joules: Quantity | None = None
     int_max_joules: Quantity | None = None
+    compute_capability: Quantity | None = None
     memory_bytes: Quantity | None = None
     die_area: Quantity | None = None
     die_sm_count: Quantity | None = None
@@ -203,9 +235,14 @@ class Machine:
     area: tuple[tuple[str, Quantity], ...] = ()
     c_iter: tuple[tuple[str, Quantity], ...] = ()
 
-    def iteration_seconds(self, program: str) -> Quantity | None:
-        """Return the determined C_iter of a program of the catalogue, or None."""
-        return dict(self.c_iter).get(program)
+    def iteration_seconds(self, program: str, family: str = "") -> Quantity | None:
+        """Return the determined C_iter of a program of the catalogue, or None.
+
+        Args:
+            program: The program.
+            family: ``streaming`` for that of rows blocked in registers, which is kept as ``"PROGRAM streaming"``.
+        """
+        return dict(self.c_iter).get(f"{program} {family}".strip())
 
     def loop_cycles(self, rank: int) -> Quantity:
         """Return the loop overhead for a number of dimensions, 1 to 3."""

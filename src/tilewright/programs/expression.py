@@ -76,6 +76,7 @@ _UFUNCS = {
     "logical_and": "and",
     "logical_or": "or",
     "logical_not": "not",
+    "right_shift": "shr",
 }
 
 
@@ -156,6 +157,9 @@ class Value:
 
     def __or__(self, other: Operand) -> "Value":
         return apply("or", self, other)
+
+    def __rshift__(self, other: Operand) -> "Value":
+        return apply("shr", self, other)
 
     def __invert__(self) -> "Value":
         return apply("not", self)

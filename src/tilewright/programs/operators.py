@@ -45,6 +45,7 @@ _TABLE = (
     Operator(name="tanh", arity=1, flops=1, evaluate=np.tanh, integral=False),
     Operator(name="floor", arity=1, flops=1, evaluate=np.floor, integral=False),
     Operator(name="abs", arity=1, flops=1, evaluate=np.abs),
+    Operator(name="shr", arity=2, flops=1, evaluate=np.right_shift),
     Operator(name="minimum", arity=2, flops=1, evaluate=np.minimum),
     Operator(name="maximum", arity=2, flops=1, evaluate=np.maximum),
     Operator(name="lt", arity=2, flops=1, evaluate=np.less),

@@ -185,11 +185,12 @@ def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
         unknown = sorted(set(spec) - set(program.fields))
         if unknown:
             raise UsageError(f"{program.name!r} has no field {unknown[0]!r}", f"its fields are {list(program.fields)}")
-        return tuple(_sides(program.rank, spec.get(name, FIXED)) for name in program.fields)
-    return (_sides(program.rank, spec),) * len(program.fields)
+        return tuple(sides_of(program.rank, spec.get(name, FIXED)) for name in program.fields)
+    return (sides_of(program.rank, spec),) * len(program.fields)
 
 
-def _sides(rank: int, spec: BoundarySpec) -> Sides:
+def sides_of(rank: int, spec: BoundarySpec) -> Sides:
+    """Return the boundaries of one field, for a kind, an entry per axis, or an entry per side."""
     if isinstance(spec, str | Boundary):
         pair = _pair(spec)
         return (pair,) * rank

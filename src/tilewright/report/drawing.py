@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
-from tilewright.tilings import catalogue
+from tilewright.report.drawing_table import draw_table
+from tilewright.tilings import catalogue, orthogonal
 from tilewright.tilings.legality import Violation
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
@@ -65,23 +66,50 @@ def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
     figure_class = _matplotlib("matplotlib.figure").Figure
+    if tiling.family == orthogonal.NAME:
+        save(draw_table(figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling), target)
+        return target
     shown = _corner(problem, tiling)
     pieces = list(catalogue.scan(shown, tiling))
-    ratios = [1.0] + [_SUB_PANEL] * len(pieces[0].sub)
+    cut = _cut_axes(shown, pieces)
+    ratios = [1.0] + [_SUB_PANEL] * len(cut)
     figure = figure_class(figsize=(7.2, _PANEL_INCHES * sum(ratios)), layout="constrained")
     axes = figure.subplots(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0]
     figure.suptitle(f"{problem.program.name}, {tiling}", fontweight="bold")
-    _draw_wavefronts(axes[0], pieces)
+    _draw_wavefronts(axes[0], _section(shown, pieces))
     chosen = _largest_tile(pieces)
-    for axis, panel in enumerate(axes[1:], 1):
+    for axis, panel in zip(cut, axes[1:], strict=True):
         _draw_sub_tiles(panel, [piece for piece in pieces if (piece.wavefront, piece.tile) == chosen], axis)
-    for axis, panel in enumerate(axes):
+    for axis, panel in zip((0, *cut), axes, strict=True):
         _finish(panel, shown, axis)
+    save(figure, target)
+    return target
+
+
+def save(figure: Any, target: Path) -> None:  # noqa: ANN401  (a figure of matplotlib)
+    """Write a figure.
+
+    Raises:
+        UsageError: If the file cannot be written.
+    """
     try:
         figure.savefig(target, dpi=150)
     except OSError as error:
         raise UsageError(f"the drawing cannot be written to {str(target)!r}: {error.strerror or error}") from None
-    return target
+
+
+def _cut_axes(shown: Problem, pieces: list[Piece]) -> tuple[int, ...]:
+    """The axes along which tiles have sub-tiles: all axes, or all but the first, of which some may not be cut."""
+    first = len(shown.shape) - len(pieces[0].sub)
+    numbers = [{piece.sub[n] for piece in pieces} for n in range(len(pieces[0].sub))]
+    return tuple(first + n for n, found in enumerate(numbers) if first or len(found) > 1)
+
+
+def _section(shown: Problem, pieces: list[Piece]) -> list[Piece]:
+    """The pieces with the cell in the middle of every axis but the first: what a cut through the grid shows."""
+    middle = [extent // 2 for extent in shown.shape[1:]]
+    kept = [p for p in pieces if all(low <= x < high for x, (low, high) in zip(middle, p.box[1:], strict=True))]
+    return kept or pieces
 
 
 def _matplotlib(module: str) -> Any:  # noqa: ANN401  (an optional package: its types are not always there)
@@ -106,34 +134,56 @@ def _corner(problem: Problem, tiling: Tiling) -> Problem:
 
 
 def _largest_tile(pieces: list[Piece]) -> tuple[int, int]:
-    """The first of the tiles that have the most logical times and cells on axis 0: one that nothing cuts."""
-    rows: dict[tuple[int, int], Rows] = {}
+    """The first of the tiles that have the most cells: one that nothing cuts."""
+    cells: dict[tuple[int, int], int] = {}
     for piece in pieces:
-        rows.setdefault((piece.wavefront, piece.tile), {})[piece.time] = piece.box[0]
-    return max(rows, key=lambda tile: sum(high - low for low, high in rows[tile].values()))
+        tile = (piece.wavefront, piece.tile)
+        cells[tile] = cells.get(tile, 0) + math.prod(high - low for low, high in piece.box)
+    return max(cells, key=lambda tile: cells[tile])
 
 
 def _draw_wavefronts(panel: "Axes", pieces: list[Piece]) -> None:
     tiles: dict[Key, Rows] = {}
     for piece in pieces:
-        tiles.setdefault((piece.wavefront, piece.tile), {})[piece.time] = piece.box[0]
+        rows = tiles.setdefault((piece.wavefront, piece.tile), {})
+        low, high = rows.get(piece.time, piece.box[0])
+        rows[piece.time] = (min(low, piece.box[0][0]), max(high, piece.box[0][1]))
     number = {wave: i for i, wave in enumerate(sorted({piece.wavefront for piece in pieces}))}
     labels = {key: (str(number[key[0]]), _COLOURS[key[0] % 2][key[0] // 2 % 2]) for key in tiles}
-    _draw(panel, tiles, labels)
-    panel.set_title("tiles, numbered by wavefront: equal numbers run at the same time", fontsize=10)
+    title = "tiles, numbered by wavefront: equal numbers run at the same time"
+    if _overlapping(tiles):
+        order = sorted(tiles)
+        labels = {key: (str(number[key[0]]), _COLOURS[order.index(key) % 2][0]) for key in order}
+        title = "overlapping tiles, numbered by wavefront: what two of them cover is computed twice"
+    _draw(panel, tiles, labels, see_through=_overlapping(tiles))
+    panel.set_title(title, fontsize=10)
+
+
+def _overlapping(tiles: Mapping[Key, Rows]) -> bool:
+    """Whether two tiles have a cell in common."""
+    ends: dict[int, int] = {}
+    spans = sorted((time, *span) for rows in tiles.values() for time, span in rows.items())
+    for time, low, high in spans:
+        if low < ends.get(time, low):
+            return True
+        ends[time] = high
+    return False
 
 
 def _draw_sub_tiles(panel: "Axes", pieces: list[Piece], axis: int) -> None:
     tiles: dict[Key, Rows] = {}
     for piece in pieces:
-        tiles.setdefault((piece.sub[axis - 1],), {})[piece.time] = piece.box[axis]
+        number = piece.sub[axis - (len(piece.box) - len(piece.sub))]
+        tiles.setdefault((number,), {})[piece.time] = piece.box[axis]
     shades = _COLOURS[pieces[0].wavefront % 2]
     labels = {key: (str(i), shades[i % 2]) for i, key in enumerate(sorted(tiles))}
     _draw(panel, tiles, labels)
     panel.set_title(f"axis {axis} inside one of these tiles: sub-tiles run one after the other", fontsize=10)
 
 
-def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[str, str]]) -> None:
+def _draw(
+    panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[str, str]], *, see_through: bool = False
+) -> None:
     patches = _matplotlib("matplotlib.patches")
     spans = [span for rows in tiles.values() for span in rows.values()]
     times = [time for rows in tiles.values() for time in rows]
@@ -143,6 +193,7 @@ def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[s
     for key, rows in tiles.items():
         text, colour = labels[key]
         shape = patches.Polygon(_outline(rows), facecolor=colour, edgecolor="#26323f", linewidth=0.9, joinstyle="miter")
+        shape.set_alpha(0.6 if see_through else None)
         panel.add_patch(shape)
         cells = sum(high - low for low, high in rows.values())
         if cells > narrow * len(rows):

@@ -82,6 +82,23 @@ def explanation(one: Document) -> Group:
     return Group(*tables, over)
 
 
+def strategies(one: Document) -> Group:
+    """Show the best tiling of every family, why the winner wins, and the feasible sets."""
+    rows = [
+        (each["family"], each["tiling"], f"{each['value']:.4g}", f"{100 * each['loss']:.1f} %", f"{each['points']:,}")
+        for each in one["families"]
+    ]
+    sets = [
+        (" and ".join(each["families"]), f"{each['points']:,}", each["tiling"], f"{each['value']:.4g}")
+        for each in one["feasible_sets"]
+    ]
+    return Group(
+        table(("family", "best tiling", f">{one['metric']}", ">worse by", ">feasible"), rows, "across strategies"),
+        table(("feasible for exactly", ">sizes", "best there", f">{one['metric']}"), sets),
+        *one["reasons"],
+    )
+
+
 def sweep(one: Document) -> Group:
     """Show a what-if sweep."""
     rows = [

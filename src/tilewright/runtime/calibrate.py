@@ -8,7 +8,7 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from tilewright.runtime.cpu import CompiledKernel, compile_source
 from tilewright.runtime.host import available_bytes, describe_cpu, thread_count
 from tilewright.runtime.session import Inputs, Session
 from tilewright.runtime.toolchain import Toolchain
-from tilewright.tilings import catalogue
+from tilewright.tilings import catalogue, streaming
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import NONE, Tiling
 
@@ -43,6 +43,14 @@ _TILES: dict[int, tuple[Tiling, ...]] = {
     3: tuple(Tiling(family="hybrid", time=t, space=s) for t, s in ((2, (4, 64, 512)), (4, (4, 16, 512)))),
 }
 """Tilings of the instances, by rank: C_iter must not depend on them."""
+_STREAMS = {
+    1: ((16, (2048,)), (32, (4096,)), (24, (1024,))),
+    2: ((8, (512,)), (24, (1024,)), (16, (2048,))),
+    3: ((4, (64, 256)), (6, (48, 256)), (5, (96, 128))),
+}
+"""Levels and sizes behind the first axis of the instances' streaming tiles, by rank."""
+_WHOLE = 4096
+"""A size along the first axis that no instance exceeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +114,8 @@ def measure_machine(tools: Toolchain, protocol: Protocol, note: Note) -> Machine
     alone = micro.bandwidth(units, streamed, 1, cached=False, samples=protocol.samples)
     note("bandwidth of the caches")
     inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
+    beyond = _outer_bytes(base, threads)
+    outside = micro.bandwidth(units, beyond, threads, cached=False, samples=protocol.samples) if beyond else ()
     note("barriers and calls")
     barrier = micro.barrier_seconds(units, threads, protocol.samples)
     team = micro.team_seconds(units, threads, protocol.samples)
@@ -115,6 +125,7 @@ def measure_machine(tools: Toolchain, protocol: Protocol, note: Note) -> Machine
         dram_bandwidth=fit.robust(shared, "B/s", f"copy by {many}, {size}, fetches before writes counted"),
         core_bandwidth=fit.robust(alone, "B/s", f"copy by one thread, {size}, fetches before writes counted"),
         cache_bandwidth=fit.robust(inside, "B/s", f"copy by one thread in {cached >> 10} KiB"),
+        outer_bandwidth=_outer_bandwidth(base, outside, threads, beyond),
         launch_seconds=fit.robust(barrier, "s", f"one loop shared dynamically by {many}, with its barrier"),
         call_seconds=fit.robust(team, "s", f"a team of {many} starts and ends"),
     )
@@ -148,10 +159,101 @@ def measure_program(program: Program, machine: Machine, tools: Toolchain, protoc
     return tuple(found)
 
 
+def measure_streams(program: Program, machine: Machine, tools: Toolchain, protocol: Protocol) -> tuple[Instance, ...]:
+    """Measure streaming tiles on one core, the grid in its caches, for C_iter of rows blocked in registers.
+
+    Args:
+        program: A program in float32.
+        machine: The machine, C_iter of the program among its values.
+        tools: The compiler.
+        protocol: How many.
+
+    Returns:
+        The instances, their seconds without loading and storing; none where streaming does not apply.
+
+    Raises:
+        ToolchainError: If its kernels do not compile.
+    """
+    generator = random.Random(f"{protocol.seed} {program.name} streaming")  # noqa: S311  (no secret)
+    tiles = _STREAMS[program.rank]
+    shapes = [
+        _wide_shape(program, tiles[number % len(tiles)][1], machine, generator)
+        for number in range(max(2 * len(tiles), protocol.instances // 3))
+    ]
+    some = make_problem(program, shapes[0], 1024)
+    if not streaming.applies(some):
+        return ()
+    tilings = []
+    for levels, behind in tiles:
+        space = behind if program.rank == 1 else (_WHOLE, *behind)
+        tilings.append(catalogue.complete(some, Tiling(family=streaming.NAME, time=levels, space=space)))
+    kernels = compile_source(emit_all([(some, tiling) for tiling in tilings]), tools)
+    found = []
+    for number, shape in enumerate(shapes):
+        index = number % len(tilings)
+        problem = make_problem(program, shape, 1)
+        vectors = math.prod(shape) / machine.vector_width.value
+        steps = max(2 * tilings[index].time, int(_INSTANCE_SECONDS / (vectors * 1e-9)))
+        steps -= steps % (2 * tilings[index].time)
+        seconds = _least_seconds(kernels[index], problem, steps)
+        setting = make_setting(replace(problem, steps=steps), machine)
+        one, start, rest = fit.stream_design(sizes_of(tilings[index], setting), setting)
+        if seconds > rest:
+            entry = Instance(
+                shape=shape, steps=steps, tiling=tilings[index], factors=(one, start), seconds=seconds - rest
+            )
+            found.append(entry)
+    return tuple(found)
+
+
+def _wide_shape(
+    program: Program, behind: tuple[int, ...], machine: Machine, generator: random.Random
+) -> tuple[int, ...]:
+    """Draw extents whose data fill 20 to 40 % of a core's part of L3, or of 4 L2: more than a tile keeps.
+
+    Behind the first axis the grid is as long as a tile, which computes no less than its size; in 1D it is some tiles.
+    """
+    copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
+    part = machine.l3_bytes.value / machine.sm_count.value if machine.l3_bytes else 0.0
+    cells = generator.uniform(0.2, 0.4) * max(part, 4 * machine.shared_bytes.value) / (4 * copies)
+    count = int(cells / math.prod(behind))
+    return (behind[0] * max(1, count),) if program.rank == 1 else (max(12, count), *behind)
+
+
 def fitted(instances: Sequence[Instance]) -> fit.Fit:
     """Fit C_iter to instances."""
     factors = np.array([instance.factors for instance in instances])
     return fit.iteration(factors, np.array([instance.seconds for instance in instances]))
+
+
+def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
+    """Enter fitted C_iter of streaming tiles, the start-up of an advance and what they say about other programs.
+
+    Args:
+        machine: The machine with its programs' C_iter.
+        fits: The fits by name of the program.
+
+    Returns:
+        The machine.
+    """
+    if not fits:
+        return machine
+    entries, ratios = [], []
+    for name, each in fits.items():
+        note = f"fit through {each.instances} instances of streaming tiles, off by {each.deviation:.1%} in the median"
+        value = Quantity(value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high)
+        entries.append((f"{name} {streaming.NAME}", value))
+        plain = machine.iteration_seconds(name)
+        if plain is not None:
+            ratios.append(each.iteration / plain.value)
+    starts = [each.row for each in fits.values()]
+    many = f"{len(fits)} program{'s' * (len(fits) != 1)}"
+    return replace(
+        machine,
+        c_iter=(*machine.c_iter, *entries),
+        advance_seconds=fit.robust(starts, "s", f"fitted with C_iter of streaming tiles, median of {many}"),
+        blocked_ratio=fit.robust(ratios, "1", f"median of {many}") if ratios else machine.blocked_ratio,
+    )
 
 
 def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[fit.Fit]) -> Machine:
@@ -205,6 +307,21 @@ def _stream_bytes(machine: Machine, threads: int, protocol: Protocol) -> int:
     return wanted if room is None else max(2**20, min(wanted, room // (4 * threads)))
 
 
+def _outer_bytes(machine: Machine, threads: int) -> int:
+    """Bytes per thread that are streamed from L3: well beyond L2, and half of L3 in all; 0 where that is impossible."""
+    last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
+    part = last // (2 * threads)
+    return part if part >= 3 * machine.shared_bytes.value else 0
+
+
+def _outer_bandwidth(machine: Machine, samples: Sequence[float], threads: int, size: int) -> Quantity | None:
+    if not samples:
+        return machine.outer_bandwidth
+    many = f"{threads} thread{'s' * (threads != 1)} at once"
+    note = f"copy by {many} in {size >> 10} KiB each, fetches before writes counted"
+    return fit.robust([each / threads for each in samples], "B/s", note)
+
+
 def _tilings(problem: Problem) -> tuple[Tiling, ...]:
     if untileable(problem):
         return (NONE,)
@@ -228,7 +345,7 @@ def _shape(program: Program, machine: Machine, generator: random.Random) -> tupl
     around = [low + high for low, high in program.reach]
     if program.rank == 1:
         return (max(8 * lanes, int(cells)) + around[0],)
-    longest = max(2.0, min(32.0, cells ** (1 / program.rank) * 4 / lanes))
+    longest = max(2.0, min(64.0, cells ** (1 / program.rank) * 12 / lanes))
     innermost = int(lanes * generator.uniform(1.5, longest))
     rest = max(4.0, cells / (innermost + around[-1]))
     if program.rank == 2:
@@ -242,6 +359,14 @@ def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: 
     shape = tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))
     vectors = math.prod(shape) / machine.vector_width.value
     steps = max(64, int(_INSTANCE_SECONDS / (vectors * guess)))
+    seconds = _least_seconds(kernel, problem, steps)
+    setting = make_setting(replace(problem, shape=shape, steps=steps), machine)
+    one, row = fit.design(tiling.family, sizes_of(tiling, setting), setting)
+    return Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=(float(one), float(row)), seconds=seconds)
+
+
+def _least_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:
+    """The least time of some repetitions on one core, after a warm-up."""
     generator = np.random.default_rng(7)
     arrays = {f: (generator.random(problem.shape, dtype=np.float32),) for f in problem.program.fields}
     scalars = dict.fromkeys(problem.program.scalars, 0.1)
@@ -255,8 +380,4 @@ def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: 
             seconds.append(time.perf_counter() - begin)
     finally:
         session.close()
-    setting = make_setting(replace(problem, shape=shape, steps=steps), machine)
-    one, row = fit.design(tiling.family, sizes_of(tiling, setting), setting)
-    return Instance(
-        shape=problem.shape, steps=steps, tiling=tiling, factors=(float(one), float(row)), seconds=min(seconds)
-    )
+    return min(seconds)

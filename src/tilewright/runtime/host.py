@@ -11,7 +11,8 @@ from tilewright.machines.host import CpuDescription
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CGROUP = Path("/sys/fs/cgroup")
-_THREADS = ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS")
+THREAD_VARIABLES = ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS")
+"""What says how many threads to use, the first one set."""
 
 
 @functools.cache
@@ -69,8 +70,17 @@ def _clock() -> float:
 
 def available_cpus() -> int:
     """CPUs that this process may use: its affinity, cut by the quota of its control group."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(count, _quota(_CGROUP)))
+    return max(1, min(_allowed_cpus(), _quota(_CGROUP)))
+
+
+@functools.cache
+def _allowed_cpus() -> int:
+    """CPUs that this process was given, asked for once.
+
+    Where OpenMP binds threads (OMP_PROC_BIND), the first parallel kernel leaves the calling thread one CPU, which would
+    then be taken for all.
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.lru_cache(maxsize=4)
@@ -93,7 +103,7 @@ def thread_count(asked: int | None = None) -> int:
         if isinstance(asked, bool) or int(asked) != asked or not 1 <= asked <= 4096:
             raise UsageError(f"threads is a whole number from 1 to 4096, got {asked!r}")
         return int(asked)
-    for name in _THREADS:
+    for name in THREAD_VARIABLES:
         text = os.environ.get(name, "").partition(",")[0].strip()
         if text:
             if not text.isdecimal() or not 1 <= int(text) <= 4096:

@@ -174,13 +174,23 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     raise ToolchainError(failure, INSTALL_HINT)
 
 
-def compile_shared(tools: Toolchain, text: str, *, strict: bool) -> bytes:
+def toolchain_of(command: tuple[str, ...]) -> Toolchain:
+    """Return what is known about one compiler, wherever it was found; see :func:`toolchain`.
+
+    Raises:
+        ToolchainError: If it does not work.
+    """
+    return known(command, _stamp(command))
+
+
+def compile_shared(tools: Toolchain, text: str, *, strict: bool, options: tuple[str, ...] = ()) -> bytes:
     """Compile C text into a shared object.
 
     Args:
         tools: The compiler.
         text: A translation unit.
         strict: See :meth:`Toolchain.flags`.
+        options: Further ones, such as folders of headers.
 
     Returns:
         The bytes of the shared object.
@@ -192,7 +202,7 @@ def compile_shared(tools: Toolchain, text: str, *, strict: bool) -> bytes:
         source, target = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
         source.write_text(text, encoding="utf-8")
         math = () if sys.platform == "win32" else ("-lm",)
-        arguments = (*tools.command, *tools.flags(strict=strict), "-o", str(target), str(source), *math)
+        arguments = (*tools.command, *tools.flags(strict=strict), *options, "-o", str(target), str(source), *math)
         result = _call(arguments, COMPILE_SECONDS)
         if result.returncode:
             raise ToolchainError(f"the compiler {tools.command[0]!r} failed: {_first_errors(result)}", INSTALL_HINT)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.problem import Problem
-from tilewright.tilings import hexagonal, hybrid, none, streaming
+from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
 from tilewright.tilings.pieces import Piece
@@ -33,7 +33,9 @@ class Family(Protocol):
         """Yield the pieces in execution order."""
 
 
-FAMILIES: dict[str, Family] = {module.NAME: module for module in (none, hexagonal, hybrid, streaming)}
+FAMILIES: dict[str, Family] = {
+    module.NAME: module for module in (none, hexagonal, hybrid, streaming, skewed, diamond, overlapped, orthogonal)
+}
 """Every family by name."""
 
 
@@ -41,7 +43,7 @@ def names() -> tuple[str, ...]:
     """Names of the families.
 
     >>> names()
-    ('none', 'hexagonal', 'hybrid', 'streaming')
+    ('none', 'hexagonal', 'hybrid', 'streaming', 'skewed', 'diamond', 'overlapped', 'orthogonal')
     """
     return tuple(FAMILIES)
 

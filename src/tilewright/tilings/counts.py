@@ -10,7 +10,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program, Statement
-from tilewright.tilings.geometry import Hexagon, Skew
+from tilewright.tilings.geometry import Face, Skew
 from tilewright.tilings.prism import Prism
 
 Interval = tuple[int, int]
@@ -23,9 +23,10 @@ class Counts:
     """What a tiling runs and moves.
 
     A *tile* runs at once with the others of its wavefront (a thread block's or a thread's work); its *sub-tiles* run
-    in sequence. A sub-tile is *full* if no row of it is cut by the grid or by the first or last step and no read of
-    it leaves the grid. ``points`` to ``footprint`` describe one full sub-tile far from every edge; words are values
-    of the problem's dtype.
+    in sequence. What must be on chip at once is a *block*: a sub-tile of a prism (hexagonal, hybrid, diamond), a
+    whole tile of the other families. A block is *full* if no row of it is cut by the grid or by the first or last step
+    and no read of it leaves the grid. ``points`` to ``footprint`` describe one full block far from every edge; words
+    are values of the problem's dtype.
 
     Attributes:
         wavefronts: Wavefronts with any cell.
@@ -33,13 +34,16 @@ class Counts:
         tiles: Tiles in all wavefronts.
         subtiles_per_tile: Sub-tiles in the longest tile.
         subtiles: Sub-tiles with any cell, in all tiles.
-        full: Full ones among them.
+        full: Full blocks.
         total_points: Cells times logical steps of the whole problem.
-        points: Cells that a sub-tile computes, summed over its logical steps.
+        points: Cells that a block computes, summed over its logical steps.
         live_in: Words that it reads, that its own tile does not compute and that no earlier sub-tile of its tile has
             read: what must be loaded if a tile keeps on chip whatever its later sub-tiles need.
         live_out: Words that it computes and that another tile reads.
         footprint: Words of the boxes, one per field and kept version, that hold all that it reads and writes.
+        blocks: Number of blocks where they are not the sub-tiles, else None.
+        computed: Cells times logical steps that all tiles together compute where they overlap and compute some more
+            than once; None where every cell is computed once, or where nobody counts.
     """
 
     wavefronts: int
@@ -53,11 +57,18 @@ class Counts:
     live_in: int
     live_out: int
     footprint: int
+    blocks: int | None = None
+    computed: int | None = None
 
     @property
     def partial(self) -> int:
-        """Sub-tiles that are not full."""
-        return self.subtiles - self.full
+        """Blocks that are not full."""
+        return (self.subtiles if self.blocks is None else self.blocks) - self.full
+
+    @property
+    def redundancy(self) -> float:
+        """Share of the problem's cells that overlapping tiles compute again; 0 where nothing overlaps."""
+        return 0.0 if not self.computed or not self.total_points else self.computed / self.total_points - 1.0
 
 
 def of_sweeps(problem: Problem) -> Counts:
@@ -66,7 +77,7 @@ def of_sweeps(problem: Problem) -> Counts:
     stages = [[problem.program.statements[i] for i in stage] for stage in analysis.stages]
     arrays_in = [len({(read.field, read.level) for s in stage for read in s.reads}) for stage in stages]
     steps = problem.steps * len(stages)
-    whole = all(high - low == extent for (low, high), extent in zip(_interior(problem), problem.shape, strict=True))
+    whole = all(high - low == extent for (low, high), extent in zip(interior(problem), problem.shape, strict=True))
     return Counts(
         wavefronts=steps,
         tiles_per_wavefront=min(steps, 1),
@@ -115,7 +126,7 @@ def of_prism(problem: Problem, prism: Prism) -> Counts:
     )
 
 
-def _windows(hexagon: Hexagon, colour: int, steps: int) -> Iterator[tuple[int, Interval]]:
+def _windows(hexagon: Face, colour: int, steps: int) -> Iterator[tuple[int, Interval]]:
     """The rows that lie inside time, as half-open ranges, each with the number of phases that have it."""
     phases = hexagon.phases(colour, steps)
     for phase in sorted({0, phases - 1} if phases else ()):
@@ -125,7 +136,7 @@ def _windows(hexagon: Hexagon, colour: int, steps: int) -> Iterator[tuple[int, I
         yield phases - 2, (0, hexagon.height)
 
 
-def _groups(hexagon: Hexagon, colour: int, rows: Interval, extent: int) -> Iterator[tuple[int, Interval]]:
+def _groups(hexagon: Face, colour: int, rows: Interval, extent: int) -> Iterator[tuple[int, Interval]]:
     """The rows that meet the grid, as half-open ranges, each with the number of tiles that have it.
 
     Only the outermost tiles on either side can be cut: a tile between two others that meet the grid lies inside.
@@ -164,7 +175,7 @@ def _subtiles(skews: tuple[Skew, ...], rows: Interval, extents: tuple[int, ...])
     return total
 
 
-def _interior(problem: Problem) -> tuple[Interval, ...]:
+def interior(problem: Problem) -> tuple[Interval, ...]:
     """Per axis, the cells all of whose reads lie inside the grid; perhaps empty, with the end before the start."""
     offsets = [read.offset for statement in problem.program.statements for read in statement.reads]
     return tuple(
@@ -176,8 +187,8 @@ def _interior(problem: Problem) -> tuple[Interval, ...]:
 def _full(problem: Problem, prism: Prism, colour: int) -> int:
     """Full sub-tiles of one wavefront that is not cut in time."""
     hexagon = prism.hexagon
-    (low, high), *others = _interior(problem)
-    overhang = (hexagon.width - hexagon.base) // 2
+    (low, high), *others = interior(problem)
+    overhang = hexagon.overhang
     origin = hexagon.space_origin(colour, 0)
     first = ceil_div(low + overhang - origin, hexagon.pitch)
     last = (high - hexagon.base - overhang - origin) // hexagon.pitch
@@ -189,7 +200,7 @@ def _full(problem: Problem, prism: Prism, colour: int) -> int:
 
 
 @functools.lru_cache(maxsize=4096)
-def _plane_words(program: Program, hexagon: Hexagon) -> tuple[int, int]:
+def _plane_words(program: Program, hexagon: Face) -> tuple[int, int]:
     """Live-in and live-out words of a hexagon per cell of the classic axes.
 
     Exact for any rank: a value that a tile reads or computes belongs to another tile only through its time and its
@@ -225,7 +236,7 @@ def _plane_words(program: Program, hexagon: Hexagon) -> tuple[int, int]:
     return live_in, live_out
 
 
-def _row(hexagon: Hexagon, row: int) -> Interval:
+def _row(hexagon: Face, row: int) -> Interval:
     return hexagon.row(row) if 0 <= row < hexagon.height else (0, 0)
 
 

@@ -1,4 +1,4 @@
-"""Exact geometry of hexagons and of skewed (classic) tiles, in logical steps.
+"""Exact geometry of hexagons, of diamonds and of skewed (classic) tiles, in logical steps.
 
 Hexagonal tiling of (time, x): tiles of two *colours*. Colour 1 tiles of phase ``p`` start at logical time
 ``p * height``, colour 0 tiles half a height earlier; inside a phase colour 0 runs first. With slope ``r`` (the larger
@@ -48,6 +48,11 @@ class Hexagon:
         """Cells of a whole tile, over all its rows."""
         return self.half * (self.width + self.base)
 
+    @property
+    def overhang(self) -> int:
+        """Cells by which the widest row extends beyond the first one on each side."""
+        return self.slope * (self.half - 1)
+
     def row(self, i: int) -> tuple[int, int]:
         """Half-open range of row ``i`` (0 to ``height - 1``), relative to the left end of the first row."""
         grow = self.slope * min(i, self.height - 1 - i)
@@ -75,6 +80,82 @@ class Hexagon:
         first = (-(origin + self.base + overhang)) // self.pitch + 1
         last = ceil_div(extent - (origin - overhang), self.pitch)
         return first, last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diamond:
+    """A diamond of (time, x), with the methods of a hexagon: two colours, one half a height after the other.
+
+    Two staircases of slope ``q / h`` cut the plane, ``h`` being half the height and ``q`` half the pitch: the cell x of
+    logical time tau is in the tile ``(floor(u / 2q), floor(v / 2q))`` with ``u = x + floor(q tau / h)`` and
+    ``v = floor(q tau / h) - x``. Dependences of a reach of at most ``floor(q / h)`` per logical step only lead to
+    earlier tiles, and the tiles of equal sums start together: a hexagon whose base is a single cell.
+
+    Source: Bandishti, Pananilath and Bondhugula, "Tiling stencil computations to maximize parallelism" (SC 2012).
+
+    Attributes:
+        height: Rows of a tile in logical steps, even.
+        pitch: Distance between neighbouring tiles of one colour, even; the widest row has one cell less.
+    """
+
+    height: int
+    pitch: int
+
+    @property
+    def half(self) -> int:
+        """Half the height."""
+        return self.height // 2
+
+    @property
+    def base(self) -> int:
+        """Cells of the first row."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """Cells of the widest row."""
+        return self.pitch - 1
+
+    @property
+    def overhang(self) -> int:
+        """Cells by which the widest row extends beyond the first one on each side."""
+        return self.pitch // 2 - 1
+
+    @property
+    def points(self) -> int:
+        """Cells of a whole tile, over all its rows."""
+        return self.half * self.pitch
+
+    def row(self, i: int) -> tuple[int, int]:
+        """Half-open range of row ``i`` (0 to ``height - 1``), relative to the cell of the first row."""
+        rise = self.pitch // 2 * (i % self.half) // self.half
+        grow = rise if i < self.half else self.overhang - rise
+        return -grow, 1 + grow
+
+    def time_origin(self, colour: int, phase: int) -> int:
+        """Logical time of the first row."""
+        return phase * self.height - (0 if colour else self.half)
+
+    def space_origin(self, colour: int, index: int) -> int:
+        """The cell of the first row of tile ``index``."""
+        return index * self.pitch + (self.pitch // 2 if colour else 0)
+
+    def phases(self, colour: int, steps: int) -> int:
+        """Number of phases of a colour that hold any of ``steps`` logical steps."""
+        if steps == 0:
+            return 0
+        return ceil_div(steps, self.height) if colour else ceil_div(steps + self.half, self.height)
+
+    def indices(self, colour: int, extent: int) -> tuple[int, int]:
+        """Half-open range of tile indices of a colour whose widest row meets ``[0, extent)``."""
+        origin = self.space_origin(colour, 0)
+        first = (-(origin + 1 + self.overhang)) // self.pitch + 1
+        last = ceil_div(extent - (origin - self.overhang), self.pitch)
+        return first, last
+
+
+Face = Hexagon | Diamond
+"""What a prism's tiles look like on (time, axis 0)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

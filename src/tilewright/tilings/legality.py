@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.dependences import Dependence, analyse, distances
 from tilewright.programs.problem import Problem
-from tilewright.tilings.geometry import Hexagon, Skew
+from tilewright.tilings.geometry import Diamond, Hexagon, Skew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,21 @@ def broken_by_hexagon(problem: Problem, hexagon: Hexagon) -> Violation | None:
                     f"step of the {dependence}",
                     dependence=dependence,
                     hint=f"make the first tile size at least {reach}",
+                )
+    return None
+
+
+def broken_by_diamond(problem: Problem, diamond: Diamond) -> Violation | None:
+    """Find a dependence that diamonds on (time, axis 0) break: one that is steeper than their sides."""
+    for dependence in analyse(problem.program).dependences:
+        for distance in distances(problem, dependence, 0):
+            reach = ceil_div(abs(distance), dependence.time)
+            if reach * diamond.height > diamond.pitch:
+                return Violation(
+                    reason=f"diamonds of {diamond.height} rows, {diamond.pitch} cells apart on axis 0, are steeper "
+                    f"than the {reach} cells per logical step of the {dependence}",
+                    dependence=dependence,
+                    hint=f"make the first tile size at least {reach * diamond.height}",
                 )
     return None
 

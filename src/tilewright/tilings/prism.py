@@ -1,6 +1,7 @@
-"""Hexagonal prisms: hexagons on (time, axis 0), classic skewed cuts on every other axis.
+"""Prisms: hexagons or diamonds on (time, axis 0), classic skewed cuts on every other axis.
 
-The hexagonal family is the prism in 1D, the hybrid family the prism in 2D and 3D. A *tile* is a hexagon with all of
+The hexagonal family is the prism in 1D, the hybrid family the prism in 2D and 3D, the diamond family the one of
+diamonds. A *tile* is a hexagon with all of
 the other axes; its *sub-tiles*, one per combination of classic cuts, run in lexicographic order inside it.
 
 Source: Grosser et al., "Hybrid hexagonal/classical tiling for GPUs" (CGO 2014), and Prajapati et al. 2017, section 3.
@@ -14,11 +15,20 @@ from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
-from tilewright.tilings.geometry import Hexagon, Skew
-from tilewright.tilings.legality import Legal, Verdict, broken_by_hexagon, broken_by_skew, untileable
+from tilewright.tilings.geometry import Diamond, Face, Hexagon, Skew
+from tilewright.tilings.legality import (
+    Legal,
+    Verdict,
+    broken_by_diamond,
+    broken_by_hexagon,
+    broken_by_skew,
+    untileable,
+)
 from tilewright.tilings.pieces import Piece, clip
 from tilewright.tilings.tiling import Tiling
 
+DIAMOND = "diamond"
+"""Name of the family whose prisms have diamonds for faces."""
 MAX_HEIGHT = 4096
 """Largest height of a tile in time steps."""
 
@@ -28,12 +38,12 @@ class Prism:
     """The geometry of a prism in logical steps.
 
     Attributes:
-        hexagon: The hexagon on (time, axis 0).
+        hexagon: The hexagon, or the diamond, on (time, axis 0).
         skews: The classic cuts of axes 1, 2, ….
         stages: Logical steps per time step. Row ``i`` of a hexagon always runs stage ``i % stages``.
     """
 
-    hexagon: Hexagon
+    hexagon: Face
     skews: tuple[Skew, ...]
     stages: int
 
@@ -43,8 +53,12 @@ def geometry(problem: Problem, tiling: Tiling) -> Prism:
     stages = len(analyse(problem.program).stages)
     first, *rest = slopes(problem)
     base, *sizes = tiling.space
+    height = tiling.time * stages
+    face: Face = Hexagon(height=height, base=base, slope=first.widest)
+    if tiling.family == DIAMOND:
+        face = Diamond(height=height, pitch=base)
     return Prism(
-        hexagon=Hexagon(height=tiling.time * stages, base=base, slope=first.widest),
+        hexagon=face,
         skews=tuple(Skew(size=size, slope=slope.right) for size, slope in zip(sizes, rest, strict=True)),
         stages=stages,
     )
@@ -94,7 +108,11 @@ def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
     """Say whether a completed prism tiling keeps every dependence of the problem, flow and memory."""
     shape = geometry(problem, tiling)
-    violation = untileable(problem) or broken_by_hexagon(problem, shape.hexagon)
+    violation = untileable(problem)
+    if isinstance(shape.hexagon, Diamond):
+        violation = violation or broken_by_diamond(problem, shape.hexagon)
+    else:
+        violation = violation or broken_by_hexagon(problem, shape.hexagon)
     for axis, skew in enumerate(shape.skews, 1):
         violation = violation or broken_by_skew(problem, skew, axis)
     return violation or Legal()

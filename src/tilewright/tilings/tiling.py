@@ -10,6 +10,7 @@ _WHOLE = re.compile(r"[0-9]{1,12}")
 _SHORT = {"t": "time", "s": "space"}
 _LONG = {"time": "t", "space": "s"}
 VARIANTS = ("fixed", "param")
+REUSES = ("place", "move")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class Tiling:
         rows: Rows blocked in registers; None for the family's default.
         unroll: Unroll factor of the innermost loop; None for the compiler's choice.
         variant: ``fixed`` for tile sizes compiled in, ``param`` for tile sizes as run-time parameters.
+        reuse: How a GPU's tile keeps what the next one needs: ``place`` leaves it where it is on chip, ``move`` moves
+            it to the front.
 
     >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
     'hybrid:t=16,s=8x64,threads=1x64'
@@ -40,6 +43,7 @@ class Tiling:
     rows: int | None = None
     unroll: int | None = None
     variant: str = "fixed"
+    reuse: str = "place"
 
     def __str__(self) -> str:
         parts = []
@@ -84,6 +88,11 @@ def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
         if value not in VARIANTS:
             raise UsageError(f"the variant of a tiling is one of {', '.join(VARIANTS)}, got {value!r}")
         return value
+    if name == "reuse":
+        if value not in REUSES:
+            raise UsageError(f"the reuse of a tiling is one of {', '.join(REUSES)}, got {value!r}")
+        return value
     raise UsageError(
-        f"a tiling has no key {name!r}, in {text!r}", "the keys are t, s, sub, threads, k, rows, unroll and variant"
+        f"a tiling has no key {name!r}, in {text!r}",
+        "the keys are t, s, sub, threads, k, rows, unroll, variant and reuse",
     )

@@ -92,12 +92,7 @@ def select_pieces(
 
 
 def _selected(parts: list[tuple[Sizes, Floats]], within: float, top: int | None) -> tuple[Sizes, Floats]:
-    sizes = [part for part, _ in parts]
-    every = Sizes(
-        time=np.concatenate([part.time for part in sizes]),
-        space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in sizes), strict=True)),
-        k=np.concatenate([part.k for part in sizes]),
-    )
+    every = Sizes.join([part for part, _ in parts])
     cost = np.concatenate([part for _, part in parts])
     index = select(cost, every, within=within, top=top)
     return every.take(index), cost[index]

@@ -21,7 +21,7 @@ class Sensitivity:
     """What moving one parameter does to a ranking.
 
     Attributes:
-        parameter: Its name; ``c_iter`` for that of the program.
+        parameter: Its name; ``c_iter`` for that of the program, ``c_iter streaming`` for that of its streaming tiles.
         share: By how much it was moved, up and down.
         tau_down: Kendall's rank correlation with the unmoved ranking after lowering it.
         tau_up: The same after raising it.
@@ -120,11 +120,11 @@ def moved(machine: Machine, program: str, name: str, factor: float) -> Machine:
     def scaled(quantity: Quantity) -> Quantity:
         return replace(quantity, value=factor * quantity.value, low=None, high=None)
 
-    if name == "c_iter":
-        known = dict(machine.c_iter)
-        if program not in known:
-            raise UsageError(f"{machine.name} has no C_iter of {program!r}")
-        known[program] = scaled(known[program])
+    if name.partition(" ")[0] == "c_iter":
+        known, key = dict(machine.c_iter), program + name.removeprefix("c_iter")
+        if key not in known:
+            raise UsageError(f"{machine.name} has no C_iter of {key!r}")
+        known[key] = scaled(known[key])
         return replace(machine, c_iter=tuple(known.items()))
     quantity = getattr(machine, name, None)
     if not isinstance(quantity, Quantity):

@@ -1,15 +1,19 @@
 """The feasible tile sizes of a problem on a machine (time model, problem 31), as arrays."""
 
+from collections.abc import Iterator
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.base.errors import UsageError
+from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
 from tilewright.programs.problem import Problem
 from tilewright.tilings import streaming
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import Tiling
-from tilewright.tuning import enumeration, streaming_space
+from tilewright.tuning import enumeration, strategy_space, streaming_space
 from tilewright.tuning.enumeration import pieces
 
 WARP = enumeration.WARP
@@ -19,17 +23,23 @@ _CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
 _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 
 
-def families(problem: Problem, *, cpu: bool = False) -> tuple[str, ...]:
+def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tuple[str, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
     Where no time tile is legal, or there is only one step, that is all. ``streaming`` is for CPUs.
+
+    Args:
+        problem: The problem.
+        cpu: Whether it runs on a CPU.
+        every: Return every legal family; else those among which a run without a tiling chooses, whose time models
+            were validated on measurements.
     """
     if problem.steps < 2 or untileable(problem):
         return ("none",)
-    found = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
+    found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
     if cpu and streaming.applies(problem):
-        return (*found, streaming.NAME)
-    return found
+        found = (*found, streaming.NAME)
+    return (*found, *strategies.FAMILIES) if every else found
 
 
 def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Sizes:
@@ -42,24 +52,40 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Siz
     Args:
         setting: The problem on its machine.
         coarse: Take a geometric grid in place of every size.
-        family: ``streaming`` for its sizes; those of hexagonal and hybrid tiles by default.
+        family: The family; hexagonal or hybrid by default. Of the families of :mod:`tilewright.costs.strategies`
+            there is a grid in any case.
 
     Returns:
         The sizes in lexicographic order of (t_T, t_S1, …), k left open; shape (n,), possibly empty.
     """
+    return Sizes.join(list(parts(setting, coarse=coarse, family=family)))
+
+
+def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[Sizes]:
+    """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
     if family == streaming.NAME:
-        return streaming_space.points(setting)
-    if setting.cpu:
-        return _product(_cpu_axes(setting))
-    parts = list(pieces(setting, coarse=coarse or len(setting.shape) == 1))
-    if not parts:
+        yield streaming_space.points(setting)
+    elif family in strategies.FAMILIES:
+        yield strategy_space.points(family, setting)
+    elif setting.cpu:
+        yield _product(_cpu_axes(setting))
+    else:
         empty = np.zeros(0, dtype=np.int64)
-        return Sizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
-    return Sizes(
-        time=np.concatenate([part.time for part in parts]),
-        space=tuple(np.concatenate([part.space[axis] for part in parts]) for axis in range(len(setting.shape))),
-        k=np.concatenate([part.k for part in parts]),
-    )
+        yield Sizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
+        yield from pieces(setting, coarse=coarse or len(setting.shape) == 1)
+
+
+def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
+    """Say at which sizes a family has a legal tile, whatever the machine can hold; shape (n,)."""
+    even, reach = sizes.time % 2 == 0, setting.slopes[0]
+    if family in {"hexagonal", "hybrid"}:
+        return np.asarray(even & (sizes.space[0] >= max(1, reach)))
+    if family == "diamond":
+        least = np.maximum(2, reach * sizes.time * setting.stages)
+        return np.asarray(even & (sizes.space[0] % 2 == 0) & (sizes.space[0] >= least))
+    if family in {"overlapped", streaming.NAME}:
+        return np.asarray(sizes.time <= max(1, setting.steps))
+    return np.ones(len(sizes.time), dtype=bool)
 
 
 def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:

@@ -1,0 +1,301 @@
+"""Regions on a device: OpenCL is built, run and compared here; CUDA is compiled, and run where there is a GPU."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tilewright.api.annotate_case import Case, command_of, prepared, transformed
+from tilewright.api.annotate_meter import CpuMeter, Variant
+from tilewright.api.annotate_site import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.records import Measurement, Outcome, Resources
+from tilewright.codegen.loop_transforms import Setting
+from tilewright.codegen.loops_extents import extents_of
+from tilewright.codegen.loops_gpu import DeviceProgram, lower
+from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.codegen.loops_kernels import CUDA, kernels_text
+from tilewright.frontends.annotated_spec import TuningSpec
+from tilewright.programs.loopnest import Stmt, Verbatim
+from tilewright.runtime import nvrtc
+from tilewright.runtime.build_command import current_architecture, parse_build_command
+from tilewright.runtime.warn import warn_once
+from tilewright.runtime.workers import pool
+from tilewright.tuning.loop_search import LoopChoice, search_loops
+
+if TYPE_CHECKING:
+    from tilewright.api.annotate import Options
+
+_MOST_POINTS = 200
+_SMS, _REGISTERS, _THREADS, _BLOCKS = 132, 65536, 2048, 32
+"""A current GPU: what occupancy is estimated for."""
+_CL_FLAG = re.compile(r"(?:-cl-[a-z0-9.-]+(?:=[\w.]+)?|-w|-D[A-Za-z_]\w*(?:=[\w.]+)?|-O[0-3])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceVariant:
+    """One point of the space for a device.
+
+    Attributes:
+        programs: The device program of every region.
+        preludes: What the top of the file needs.
+        bodies: What replaces every region.
+        notes: What was left out, and why.
+    """
+
+    programs: tuple[DeviceProgram, ...]
+    preludes: tuple[str, ...]
+    bodies: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def device_variant(
+    case: Case, codes: Sequence[Stmt], values: Mapping[str, object], options: "Options"
+) -> DeviceVariant:
+    """Return a point as text for a device.
+
+    Raises:
+        UsageError: If a transform does not fit.
+        IllegalTransformError: If no loop can run in parallel; the dependence is named.
+    """
+    programs: list[DeviceProgram] = []
+    notes: list[str] = []
+    setting = Setting(known=case.known, types=case.types)
+    for loop, code in zip(case.site.loops, codes, strict=True):
+        applied = transformed(loop, case, code, values, strict=options.strict, openmp=False)
+        args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
+        flags = str(args.get("clFlags") or "").split()
+        bad = [flag for flag in flags if not _CL_FLAG.fullmatch(flag) and not flag.startswith("-I")]
+        if bad:
+            raise UsageError(f"clFlags are options such as -cl-fast-relaxed-math, got {bad[0][:40]!r}")
+        args = {**args, "clFlags": " ".join(flag for flag in flags if not flag.startswith("-I"))}
+        shapes = _shapes(case, applied.stmt)
+        programs.append(lower(applied.stmt, args, setting, shapes, f"tw_line{loop.region.line}"))
+        notes += [*applied.notes, *programs[-1].notes]
+    cuda = options.backend == "cuda"
+    return DeviceVariant(
+        programs=tuple(programs),
+        preludes=tuple(cuda_prelude(each) if cuda else opencl_prelude(each) for each in programs),
+        bodies=tuple(cuda_body(each) if cuda else opencl_body(each) for each in programs),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[str, ...]]:
+    """Return the extents of arrays as C text: the specification's own words for arrays of one dimension."""
+    found = {name: tuple(str(each) for each in extents) for name, extents in case.shapes.items()}
+    spec = case.site.spec
+    for each in spec.variables if spec is not None else ():
+        if len(each.dims) == 1 and re.fullmatch(r"[\w\s*+()-]+", each.dims[0].text) and "**" not in each.dims[0].text:
+            found[each.name] = (each.dims[0].text,)
+    if spec is None:
+        found = {**extents_of(stmt), **found}
+        for name, declared in case.site.parameters.items():
+            if len(declared.dims) > 1:
+                found.pop(name, None)
+    return found
+
+
+class OpenCLMeter(CpuMeter):
+    """Builds and runs variants through OpenCL's own library, in the worker that ran the original body."""
+
+    options: "Options"
+
+    def variant(self, values: Mapping[str, object]) -> Variant:
+        """Return a point as text."""
+        made = device_variant(self.case, self._codes, values, self.options)
+        bodies = tuple(Verbatim(text) for text in made.bodies)
+        prelude = "\n".join(dict.fromkeys(made.preludes))
+        command = (*self.program(parse_build_command("cc")), "-O2", "-lOpenCL")
+        return Variant(bodies=bodies, unit=self.case.unit(bodies, prelude), command=command, notes=made.notes)
+
+
+@dataclass(slots=True, kw_only=True)
+class CudaMeter:
+    """Compiles variants with NVRTC and expects a time from what the kernels take; nothing is run.
+
+    Attributes:
+        case: The regions at one size of the input.
+        options: How to tune.
+        architecture: What code is made for.
+        resources: What the kernels of every point take.
+    """
+
+    case: Case
+    options: "Options"
+    architecture: str
+    codes: list[Stmt] = field(default_factory=list)
+    resources: dict[str, Mapping[str, Resources]] = field(default_factory=dict)
+    _texts: dict[tuple[str, str], Mapping[str, Resources] | str] = field(default_factory=dict)
+
+    def measure(self, points: Sequence[Mapping[str, object]]) -> list[Measurement]:
+        """Compile some points; their samples are expected times."""
+        return [self._one(values) for values in points]
+
+    def again(self, point: Mapping[str, object]) -> Measurement:
+        """Return the same expectation."""
+        return self._one(point)
+
+    def variant(self, values: Mapping[str, object]) -> DeviceVariant:
+        """Return a point as text."""
+        return device_variant(self.case, self.codes, values, self.options)
+
+    def _one(self, values: Mapping[str, object]) -> Measurement:
+        try:
+            made = self.variant(values)
+            fast = parse_build_command(command_of(self.case.site.spec, values), self.options.allowed).fast_math
+            taken: dict[str, Resources] = {}
+            for program in made.programs:
+                taken |= self._compiled(kernels_text(program, CUDA), ("--use_fast_math",) if fast else ())
+        except TilewrightError as error:
+            outcome = Outcome.ILLEGAL if isinstance(error, UsageError) else Outcome.COMPILE
+            return Measurement(outcome=outcome, detail=error.message)
+        self.resources[str(dict(values))] = taken
+        return Measurement(seconds=(expected_seconds(made.programs, taken, self.case),))
+
+    def _compiled(self, text: str, flags: tuple[str, ...]) -> Mapping[str, Resources]:
+        if not nvrtc.available():
+            warn_once(f"there is no NVRTC, so the kernels are not compiled here (hint: {nvrtc.INSTALL})")
+            return {}
+        key = (text, " ".join(flags))
+        if key not in self._texts:
+            self._texts[key] = nvrtc.compile_kernels(text, self.architecture, flags)
+        found = self._texts[key]
+        return found if not isinstance(found, str) else {}
+
+
+def expected_seconds(programs: Sequence[DeviceProgram], taken: Mapping[str, Resources], case: Case) -> float:
+    """Expect a time of device programs from their traffic and the threads that are resident.
+
+    Args:
+        programs: The programs.
+        taken: What their kernels take.
+        case: The regions, for the sizes of the arrays.
+    """
+    sizes = {each.name: each.nbytes for each in case.inputs}
+    total = 0.0
+    for program in programs:
+        launch = program.launch
+        for kernel in program.kernels:
+            need = taken.get(kernel.name)
+            registers = (need.registers if need else None) or 32
+            spills = (need.spill_bytes if need else None) or 0
+            resident = min(_BLOCKS, _THREADS // launch.threads, _REGISTERS // max(1, registers * launch.threads))
+            threads = min(launch.blocks, resident * _SMS) * launch.threads
+            share = min(1.0, threads / (0.5 * _SMS * _THREADS)) if resident else 1e-3
+            moved = sum(sizes.get(name, 8) * (2 if name in kernel.written else 1) for name in kernel.arrays)
+            total += 3e-6 + moved * (1.0 + 0.05 * spills) / (2e12 * max(share, 1e-3))
+            total *= 1.0 - 0.01 * (launch.unroll > 1)
+    return total
+
+
+def plain_device(case: Case, options: "Options") -> SiteResult:
+    """Generate device code of a region without a tuning specification; its arguments are literals."""
+    codes = [prepared(loop, case) for loop in case.site.loops]
+    made = device_variant(case, codes, {}, options)
+    extra: dict[str, Any] = {"_prelude": "\n".join(made.preludes)}
+    if options.backend == "cuda" and nvrtc.available():
+        taken: dict[str, Resources] = {}
+        for program in made.programs:
+            taken |= nvrtc.compile_kernels(kernels_text(program, CUDA), current_architecture("")[0])
+        extra["resources"] = _plain(taken)
+    size = SizeResult(numbers={}, values={}, bodies=(), notes=made.notes, text=made.bodies, extra=extra)
+    return SiteResult(line=case.site.region.line, sizes=(size,), tuned=False)
+
+
+def _plain(taken: Mapping[str, Resources]) -> dict[str, Any]:
+    return {
+        name: {
+            "registers": each.registers,
+            "spill_bytes": each.spill_bytes,
+            "stack_bytes": each.stack_bytes,
+            "shared_bytes": each.shared_bytes,
+        }
+        for name, each in taken.items()
+    }
+
+
+def tune_device(case: Case, options: "Options", seconds: float) -> SizeResult:
+    """Tune a case for a device."""
+    return _tune_opencl(case, options, seconds) if options.backend == "opencl" else _tune_cuda(case, options, seconds)
+
+
+def _spec(case: Case) -> TuningSpec:
+    if case.site.spec is None:
+        raise UsageError("there is no tuning specification")
+    return case.site.spec
+
+
+def _tune_opencl(case: Case, options: "Options", seconds: float) -> SizeResult:
+    from tilewright.api.annotate import budget_of
+
+    spec = _spec(case)
+    space = space_of(spec, case.numbers)
+    with pool(1) as workers:
+        meter = OpenCLMeter(
+            case=case,
+            pool=workers,
+            repeats=repeats_of(spec, options),
+            strict=options.strict,
+            allowed=options.allowed,
+            log=options.log,
+            seed=options.seed,
+        )
+        meter.options = options
+        meter.start()
+        budget = budget_of(case, options, seconds)
+        choice = search_loops(space, search_name(spec, options, space), budget, meter, seed=options.seed)
+        if choice.winner is None:
+            raise UsageError(*nothing(choice))
+        made = device_variant(case, [prepared(loop, case) for loop in case.site.loops], choice.winner.values, options)
+    return SizeResult(
+        numbers=dict(case.numbers),
+        values=choice.winner.values,
+        bodies=(),
+        seconds=choice.winner.seconds,
+        original=meter.baseline.median,
+        choice=choice,
+        notes=made.notes,
+        command=("cc", "-lOpenCL"),
+        finite=meter.finite,
+        text=made.bodies,
+        extra={"_prelude": "\n".join(made.preludes)},
+    )
+
+
+def _tune_cuda(case: Case, options: "Options", seconds: float) -> SizeResult:
+    from tilewright.api.annotate import budget_of
+
+    spec = _spec(case)
+    space = space_of(spec, case.numbers)
+    first = {each.name: each.values[0] for each in spec.params}
+    parsed = parse_build_command(command_of(spec, first), options.allowed)
+    architecture, warning = current_architecture(parsed.architecture)
+    if warning:
+        warn_once(warning)
+    meter = CudaMeter(case=case, options=options, architecture=architecture)
+    meter.codes = [prepared(loop, case) for loop in case.site.loops]
+    budget = budget_of(case, options, seconds)
+    name = search_name(spec, options, space)
+    choice: LoopChoice = search_loops(space, name, budget, meter, seed=options.seed)
+    if choice.winner is None:
+        raise UsageError(*nothing(choice))
+    made = meter.variant(choice.winner.values)
+    notes = [*made.notes, *([warning] if warning else []), "compiled and not run: times are expected ones"]
+    return SizeResult(
+        numbers=dict(case.numbers),
+        values=choice.winner.values,
+        bodies=(),
+        seconds=math.nan,
+        choice=choice,
+        notes=tuple(notes),
+        command=("nvcc", f"-arch={architecture}"),
+        text=made.bodies,
+        extra={
+            "_prelude": "\n".join(made.preludes),
+            "architecture": architecture,
+            "expected_seconds": choice.winner.seconds,
+            "resources": _plain(meter.resources.get(str(dict(choice.winner.values)), {})),
+        },
+    )

@@ -1,0 +1,283 @@
+"""Measuring the variants of a region on this machine's CPU."""
+
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilewright.api.annotate_case import Case, command_of, neutral_command, prepared, transformed
+from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.base.records import Measurement, Outcome
+from tilewright.codegen.loop_transforms import Setting
+from tilewright.codegen.loops_openmp import has_directives, on_cpu
+from tilewright.programs.loopnest import Stmt
+from tilewright.runtime import loops as runtime
+from tilewright.runtime import store
+from tilewright.runtime.build_command import BuildCommand, parse_build_command
+from tilewright.runtime.toolchain import compiler_identity, find_command
+from tilewright.runtime.workers import Pool
+
+PARALLEL = "parallel"
+"""The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
+TRIAL_SECONDS = 60.0
+"""Limit on the first run of a variant and its comparison, beyond ten times the original's."""
+_ORIGINAL_SECONDS = 240.0
+_SECOND_BUILD = "-ffp-contract=off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One point of the space as text.
+
+    Attributes:
+        bodies: What replaces each region.
+        unit: The translation unit for timing.
+        command: The compiler and its flags.
+        notes: What was left out, and why.
+    """
+
+    bodies: tuple[Stmt, ...]
+    unit: str
+    command: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """A fingerprint of what is compiled and how."""
+        return fingerprint("loop-variant", self.unit, self.command)
+
+
+@dataclass(slots=True, kw_only=True)
+class CpuMeter:
+    """Builds, validates and times variants; see :class:`tilewright.tuning.loop_search.Meter`.
+
+    Attributes:
+        case: The regions at one size of the input.
+        pool: Two workers at most; the first one runs.
+        repeats: Times that a variant is timed.
+        strict: Refuse what a dependence forbids.
+        allowed: Compilers that the user permits.
+        log: File of earlier results, or None.
+        baseline: Seconds of the original body, after :meth:`start`.
+    """
+
+    case: Case
+    pool: Pool
+    repeats: int
+    strict: bool
+    allowed: tuple[str, ...] = ()
+    log: Path | None = None
+    seed: int = 0
+    baseline: Measurement = field(default_factory=Measurement)
+    finite: bool = True
+    reused: int = 0
+    _codes: list[Stmt] = field(default_factory=list)
+    _known: dict[str, Measurement] = field(default_factory=dict)
+    _objects: tuple[bytes, bytes, bytes] = (b"", b"", b"")
+    _scope: str = ""
+    _ready: bool = False
+
+    def start(self) -> None:
+        """Build and run the original body.
+
+        Raises:
+            ToolchainError: If it does not compile.
+            UsageError: If it crashes or takes too long.
+        """
+        self._codes = [prepared(loop, self.case) for loop in self.case.site.loops]
+        command = self.compiler(neutral_command(self.case.site.spec))
+        text = self.case.original()
+        initial = self.case.initial()
+        self._objects = (
+            runtime.build(command, text, _ORIGINAL_SECONDS),
+            runtime.build((*command, _SECOND_BUILD), text, _ORIGINAL_SECONDS),
+            runtime.build(command, initial, _ORIGINAL_SECONDS) if initial else b"",
+        )
+        self._scope = fingerprint(
+            "loop-log", text, initial, command, compiler_identity(), self.case.inputs, self.repeats, self.seed
+        )
+        self._prepare()
+        self._known = self._recorded()
+
+    def _prepare(self) -> None:
+        original, second, initial = self._objects
+        reply = self.pool.call(
+            runtime.prepare,
+            original,
+            second,
+            initial,
+            self.case.inputs,
+            self.seed,
+            self.repeats,
+            limit=5 * TRIAL_SECONDS,
+        )
+        if reply.outcome is not Outcome.OK:
+            raise UsageError(
+                f"the original body did not run ({reply.outcome}): {reply.detail}",
+                "choose a smaller size with --set NAME=VALUE",
+            )
+        samples, self.finite = reply.value
+        if not self.baseline.seconds:
+            self.baseline = Measurement(seconds=tuple(samples))
+        self._ready = True
+
+    def compiler(self, command: str) -> tuple[str, ...]:
+        """Return the compiler and flags of a build command; a compiler for GPUs becomes this machine's for C.
+
+        Raises:
+            UsageError: If the command is not allowed.
+        """
+        parsed = parse_build_command(command, self.allowed)
+        return (*self.program(parsed), *self.flags(parsed))
+
+    def program(self, parsed: BuildCommand) -> tuple[str, ...]:
+        """Return the C compiler that stands for a command's."""
+        import shutil
+
+        plain = parsed.compiler.partition("-")[0]
+        if plain in {"gcc", "clang", "cc"} or parsed.compiler in self.allowed:
+            for name in (parsed.compiler, plain):
+                found = shutil.which(name)
+                if found is not None:
+                    return (found,)
+        return find_command()
+
+    @staticmethod
+    def flags(parsed: BuildCommand) -> tuple[str, ...]:
+        """Return the flags of a command for a C compiler."""
+        return (*parsed.flags, *(f"-D{name}={value}" for name, value in parsed.defines))
+
+    def variant(self, values: Mapping[str, object]) -> Variant:
+        """Return a point as text.
+
+        Raises:
+            UsageError: If a transform does not fit.
+            IllegalTransformError: If a dependence forbids what is asked, and ``strict``.
+        """
+        bodies: list[Stmt] = []
+        notes: list[str] = []
+        for loop, code in zip(self.case.site.loops, self._codes, strict=True):
+            if loop.stencil:
+                bodies.append(loop.old)
+                continue
+            applied = transformed(loop, self.case, code, values, strict=self.strict)
+            stmt = applied.stmt
+            if applied.device and values.get(PARALLEL, True):
+                setting = Setting(known=self.case.known, types=self.case.types)
+                stmt, more = on_cpu(stmt, applied.device, setting)
+                notes += more
+            bodies.append(stmt)
+            notes += applied.notes
+        command = self.compiler(command_of(self.case.site.spec, values))
+        if any(has_directives(body) for body in bodies) and "-fopenmp" not in command:
+            command = (*command, "-fopenmp")
+        return Variant(
+            bodies=tuple(bodies), unit=self.case.unit(bodies), command=command, notes=tuple(dict.fromkeys(notes))
+        )
+
+    def measure(self, points: Sequence[Mapping[str, object]]) -> list[Measurement]:
+        """Build, validate and time some points; equal variants are measured once."""
+        found: list[Variant | Measurement] = [self._variant(values) for values in points]
+        fresh = {each.key: each for each in found if isinstance(each, Variant) and each.key not in self._known}
+        with ThreadPoolExecutor(max_workers=2) as threads:
+            objects = dict(zip(fresh, threads.map(_built, fresh.values()), strict=True))
+        for key, built in objects.items():
+            self._known[key] = built if isinstance(built, Measurement) else self._timed(built)
+            self._record(key)
+        self.reused += sum(isinstance(each, Variant) for each in found) - len(fresh)
+        return [self._known[each.key] if isinstance(each, Variant) else each for each in found]
+
+    def again(self, point: Mapping[str, object]) -> Measurement:
+        """Time a point once more."""
+        made = self._variant(point)
+        if isinstance(made, Measurement):
+            return made
+        built = _built(made)
+        return built if isinstance(built, Measurement) else self._timed(built)
+
+    def beside(self, variant: Variant, rounds: int = 3) -> tuple[float, float]:
+        """Time a variant and the original body, built alike, in turn.
+
+        Returns:
+            Seconds of both; NaN for one that did not run.
+        """
+        bodies = tuple(loop.old for loop in self.case.site.loops)
+        plain = Variant(bodies=bodies, unit=self.case.original(), command=variant.command)
+        built = [_built(each) for each in (variant, plain)]
+        samples: list[list[float]] = [[], []]
+        for _ in range(rounds):
+            for place, each in enumerate(built):
+                timed = each if isinstance(each, Measurement) else self._timed(each)
+                samples[place] += timed.seconds
+        ours, theirs = (Measurement(seconds=tuple(each)).median for each in samples)
+        return ours, theirs
+
+    def single(self, variant: Variant, rounds: int = 3) -> tuple[float, str]:
+        """Build, validate and time one variant; return its seconds, and why it failed if it did."""
+        built = _built(variant)
+        if isinstance(built, Measurement):
+            return math.nan, built.detail
+        samples: tuple[float, ...] = ()
+        for _ in range(rounds):
+            timed = self._timed(built)
+            if timed.outcome is not Outcome.OK:
+                return math.nan, timed.detail
+            samples += timed.seconds
+        return Measurement(seconds=samples).median, ""
+
+    def _variant(self, values: Mapping[str, object]) -> Variant | Measurement:
+        try:
+            return self.variant(values)
+        except TilewrightError as error:
+            return Measurement(outcome=Outcome.ILLEGAL, detail=error.message)
+
+    def _timed(self, built: bytes) -> Measurement:
+        if not self._ready:
+            self._prepare()
+        base = self.baseline.median
+        patience = 5.0 if math.isnan(base) else max(2.0, 4.0 * base * self.repeats)
+        limit = TRIAL_SECONDS + 10.0 * (0.0 if math.isnan(base) else base) * (self.repeats + 1)
+        reply = self.pool.call(runtime.trial, built, self.repeats, patience, limit=limit)
+        if reply.outcome in {Outcome.CRASH, Outcome.TIMEOUT}:
+            self._ready = False
+        if reply.outcome is not Outcome.OK:
+            return Measurement(outcome=reply.outcome, detail=reply.detail)
+        return Measurement(seconds=tuple(reply.value))
+
+    def _recorded(self) -> dict[str, Measurement]:
+        if self.log is None:
+            return {}
+        scope = self._scope
+        found: dict[str, Measurement] = {}
+        for record in store.read(self.log):
+            if record.get("scope") == scope and record.get("kind") == "loop-variant":
+                seconds = tuple(float(each) for each in record.get("seconds", []))
+                outcome = Outcome(str(record.get("outcome", "ok")))
+                found[str(record["key"])] = Measurement(
+                    seconds=seconds, outcome=outcome, detail=str(record.get("detail", ""))
+                )
+        return found
+
+    def _record(self, key: str) -> None:
+        if self.log is None:
+            return
+        known = self._known[key]
+        record: dict[str, Any] = {
+            "kind": "loop-variant",
+            "scope": self._scope,
+            "key": key,
+            "seconds": list(known.seconds),
+            "outcome": str(known.outcome),
+            "detail": known.detail[:500],
+        }
+        store.append(self.log, record)
+
+
+def _built(variant: Variant) -> bytes | Measurement:
+    try:
+        return runtime.build(variant.command, variant.unit)
+    except ToolchainError as error:
+        return Measurement(outcome=Outcome.COMPILE, detail=error.message)

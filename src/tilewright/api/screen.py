@@ -1,0 +1,160 @@
+"""GPU candidates screened before they run: compiled for the machine's architecture, judged by what the code needs.
+
+The model chooses sizes, the thread-block terms choose threads, the compiler says registers, spills, stack and memory on
+chip. What spills or does not fit is dropped; the rest is ranked anew with the registers that the code really has. No
+GPU takes part.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.records import Outcome, Resources
+from tilewright.codegen.gpu_emit import SCHEDULES, emit_device
+from tilewright.costs import time as time_model
+from tilewright.machines.machine import Machine
+from tilewright.programs.problem import Problem
+from tilewright.runtime.host import available_cpus
+from tilewright.runtime.workers import pool
+from tilewright.tilings.tiling import Tiling
+
+LIMIT_SECONDS = 60.0
+"""What compiling one candidate may take."""
+_MOST_WORKERS = 4
+_INNER = (32, 64, 128, 256)
+_OUTER = (1, 2, 4, 8)
+_THREADS = (64, 512)
+"""Fewest and most threads of a group that are considered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screened:
+    """A candidate and what its code needs.
+
+    Attributes:
+        tiling: The candidate, with its threads.
+        predicted_seconds: Its predicted time, with the resources where they are known.
+        resources: What the compiler says, or None where it could not.
+        outcome: None if it may be run, else why it is dropped.
+        detail: One sentence about that.
+    """
+
+    tiling: Tiling
+    predicted_seconds: float
+    resources: Resources | None = None
+    outcome: Outcome | None = None
+    detail: str = ""
+
+
+def architecture(machine: Machine) -> str:
+    """Return what the compiler is told for a machine.
+
+    Raises:
+        UsageError: If the machine file does not say.
+    """
+    if machine.compute_capability is None:
+        raise UsageError(
+            f"the machine {machine.name!r} has no compute_capability, so its code cannot be screened",
+            "add it to the machine file, such as 9.0",
+        )
+    return f"sm_{round(10 * machine.compute_capability.value)}"
+
+
+def with_threads(problem: Problem, tiling: Tiling, machine: Machine) -> Tiling:
+    """Return a tiling with the thread shape that the model of thread blocks prefers; others as they are."""
+    if tiling.family != "hybrid" or tiling.threads:
+        return tiling
+    best, lowest = tiling, float("inf")
+    for threads in _shapes(tiling):
+        candidate = replace(tiling, threads=threads)
+        try:
+            seconds = time_model.predict(problem, candidate, machine).seconds
+        except TilewrightError:
+            continue
+        if seconds < lowest:
+            best, lowest = candidate, seconds
+    return best
+
+
+def _shapes(tiling: Tiling) -> Iterator[tuple[int, ...]]:
+    outer = [tuple(n for n in _OUTER if n <= size) or (1,) for size in tiling.space[1:-1]]
+    inner = tuple(n for n in _INNER if n <= tiling.space[-1]) or (32,)
+    for shape in itertools.product((1, 2), *outer, inner):
+        count = 1
+        for each in shape:
+            count *= each
+        if _THREADS[0] <= count <= _THREADS[1]:
+            yield shape
+
+
+def screen(
+    problem: Problem, tilings: Sequence[Tiling], machine: Machine, *, strict: bool = False, workers: int | None = None
+) -> tuple[Screened, ...]:
+    """Compile candidates for a machine in worker processes, and rank them by what the model makes of the result.
+
+    Args:
+        problem: The problem.
+        tilings: The candidates; hybrid ones without threads get those that the model prefers.
+        machine: A GPU.
+        strict: Keep the order of operations exactly.
+        workers: Processes; as many as there are processors, at most four, by default.
+
+    Returns:
+        The candidates that may be run, best first, then those that are dropped.
+
+    Raises:
+        UsageError: If the machine file does not give its compute capability.
+    """
+    target = architecture(machine)
+    candidates = list(dict.fromkeys(with_threads(problem, each, machine) for each in tilings))
+    compilable = [each for each in candidates if each.family in SCHEDULES]
+    like = replace(problem, shape=(64,) * problem.program.rank, steps=2)
+    with pool(workers or min(available_cpus(), _MOST_WORKERS)) as processes:
+        calls = [(like, tiling, target, strict) for tiling in compilable]
+        replies = processes.map(compile_candidate, calls, LIMIT_SECONDS)
+    found = [
+        _judged(problem, machine, tiling, reply.value, reply.outcome, reply.detail)
+        for tiling, reply in zip(compilable, replies, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda each: (each.outcome is not None, each.predicted_seconds)))
+
+
+def compile_candidate(problem: Problem, tiling: Tiling, target: str, strict: bool) -> Resources:
+    """Compile one candidate; what a worker process does.
+
+    Raises:
+        ToolchainError: If it does not compile.
+        UsageError: If there is no kernel for it.
+    """
+    from tilewright.runtime.nvrtc import compile_cuda
+
+    source = emit_device(problem, tiling, "cuda", strict=strict)
+    needs = compile_cuda(source.text, target, strict=strict).resources
+    return replace(needs, shared_bytes=source.shared_bytes)
+
+
+def _judged(
+    problem: Problem, machine: Machine, tiling: Tiling, needs: Resources | None, outcome: Outcome, detail: str
+) -> Screened:
+    if needs is None:
+        return Screened(tiling=tiling, predicted_seconds=float("inf"), outcome=outcome, detail=detail)
+    try:
+        seconds = time_model.predict(problem, tiling, machine, resources=needs).seconds
+    except TilewrightError as error:
+        return Screened(
+            tiling=tiling,
+            predicted_seconds=float("inf"),
+            resources=needs,
+            outcome=Outcome.LAUNCH,
+            detail=error.message,
+        )
+    result = Screened(tiling=tiling, predicted_seconds=seconds, resources=needs)
+    limit = int((machine.block_shared_bytes or machine.shared_bytes).value)
+    if (needs.shared_bytes or 0) > limit:
+        said = f"a group needs {needs.shared_bytes} bytes on chip, {machine.name} has {limit}"
+        return replace(result, outcome=Outcome.LAUNCH, detail=said)
+    if needs.spill_bytes or needs.stack_bytes:
+        said = f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes"
+        return replace(result, outcome=Outcome.SPILLS, detail=said)
+    return result

@@ -1,0 +1,389 @@
+"""``@tw.recurrence`` and ``tw.fill``: dynamic programming over a table."""
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
+from tilewright.base.intmath import ceil_div
+from tilewright.frontends.recurrence import Outside, trace_recurrence
+from tilewright.programs import recurrences
+from tilewright.programs.table import DTYPES, Recurrence
+from tilewright.programs.table_reference import TableData, check_data, joined
+from tilewright.programs.table_reference import fill as fill_reference
+from tilewright.runtime.host import thread_count
+from tilewright.runtime.memory import check_memory
+from tilewright.runtime.warn import warn_once
+from tilewright.tilings import orthogonal
+from tilewright.tilings.legality import Violation
+from tilewright.tilings.tiling import NONE, Tiling, parse
+
+Array = npt.NDArray[Any]
+RESULTS = ("table", "last", "sum")
+"""What :func:`fill` may return: the tables, the last cell of the first one, or all its cells joined."""
+_BACKENDS = ("auto", "c", "numpy")
+_ROWS, _COLUMNS = 512, 2048
+"""Sizes of a tile by default: its ring of anti-diagonals stays in the first or second level of the cache."""
+_TURNS = 8
+_THREADED = 1_000_000
+"""Cells below which a second thread costs more than it brings."""
+
+
+class Table:
+    """A recurrence written as a Python function.
+
+    Attributes:
+        recurrence: The traced recurrence.
+    """
+
+    recurrence: Recurrence
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any], traced: Recurrence) -> None:
+        self.recurrence = traced
+        functools.update_wrapper(self, function)
+        self.__name__ = traced.name
+
+    def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401
+        """Recurrences are not called but filled.
+
+        Raises:
+            UsageError: Always, with the call that was meant.
+        """
+        raise UsageError(
+            f"the recurrence {self.__name__!r} was called with {len(arguments)} values",
+            f"fill its table with tw.fill({self.__name__}, …)",
+        )
+
+    def __repr__(self) -> str:
+        from tilewright.report.recurrences import describe
+
+        return describe(self.recurrence)
+
+
+RecurrenceLike = Table | Recurrence | str
+"""A decorated function, a recurrence, or the name of a built-in one."""
+
+
+@overload
+def recurrence(function: Callable[..., Any], /) -> Table: ...
+
+
+@overload
+def recurrence(
+    function: None = None,
+    /,
+    *,
+    rows: tuple[str, ...] | str = ...,
+    columns: tuple[str, ...] | str = ...,
+    outside: Outside = ...,
+    semiring: str = ...,
+    name: str = ...,
+) -> Callable[[Callable[..., Any]], Table]: ...
+
+
+def recurrence(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    rows: tuple[str, ...] | str = (),
+    columns: tuple[str, ...] | str = (),
+    outside: Outside = None,
+    semiring: str = "max_plus",
+    name: str = "",
+) -> Table | Callable[[Callable[..., Any]], Table]:
+    """Make a recurrence over a table from a Python function, which is traced.
+
+    The function's first arguments are the tables, read at cells that come before: ``h[-1, -1]``. It returns the value
+    of the cell, a tuple for several tables, or a dict by name.
+
+    Args:
+        function: The function.
+        rows: Names of inputs with one value per row, read as ``a[0]``.
+        columns: Names of inputs with one value per column.
+        outside: What lies outside the table: a number, or a function of the row and the column (negative there) and of
+            scalars by name; or a mapping of these by table. The semiring's zero by default.
+        semiring: ``max_plus``, ``min_plus`` or ``or_and``.
+        name: Its name; the function's own by default.
+
+    Returns:
+        The recurrence, for :func:`fill`.
+
+    Raises:
+        TraceError: If the function does something that a recurrence cannot.
+
+    >>> @recurrence(rows="a", columns="b", outside=0)
+    ... def common(c, a, b):
+    ...     import tilewright as tw
+    ...
+    ...     return tw.where(a[0] == b[0], c[-1, -1] + 1, tw.maximum(c[-1, 0], c[0, -1]))
+    >>> int(fill(common, "GATTACA", "ATTIC", result="last"))
+    4
+    """
+
+    def make(body: Callable[..., Any]) -> Table:
+        traced = trace_recurrence(
+            body, name, rows=_names(rows), columns=_names(columns), outside=outside, semiring=semiring
+        )
+        return Table(body, traced)
+
+    return make if function is None else make(function)
+
+
+def _names(given: tuple[str, ...] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def as_recurrence(given: RecurrenceLike) -> Recurrence:
+    """Return the recurrence that a user means.
+
+    Raises:
+        UsageError: If there is none of that name, or it is something else.
+    """
+    if isinstance(given, Recurrence):
+        return given
+    if isinstance(given, Table):
+        return given.recurrence
+    if isinstance(given, str):
+        return recurrences.recurrence_named(given)
+    raise UsageError(f"a recurrence was expected, got a {type(given).__name__}", "decorate a function by tw.recurrence")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filling:
+    """What filling did.
+
+    Attributes:
+        values: The result that was asked for.
+        tiling: The tiling; ``none`` for NumPy.
+        backend: ``c`` or ``numpy``.
+        threads: Threads that were used.
+        seconds: Time of filling, without compiling.
+    """
+
+    values: Any
+    tiling: Tiling
+    backend: str
+    threads: int
+    seconds: float
+
+
+def fill(
+    program: RecurrenceLike,
+    *inputs: Any,  # noqa: ANN401
+    result: str = "table",
+    dtype: str = "int32",
+    shape: tuple[int, int] | None = None,
+    tiling: Tiling | str | None = None,
+    backend: str = "auto",
+    threads: int | None = None,
+    **scalars: float,
+) -> Any:  # noqa: ANN401
+    """Fill the table of a recurrence, in orthogonal tiles and compiled where possible.
+
+    Args:
+        program: A recurrence, or the name of a built-in one: ``edit_distance``, ``lcs``, ``smith_waterman``,
+            ``needleman_wunsch``, ``monotone_paths``.
+        *inputs: Its inputs in order: arrays, or texts, whose letters count by their code points.
+        result: ``table`` for the table (a tuple for several), ``last`` for the last cell of the first one, ``sum`` for
+            all its cells joined by the semiring's addition, such as the largest. The last two take linear memory.
+        dtype: Element type of the tables: bool, int16, int32, int64, float32 or float64. Whole numbers wrap around.
+        shape: Rows and columns, where no input gives them.
+        tiling: Such as ``orthogonal:t=512,s=2048``.
+        backend: ``auto``, ``c`` or ``numpy``; ``auto`` is C where there is a compiler.
+        threads: Threads; every CPU that the process may use by default.
+        **scalars: The recurrence's scalars.
+
+    Returns:
+        The result.
+
+    Raises:
+        UsageError: If a name, an option or a scalar cannot be used.
+        ArrayError: If an input does not fit.
+        IllegalTilingError: If the tiling breaks a dependence.
+        ToolchainError: If ``backend="c"`` and there is no compiler that works.
+
+    >>> int(fill("edit_distance", "kitten", "sitting", result="last"))
+    3
+    """
+    options = {"tiling": tiling, "backend": backend, "threads": threads}
+    return filling(program, inputs, scalars, result=result, dtype=dtype, shape=shape, **options).values
+
+
+def filling(
+    program: RecurrenceLike,
+    inputs: tuple[Any, ...],
+    scalars: Mapping[str, float],
+    *,
+    result: str = "table",
+    dtype: str = "int32",
+    shape: tuple[int, int] | None = None,
+    tiling: Any = None,  # noqa: ANN401  (a Tiling, a text or None)
+    backend: Any = "auto",  # noqa: ANN401  (one of the backends)
+    threads: Any = None,  # noqa: ANN401  (a number or None)
+) -> Filling:
+    """Fill a table as :func:`fill` does, and say how."""
+    known = as_recurrence(program)
+    if result not in RESULTS:
+        raise UsageError(f"a result is one of {', '.join(RESULTS)}, got {result!r}")
+    if backend not in _BACKENDS:
+        raise UsageError(f"the backend of a recurrence is one of {', '.join(_BACKENDS)}, got {backend!r}")
+    if dtype not in DTYPES:
+        raise UsageError(f"the dtype of a table is one of {', '.join(DTYPES)}, got {dtype!r}")
+    data = make_data(known, inputs, scalars, dtype, shape)
+    count = 1 if threads is None and data.shape[0] * data.shape[1] < _THREADED else thread_count(threads)
+    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    chosen = _legal(known, data.shape, asked, count)
+    if backend != "numpy" and chosen.family == "orthogonal":
+        try:
+            return _compiled(known, data, chosen, count, result)
+        except ToolchainError as error:
+            if backend == "c":
+                raise
+            warn_once(f"running with NumPy, which is many times slower: {error}")
+    elif backend == "c":
+        raise UsageError(f"{known.name!r} has no C code: a read goes up and to the right", "use backend='numpy'")
+    check_memory(4 * len(known.tables) * data.shape[0] * data.shape[1] * np.dtype(dtype).itemsize)
+    begin = time.perf_counter()
+    tables = fill_reference(known, data)
+    seconds = time.perf_counter() - begin
+    first = tables[known.tables[0]]
+    values: Any = first[-1, -1] if result == "last" else joined(known, first)
+    if result == "table":
+        values = first if len(tables) == 1 else tuple(tables[name] for name in known.tables)
+    return Filling(values=values, tiling=NONE, backend="numpy", threads=1, seconds=seconds)
+
+
+def _compiled(known: Recurrence, data: TableData, tiling: Tiling, threads: int, result: str) -> Filling:
+    from tilewright.runtime import table as kernels
+
+    floating = tuple(e.name for e in known.inputs if e.kind != "matrix" and data.arrays[e.name].dtype.kind == "f")
+    kernels.kernel_of(known, data.dtype, floating)  # compiles, which is not part of the time
+    begin = time.perf_counter()
+    found = kernels.fill_tables(
+        known, data, (tiling.time, tiling.space[0]), threads, (result == "table", result == "sum")
+    )
+    seconds = time.perf_counter() - begin
+    tables = tuple(found.tables[name] for name in known.tables) if result == "table" else ()
+    values = found.last if result == "last" else found.folded
+    if result == "table":
+        values = tables[0] if len(tables) == 1 else tables
+    used = min(threads, ceil_div(data.shape[0], tiling.time))
+    return Filling(values=values, tiling=tiling, backend="c", threads=used, seconds=seconds)
+
+
+def _legal(known: Recurrence, shape: tuple[int, int], asked: Tiling | None, threads: int) -> Tiling:
+    """Return a legal tiling: the one that was asked for, the default, or none where no orthogonal one is legal."""
+    if asked is not None and asked.family == "none":
+        return asked
+    chosen = choose_tile(known, shape, threads) if asked is None else asked
+    if asked is None and any(o[1] > 0 for many in known.reads.values() for o in many):
+        return NONE
+    complete = orthogonal.complete_table(known, chosen)
+    verdict = orthogonal.check_table(known, complete)
+    if isinstance(verdict, Violation):
+        raise IllegalTilingError(verdict.reason, verdict.hint)
+    return complete
+
+
+def choose_tile(known: Recurrence, shape: tuple[int, int], threads: int) -> Tiling:
+    """Return the default tiling: enough rows of tiles for every thread, none shorter than the reach."""
+    up, left = known.reach
+    rows = max(up, 1, min(_ROWS, ceil_div(shape[0], _TURNS * threads)))
+    return Tiling(family="orthogonal", time=rows, space=(max(left, 1, min(_COLUMNS, shape[1])),))
+
+
+def make_data(
+    known: Recurrence,
+    inputs: tuple[Any, ...],
+    scalars: Mapping[str, float],
+    dtype: str,
+    shape: tuple[int, int] | None = None,
+) -> TableData:
+    """Check and convert what a user gives.
+
+    Raises:
+        UsageError: If a number of inputs or a scalar's name does not fit.
+        ArrayError: If an input does not fit.
+    """
+    names = [each.name for each in known.inputs]
+    if len(inputs) != len(names):
+        listed = ", ".join(names) or "none"
+        raise UsageError(f"{known.name!r} has {len(names)} inputs ({listed}), got {len(inputs)}")
+    strange = [name for name in scalars if name not in known.scalars]
+    if strange:
+        raise UsageError(f"{known.name!r} has no scalar {strange[0]!r}", f"its scalars are {list(known.scalars)}")
+    arrays = {}
+    rows = columns = 0
+    for each, value in zip(known.inputs, inputs, strict=True):
+        array = _array(each.name, value)
+        arrays[each.name] = _typed(each.name, array, dtype, matrix=each.kind == "matrix")
+        if array.ndim != (1 if each.kind in {"row", "column"} else 2):
+            need = "one dimension" if each.kind in {"row", "column"} else "two dimensions"
+            raise ArrayError(f"the input {each.name!r} has {need}, got {array.ndim}")
+        if each.kind in {"row", "cell"}:
+            rows = array.shape[0]
+        if each.kind in {"column", "cell"}:
+            columns = array.shape[-1]
+    extents = shape or (rows, columns)
+    if len(extents) != 2 or min(extents) < 1:
+        hint = "pass shape=(rows, columns)" if not rows or not columns else ""
+        raise ArrayError(f"a table has at least one row and one column, got {extents}", hint)
+    data = TableData(shape=(int(extents[0]), int(extents[1])), dtype=dtype, arrays=arrays, scalars=dict(scalars))
+    check_data(known, data)
+    _check_lookups(known, data)
+    return data
+
+
+def _array(name: str, value: Any) -> Array:  # noqa: ANN401
+    if isinstance(value, str):
+        return np.frombuffer(value.encode("utf-32-le"), dtype=np.uint32)
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise ArrayError(f"the input {name!r} is made of numbers or is a text, got {array.dtype}")
+    return array
+
+
+def _typed(name: str, array: Array, dtype: str, *, matrix: bool) -> Array:
+    """Whole numbers become int32, others the tables' type; so do matrices."""
+    if matrix:
+        with np.errstate(all="ignore"):
+            values = array.astype(dtype)
+        if not np.array_equal(values, array) and not dtype.startswith("float"):
+            raise ArrayError(f"the matrix {name!r} does not fit {dtype}")
+        return values
+    if array.dtype.kind == "f":
+        if not dtype.startswith("float"):
+            raise ArrayError(f"the input {name!r} holds {array.dtype} values, which {dtype} tables cannot use")
+        return array.astype(dtype)
+    if array.size and (array.max() >= 2**31 or array.min() < -(2**31)):
+        raise ArrayError(f"the input {name!r} holds whole numbers beyond 32 bits")
+    return array.astype(np.int32)
+
+
+def _check_lookups(known: Recurrence, data: TableData) -> None:
+    """Refuse values that no matrix has a row or a column for: a kernel would read beyond it."""
+    from tilewright.programs.expression import Apply, Read
+    from tilewright.programs.table import LOOKUP
+
+    for statement in known.statements:
+        for node in statement.tape:
+            if not isinstance(node, Apply) or not node.op.startswith(LOOKUP):
+                continue
+            matrix = data.arrays[node.op[len(LOOKUP) :]]
+            for axis, place in enumerate(node.args):
+                leaf = statement.tape[place]
+                if not isinstance(leaf, Read) or leaf.field in known.tables:
+                    raise UsageError(f"{known.name!r} looks {node.op[len(LOOKUP) :]!r} up by something computed")
+                values = data.arrays[leaf.field]
+                if values.dtype.kind == "f" or values.min() < 0 or values.max() >= matrix.shape[axis]:
+                    raise ArrayError(
+                        f"the input {leaf.field!r} holds values from {values.min()} to {values.max()}, the matrix "
+                        f"{node.op[len(LOOKUP) :]!r} has {matrix.shape[axis]} {('rows', 'columns')[axis]}"
+                    )

@@ -1,0 +1,79 @@
+"""``tilewright fuse``: fusions and configurations of a pipeline of stencils."""
+
+from typing import Annotated
+
+import typer
+
+from tilewright.cli import output
+from tilewright.cli.options import Json
+
+
+def fuse(
+    pipeline: Annotated[
+        str,
+        typer.Argument(
+            metavar="PIPELINE",
+            help="blend, convrows, blur, sobel, canny, unsharp or harris, or FILE.py:FUNCTION.",
+            show_default=False,
+        ),
+    ],
+    shape: Annotated[
+        str, typer.Option("--shape", metavar="AxB", help="Extents, outermost first, such as 4096x4096.")
+    ] = "4096x4096",
+    machine: Annotated[
+        str, typer.Option("--machine", metavar="M", help="A machine, see `tilewright machines`.")
+    ] = "host",
+    top: Annotated[int, typer.Option("--top", metavar="N", help="How many fusions to list.")] = 1,
+    fusion: Annotated[
+        str | None,
+        typer.Option("--fusion", metavar="F", help="One fusion to look at: '(S1, S2) | S3', full or none."),
+    ] = None,
+    skeleton: Annotated[
+        bool, typer.Option("--skeleton", help="Print the paper's program skeleton of the best or the given fusion.")
+    ] = False,
+    no_shared: Annotated[
+        bool, typer.Option("--no-shared", help="In the skeleton, read single stencils from global memory (listing 2).")
+    ] = False,
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", help="Element type of the inputs; float32 by default, uint8 for blend.")
+    ] = None,
+    border: Annotated[str, typer.Option("--border", help="What lies outside the grids, as scipy.ndimage.")] = "reflect",
+    model: Annotated[str, typer.Option("--model", help="exact, or published (the paper as printed).")] = "exact",
+    exhaustive: Annotated[
+        bool, typer.Option("--exhaustive", help="Look beyond the vendor's guidelines for blocks of threads.")
+    ] = False,
+    radius: Annotated[int | None, typer.Option("--radius", help="Radius of the filter in cells.")] = None,
+    sigma: Annotated[float | None, typer.Option("--sigma", help="Standard deviation of the filter in cells.")] = None,
+    gradient: Annotated[int | None, typer.Option("--gradient", help="Radius of the gradients.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Rank the legal fusions of a pipeline of stencils, with blocks and halos; nothing is run.
+
+    Example: tilewright fuse canny --shape 2048x2048 --machine gtx780 --top 3
+    """
+    from tilewright.api.fusion import fuse as rank
+    from tilewright.api.load import load_pipeline
+    from tilewright.base.units import parse_shape
+
+    options = {"radius": radius, "sigma": sigma, "gradient": gradient}
+    plan = rank(
+        load_pipeline(pipeline, {key: value for key, value in options.items() if value is not None}),
+        shape=parse_shape(shape),
+        machine=machine,
+        top=top,
+        fusion=fusion,
+        dtype=dtype,
+        border=border,
+        model=model,
+        exhaustive=exhaustive,
+    )
+    document = plan.to_dict()
+    text = str(plan)
+    if skeleton:
+        found = plan.skeleton(shared=not no_shared)
+        document["skeleton"] = str(found).splitlines()
+        document["actions"] = [str(action) for action in found.actions]
+        text = str(found)
+    if as_json:
+        output.emit(document)
+    output.say(text, as_json)

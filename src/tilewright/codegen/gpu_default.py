@@ -1,0 +1,65 @@
+"""The tilings that GPUs get where nobody has tuned: the largest of a short list that fits what every GPU has on chip."""
+
+import itertools
+from collections.abc import Iterator
+
+from tilewright.base.errors import TilewrightError
+from tilewright.codegen.gpu_chip import fixed_chip
+from tilewright.codegen.gpu_prism import STATIC_BYTES
+from tilewright.codegen.ir import Int
+from tilewright.programs.dependences import slopes
+from tilewright.programs.problem import Problem
+from tilewright.tilings import catalogue
+from tilewright.tilings.legality import Legal
+from tilewright.tilings.prism import geometry
+from tilewright.tilings.tiling import NONE, Tiling
+
+_SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
+    1: ((512,), (256,), (64,)),
+    2: ((16, 128), (8, 128), (8, 64), (4, 64), (4, 32)),
+    3: ((4, 4, 32), (4, 2, 32), (2, 2, 32), (2, 1, 16)),
+}
+_HEIGHTS = {1: (32, 16, 8, 4, 2), 2: (16, 8, 4, 2), 3: (6, 4, 2)}
+
+
+def default_tiling(problem: Problem, limit: int = STATIC_BYTES) -> Tiling:
+    """Return a legal tiling for a GPU that nobody has tuned for.
+
+    Args:
+        problem: The problem.
+        limit: Bytes on chip that a group may use.
+
+    Returns:
+        A prism tiling with its threads, or ``none`` where no time tile is legal or fits.
+    """
+    if problem.steps < 2:
+        return NONE
+    for tiling in _candidates(problem):
+        try:
+            complete = catalogue.complete(problem, tiling)
+            legal = isinstance(catalogue.check(problem, complete), Legal)
+        except TilewrightError:
+            return NONE
+        if not legal:
+            return NONE
+        if chip_bytes(problem, complete) <= limit:
+            return complete
+    return NONE
+
+
+def chip_bytes(problem: Problem, tiling: Tiling) -> int:
+    """Return the memory on chip that a group of a completed prism tiling needs."""
+    values = fixed_chip(problem, geometry(problem, tiling)).values
+    return values.value * problem.itemsize if isinstance(values, Int) else 0
+
+
+def _candidates(problem: Problem) -> Iterator[Tiling]:
+    rank = problem.program.rank
+    try:
+        least = slopes(problem)[0].widest
+    except TilewrightError:
+        return
+    for time, space in itertools.product(_HEIGHTS[rank], _SIZES[rank]):
+        sizes = (max(space[0], least), *space[1:])
+        threads = {1: (256,), 2: (1, space[-1]), 3: (1, space[1] if rank == 3 else 1, space[-1])}[rank]
+        yield Tiling(family="hexagonal" if rank == 1 else "hybrid", time=time, space=sizes, threads=threads)

@@ -1,0 +1,100 @@
+"""``emit_device(problem, tiling, dialect)``: from a tiling to the text of a GPU's kernels, and how they are launched."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_sweep
+from tilewright.codegen.gpu import print_gpu
+from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
+from tilewright.codegen.gpu_site import DeviceKernel, DeviceSource, GpuSite, Launch
+from tilewright.codegen.gpu_wrap import wrap_function
+from tilewright.codegen.ir import Function
+from tilewright.programs.dependences import analyse
+from tilewright.programs.problem import Problem
+from tilewright.tilings.catalogue import complete
+from tilewright.tilings.tiling import Tiling
+
+Make = Callable[[GpuSite, Tiling], tuple[tuple[Function, DeviceKernel], ...]]
+Start = Callable[[Problem, Tiling, int], Iterator[Launch]]
+SCHEDULES: dict[str, tuple[Make, Start]] = {
+    "none": (gpu_sweep.sweep_functions, gpu_sweep.sweep_launches),
+    "hexagonal": (gpu_prism.prism_functions, gpu_prism.prism_launches),
+    "hybrid": (gpu_prism.prism_functions, gpu_prism.prism_launches),
+    "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
+    "skewed": (gpu_skewed.skewed_functions, gpu_skewed.skewed_launches),
+    "overlapped": (gpu_overlapped.overlapped_functions, gpu_overlapped.overlapped_launches),
+}
+"""Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
+_VERSION = 1
+"""Raised when texts change for the same tiling."""
+
+
+def emit_device(
+    problem: Problem, tiling: Tiling, dialect: str, *, strict: bool = False, periodic: bool = False
+) -> DeviceSource:
+    """Write the kernels of a problem under a tiling for GPUs.
+
+    Args:
+        problem: The problem; its shape and steps are parameters of the kernels.
+        tiling: A legal tiling of it. With ``variant=param`` its sizes are parameters as well, so that tilings which
+            differ in sizes alone share a text.
+        dialect: ``opencl`` or ``cuda``.
+        strict: Keep the program's own order of operations and every operation's own rounding.
+        periodic: Whether the grid has periodic copies around it; the last kernel is then the one that refreshes them.
+
+    Returns:
+        The source.
+
+    Raises:
+        UsageError: If the dialect or the element type is not available.
+        IllegalTilingError: If the family has no GPU kernels.
+    """
+    if dialect not in DIALECTS:
+        raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
+    if problem.dtype not in TYPES:
+        raise UsageError(f"GPU code computes in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
+    make = _schedule(tiling)[0]
+    about = (problem.program, problem.dtype, problem.boundaries)
+    key = fingerprint(_VERSION, about, _decisive(problem, tiling), dialect, strict, periodic)
+    name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
+    site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict)
+    made = make(site, tiling)
+    if periodic:
+        made = (*made, wrap_function(site))
+    return DeviceSource(
+        text=print_gpu([function for function, _ in made], dialect, strict=strict),
+        dialect=dialect,
+        strict=strict,
+        dtype=problem.dtype,
+        copies=analyse(problem.program).copies,
+        kernels=tuple(kernel for _, kernel in made),
+        fingerprint=key,
+    )
+
+
+def launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+    """Yield the launches that advance a problem by some steps from version 0, in order.
+
+    Raises:
+        IllegalTilingError: If the family has no GPU kernels.
+    """
+    return _schedule(tiling)[1](problem, tiling, steps)
+
+
+def _schedule(tiling: Tiling) -> tuple[Make, Start]:
+    if tiling.family not in SCHEDULES:
+        raise IllegalTilingError(
+            f"no GPU code is made for the tiling family {tiling.family!r}", f"use {', '.join(SCHEDULES)}"
+        )
+    return SCHEDULES[tiling.family]
+
+
+def _decisive(problem: Problem, tiling: Tiling) -> Tiling:
+    """The tiling without what its text does not depend on: parametric sizes, once they have decided the threads."""
+    if tiling.variant != "param" or tiling.family not in {"hexagonal", "hybrid"}:
+        return replace(tiling, k=None)
+    threads = gpu_prism.thread_shape(problem, complete(problem, tiling))
+    return replace(tiling, k=None, time=2, space=(), threads=threads)

@@ -1,0 +1,239 @@
+"""GPU kernels of overlapped tiles: a group loads a tile with its ghost zone on chip and advances it there by a band.
+
+One launch per band. Bands have an odd number of steps, so that the version a band writes is never in the slot that it
+reads; for programs that keep two versions of every updated field and read no older one.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+
+from tilewright.base.errors import IllegalTilingError
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, unpacked
+from tilewright.codegen.gpu_sweep import STEP, in_bounds, places
+from tilewright.codegen.ir import (
+    Barrier,
+    Comment,
+    Expr,
+    For,
+    Function,
+    If,
+    Int,
+    Let,
+    Load,
+    Op,
+    Scope,
+    Shared,
+    Stmt,
+    Store,
+    Var,
+    add,
+    largest,
+    mul,
+    smallest,
+    sub,
+)
+from tilewright.codegen.sites import extent
+from tilewright.programs.dependences import analyse
+from tilewright.programs.expression import Read
+from tilewright.programs.problem import Problem
+from tilewright.tilings.catalogue import complete
+from tilewright.tilings.overlapped import geometry, local_box
+from tilewright.tilings.pieces import Box
+from tilewright.tilings.tiling import Tiling
+
+STATIC_BYTES = 48 * 1024
+"""Memory on chip that a text may declare; more has to be given at the launch."""
+_THREADS = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
+_NUMBERS = ("begin", "levels", "tiles1", "tiles2")
+Span = tuple[Expr, Expr]
+
+
+def thread_shape(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Threads per axis of a group."""
+    return tiling.threads or _THREADS[problem.program.rank]
+
+
+def bands(steps: int, most: int) -> Iterator[int]:
+    """Yield the lengths of the bands, all odd.
+
+    >>> list(bands(10, 4)), list(bands(8, 3)), list(bands(4, 1))
+    ([3, 3, 3, 1], [3, 3, 1, 1], [1, 1, 1, 1])
+    """
+    length = most - 1 + most % 2
+    while steps:
+        now = min(length, steps - 1 + steps % 2)
+        yield now
+        steps -= now
+
+
+def overlapped_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, DeviceKernel], ...]:
+    """Make the kernel of an overlapped tiling.
+
+    Raises:
+        IllegalTilingError: If the program does not keep exactly two versions of what it updates.
+    """
+    _check(site.problem)
+    tiling = complete(site.problem, tiling)
+    maker = _Maker(site, tiling)
+    numbers = _NUMBERS[: 1 + site.rank]
+    size = maker.values * site.problem.itemsize
+    shared, room = (size, 0) if size <= STATIC_BYTES else (0, size)
+    kernel = DeviceKernel(
+        entry=f"{site.prefix}_0",
+        threads=math.prod(maker.threads),
+        numbers=numbers,
+        shared_bytes=shared,
+        room_bytes=room,
+    )
+    body = maker.body()
+    if shared:
+        body = (Shared(Var("chip", f"chip:{site.dtype}"), maker.values), *body)
+    function = Function(
+        name=kernel.entry,
+        params=site.params(numbers, room=bool(room)),
+        body=body,
+        kind="kernel",
+        threads=kernel.threads,
+    )
+    return ((function, kernel),)
+
+
+def overlapped_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+    """Yield one launch per band, for some steps that start at version 0."""
+    tiling = complete(problem, tiling)
+    tiles = [ceil_div(n, size) for n, size in zip(problem.shape, tiling.space, strict=True)]
+    begin = 0
+    for levels in bands(steps, tiling.time):
+        yield Launch(0, math.prod(tiles), (begin, levels, *tiles[1:]))
+        begin += levels
+
+
+def _check(problem: Problem) -> None:
+    program = problem.program
+    copies = dict(zip(program.fields, analyse(program).copies, strict=True))
+    for field in program.updated:
+        if copies[field] != 2 or program.history(field) != 1:
+            raise IllegalTilingError(
+                f"overlapped tiles on GPUs need two versions of every updated field and no older one; "
+                f"{program.name!r} keeps {copies[field]} of {field}",
+                "use hexagonal or hybrid",
+            )
+
+
+class _Maker:
+    """Writes the kernel; cells on chip are counted from ``origin0``, …, which may lie outside the grid."""
+
+    def __init__(self, site: GpuSite, tiling: Tiling) -> None:
+        self.site, self.tiling = site, tiling
+        self.threads = thread_shape(site.problem, tiling)
+        self.shape = geometry(site.problem, tiling)
+        self.box: Box = local_box(site.problem, self.shape, tiling.time)
+        self.plane = math.prod(high - low for low, high in self.box)
+        copies = analyse(site.problem.program).copies
+        self.starts = [self.plane * sum(copies[:field]) for field in range(len(copies))]
+        self.values = self.plane * sum(copies)
+
+    def body(self) -> tuple[Stmt, ...]:
+        rank = self.site.rank
+        names = tuple(Var(f"tile{axis}") for axis in range(rank))
+        counts: tuple[Expr, ...] = (Int(0), *(Var(f"tiles{axis}") for axis in range(1, rank)))
+        lets: list[Stmt] = [
+            Comment(f"overlapped tiles of {'x'.join(map(str, self.tiling.space))}, at most {self.tiling.time} steps"),
+            *unpacked(Op("thread", ()), tuple(Var(f"i{axis}") for axis in range(rank)), tuple(map(Int, self.threads))),
+            *unpacked(Op("group", ()), names, counts),
+        ]
+        for axis, size in enumerate(self.tiling.space):
+            lets.append(Let(Var(f"low{axis}"), mul(names[axis], size)))
+            lets.append(Let(Var(f"high{axis}"), smallest(add(Var(f"low{axis}"), size), extent(axis))))
+            lets.append(Let(Var(f"origin{axis}"), add(Var(f"low{axis}"), self.box[axis][0])))
+        t, left = Var("level"), Var("left")
+        rows = self._rows(left)
+        step = (Let(left, sub(sub(Var("levels"), 1), t)), Let(STEP, add(Var("begin"), t)), *rows)
+        return (
+            *lets,
+            *self._load(),
+            Barrier(memory=False),
+            For(var=t, low=Int(0), high=Var("levels"), body=step, unroll=1),
+            *self._store(),
+        )
+
+    def _chip(self, field: str, version: Expr, cells: tuple[Expr, ...]) -> tuple[Expr, Expr]:
+        """Pointer and index on chip of a cell of a version."""
+        number, copies = self.site.number(field), self.site.copies(field)
+        index: Expr = Int(0)
+        for axis, (cell, (low, high)) in enumerate(zip(cells, self.box, strict=True)):
+            place = sub(cell, Var(f"origin{axis}"))
+            index = place if axis == 0 else add(mul(index, high - low), place)
+        if copies > 1:
+            index = add(index, mul(Op("mod", (version, Int(copies))), self.plane))
+        return add(Var("chip"), self.starts[number]), index
+
+    def _over(self, spans: list[Span], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The cells of a box, shared by the threads of the group."""
+        for axis in range(self.site.rank - 1, -1, -1):
+            low, high = largest(spans[axis][0], Int(0)), smallest(spans[axis][1], extent(axis))
+            low = add(low, Var(f"i{axis}"))
+            body = (For(var=places(self.site)[axis], low=low, high=high, step=Int(self.threads[axis]), body=body),)
+        return body
+
+    def _load(self) -> tuple[Stmt, ...]:
+        """Bring the whole box in; cells that are not updated are needed in both versions."""
+        site, here = self.site, places(self.site)
+        spans: list[Span] = [
+            (Var(f"origin{axis}"), add(Var(f"origin{axis}"), high - low)) for axis, (low, high) in enumerate(self.box)
+        ]
+        body: list[Stmt] = []
+        value = Var("value", site.dtype)
+        for field in site.problem.program.fields:
+            copies = site.copies(field)
+            base = site.version(field, Op("mod", (Var("begin"), Int(copies))))
+            stores = []
+            for slot in range(copies):
+                chip, index = self._chip(field, Int(slot), here)
+                stores.append(Store(chip, index, value, site.dtype))
+            body.append(Scope((Let(value, Load(base, global_index(here), site.dtype)), *stores)))
+        return self._over(spans, tuple(body))
+
+    def _rows(self, left: Expr) -> tuple[Stmt, ...]:
+        site, here = self.site, places(self.site)
+        result: list[Stmt] = []
+        for stage, numbers in enumerate(site.stages):
+            spans: list[Span] = []
+            for axis in range(site.rank):
+                below, above = self.shape.below[axis], self.shape.above[axis]
+                low = sub(sub(Var(f"low{axis}"), mul(left, below.period)), below.offsets[stage])
+                spans.append((low, add(add(Var(f"high{axis}"), mul(left, above.period)), above.offsets[stage])))
+            cells: list[Stmt] = []
+            for number in numbers:
+                statement = site.problem.program.statements[number]
+                body, value = site.lower(statement, self._reader(here))
+                chip, index = self._chip(statement.field, add(STEP, 1), here)
+                store = Store(chip, index, value, site.dtype)
+                cells.append(If(in_bounds(site, statement, here), (Scope((*body, store)),)))
+            result += [*self._over(spans, tuple(cells)), Barrier(memory=False)]
+        return tuple(result)
+
+    def _reader(self, here: tuple[Expr, ...]) -> Callable[[Read], Expr]:
+        site = self.site
+
+        def read(node: Read) -> Expr:
+            version = add(STEP, node.level % site.copies(node.field))
+
+            def load(inner: tuple[Expr, ...]) -> Expr:
+                return Load(*self._chip(node.field, version, inner), site.dtype)
+
+            return site.guarded(node, here, load)
+
+        return read
+
+    def _store(self) -> tuple[Stmt, ...]:
+        site, here = self.site, places(self.site)
+        spans: list[Span] = [(Var(f"low{axis}"), Var(f"high{axis}")) for axis in range(site.rank)]
+        body: list[Stmt] = []
+        last = add(Var("begin"), Var("levels"))
+        for field in site.problem.program.updated:
+            base = site.version(field, Op("mod", (last, Int(site.copies(field)))))
+            value = Load(*self._chip(field, last, here), site.dtype)
+            body.append(Store(base, global_index(here), value, site.dtype))
+        return self._over(spans, tuple(body))

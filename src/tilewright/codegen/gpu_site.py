@@ -1,0 +1,243 @@
+"""What every GPU kernel of a problem shares: its parameters, where versions of fields lie, and reads outside the grid.
+
+A schedule (a tiling family's module) makes kernels from these parts and says how they are launched; a runtime needs
+nothing else to run them: see :class:`DeviceSource`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
+from tilewright.codegen.ir import Expr, Int, Let, Op, Stmt, Var, add, mul, select
+from tilewright.codegen.sites import extent, literal, mapped, outside, stride
+from tilewright.programs.dependences import analyse
+from tilewright.programs.expression import Node, Read, Scalar, Tape
+from tilewright.programs.problem import Boundary, Problem
+from tilewright.programs.stencil import Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceKernel:
+    """One kernel and how it is started.
+
+    Its arguments are, in this order: a pointer per field to slot 0 (version ``v`` lies in slot ``v mod copies``), the
+    extents (32 bits), the strides of the outer axes and the distance between slots in elements (64 bits), the numbers
+    of a :class:`Launch` (32 bits), and the program's scalars.
+
+    Attributes:
+        entry: Name of the function.
+        threads: Threads per group.
+        numbers: Names of the launch's numbers.
+        shared_bytes: Memory on chip of a group that the text declares.
+        room_bytes: Memory on chip of a group that the launch must give.
+    """
+
+    entry: str
+    threads: int
+    numbers: tuple[str, ...] = ()
+    shared_bytes: int = 0
+    room_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceSource:
+    """A text of kernels for GPUs.
+
+    Attributes:
+        text: The text.
+        dialect: ``opencl`` or ``cuda``.
+        strict: Whether the compiler must keep every operation's own rounding.
+        dtype: Element type.
+        copies: Versions kept per field, in field order.
+        kernels: Its kernels.
+        fingerprint: Content fingerprint of what decides the text.
+    """
+
+    text: str
+    dialect: str
+    strict: bool
+    dtype: str
+    copies: tuple[int, ...]
+    kernels: tuple[DeviceKernel, ...]
+    fingerprint: str
+
+    @property
+    def shared_bytes(self) -> int:
+        """Most memory on chip that a group of any kernel needs."""
+        return max(kernel.shared_bytes + kernel.room_bytes for kernel in self.kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One start of a kernel; launches of a run follow each other in order.
+
+    Attributes:
+        kernel: Index of the kernel in its source.
+        groups: Groups to start, in one dimension.
+        numbers: Values of the kernel's numbers.
+    """
+
+    kernel: int
+    groups: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuSite:
+    """A GPU kernel's fixed surroundings.
+
+    Attributes:
+        problem: The problem; nothing here depends on its shape, steps or scalars' values.
+        prefix: Start of every kernel's name.
+        strict: Whether every operation keeps its own rounding.
+    """
+
+    problem: Problem
+    prefix: str
+    strict: bool
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return self.problem.program.rank
+
+    @property
+    def dtype(self) -> str:
+        """Element type."""
+        return self.problem.dtype
+
+    @property
+    def stages(self) -> tuple[tuple[int, ...], ...]:
+        """Statements of every stage."""
+        return analyse(self.problem.program).stages
+
+    def number(self, field: str) -> int:
+        """Position of a field."""
+        return self.problem.program.fields.index(field)
+
+    def copies(self, field: str) -> int:
+        """Versions that are kept of a field."""
+        return analyse(self.problem.program).copies[self.number(field)]
+
+    def params(self, numbers: tuple[str, ...], room: bool = False) -> tuple[Var, ...]:
+        """Parameters of a kernel whose launches give these numbers."""
+        program = self.problem.program
+        updated = set(program.updated)
+        fields = [
+            Var(f"f{i}", f"{'pointer' if field in updated else 'array'}:{self.dtype}")
+            for i, field in enumerate(program.fields)
+        ]
+        sizes = [extent(axis) for axis in range(self.rank)]
+        wides = [*(Var(stride(axis).name, "wide") for axis in range(self.rank - 1)), Var("slot", "wide")]
+        scalars = [Var(f"c_{i}", self.dtype) for i in range(len(program.scalars))]
+        chip = [Var("chip", f"chip:{self.dtype}")] if room else []
+        return (*fields, *sizes, *wides, *(Var(name) for name in numbers), *scalars, *chip)
+
+    def version(self, field: str, slot: Expr) -> Expr:
+        """Pointer to cell zero of a slot of a field."""
+        base = Var(f"f{self.number(field)}")
+        if self.copies(field) == 1:
+            return base
+        return add(base, mul(Op("wide", (slot,)), Var("slot")))
+
+    def tape(self, statement: Statement) -> Tape:
+        """A statement's tape with its scalars numbered, and with operations that GPUs do faster together."""
+        names = self.problem.program.scalars
+        plain: tuple[Node, ...] = tuple(
+            Scalar(str(names.index(node.name))) if isinstance(node, Scalar) else node for node in statement.tape
+        )
+        return plain if self.strict or self.dtype != "float32" else fuse_roots(plain)
+
+    def lower(
+        self, statement: Statement, read: Callable[[Read], Expr], prefix: str = "t"
+    ) -> tuple[tuple[Stmt, ...], Expr]:
+        """Lower a statement's expression with its reads from anywhere."""
+        return lower_tape(self.tape(statement), Leaves(dtype=self.dtype, read=read, vector=False), prefix)
+
+    def update_bounds(self, statement: Statement) -> tuple[tuple[int, int], ...]:
+        """Per axis the cells below and above that a statement does not update."""
+        found = []
+        for axis in range(self.rank):
+            low = high = 0
+            for read in statement.reads:
+                sides = self.problem.sides(read.field)[axis]
+                low = max(low, -read.offset[axis] if sides[0].kind == "fixed" else 0)
+                high = max(high, read.offset[axis] if sides[1].kind == "fixed" else 0)
+            found.append((low, high))
+        return tuple(found)
+
+    def guarded(self, node: Read, places: tuple[Expr, ...], load: Callable[[tuple[Expr, ...]], Expr]) -> Expr:
+        """The value of a read that may lie outside the grid.
+
+        Args:
+            node: The read.
+            places: The cell's indices in the grid.
+            load: Loads the value at indices inside the grid.
+        """
+        sides = self.problem.sides(node.field)
+        at = tuple(add(place, offset) for place, offset in zip(places, node.offset, strict=True))
+        inner = tuple(
+            _inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
+            for axis, place in enumerate(at)
+        )
+        value = load(inner)
+        for axis in range(self.rank):  # the innermost constant axis decides, as in the reference
+            for low_side, side in zip((True, False), sides[axis], strict=True):
+                if side.kind == "constant" and node.offset[axis]:
+                    test = Op("lt", (at[axis], Int(0))) if low_side else Op("ge", (at[axis], extent(axis)))
+                    value = Op("select", (test, literal(side.value, self.dtype), value), self.dtype)
+        return value
+
+
+def _inside(place: Expr, size: Expr, sides: tuple[Boundary, Boundary]) -> Expr:
+    result = place
+    for low_side, side in zip((True, False), sides, strict=True):
+        if side.kind in {"fixed", "constant"}:
+            continue
+        test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))
+        result = select(test, mapped(place, size, side.kind), result)
+    return result
+
+
+def global_index(places: tuple[Expr, ...]) -> Expr:
+    """Index of a cell in a version of a field, in 64 bits."""
+    result: Expr = Op("wide", (places[-1],))
+    for axis, place in enumerate(places[:-1]):
+        result = add(mul(Op("wide", (place,)), stride(axis)), result)
+    return result
+
+
+def offsets(problem: Problem, axis: int, *, bent: bool) -> tuple[int, int]:
+    """Least and greatest offset of all reads along an axis, with the cell itself.
+
+    Args:
+        problem: The problem.
+        axis: The axis.
+        bent: Whether boundaries count that put a cell of the other side in place of one outside.
+    """
+    low = high = 0
+    for statement in problem.program.statements:
+        for read in statement.reads:
+            for distance in reached(problem, read, axis, bent=bent):
+                low, high = min(low, distance), max(high, distance)
+    return low, high
+
+
+def reached(problem: Problem, read: Read, axis: int, *, bent: bool) -> tuple[int, ...]:
+    """How far a read reaches along an axis: as written, and as its field's boundary bends it."""
+    distance = read.offset[axis]
+    if not bent or not distance:
+        return (distance,)
+    kinds = {side.kind for side in problem.sides(read.field)[axis]}
+    bend = abs(distance) if "mirror" in kinds else abs(distance) - 1 if "reflect" in kinds else 0
+    return (distance, -bend if distance > 0 else bend)
+
+
+def unpacked(place: Expr, names: tuple[Var, ...], counts: tuple[Expr, ...]) -> tuple[Stmt, ...]:
+    """Name the coordinates of a number in a box of ``counts``, the last one fastest."""
+    lets: list[Stmt] = []
+    rest = place
+    for axis in range(len(names) - 1, 0, -1):
+        lets.append(Let(names[axis], Op("mod", (rest, counts[axis]))))
+        rest = Op("div", (rest, counts[axis]))
+    return (*lets, Let(names[0], rest))

@@ -1,0 +1,213 @@
+"""GPU kernels without time tiling: one cell per thread, one launch per logical step; recurrences plane by plane.
+
+A program whose sweep reads its own new values runs in planes ``w . x = tau`` of cells that do not need each other, one
+launch per plane; in 1D one thread does it all.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, offsets, unpacked
+from tilewright.codegen.ir import (
+    Expr,
+    For,
+    Function,
+    If,
+    Int,
+    Let,
+    Load,
+    Op,
+    Scope,
+    Stmt,
+    Store,
+    Var,
+    add,
+    mul,
+    sub,
+)
+from tilewright.codegen.sites import extent, outside, stride
+from tilewright.programs.dependences import analyse
+from tilewright.programs.expression import Read
+from tilewright.programs.problem import Problem
+from tilewright.programs.stencil import Statement
+from tilewright.tilings.tiling import Tiling
+
+_THREADS = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
+_PLANE_THREADS = 128
+STEP, PLANE = Var("t"), Var("plane")
+
+
+def thread_shape(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Threads per axis of an untiled kernel."""
+    return tiling.threads or _THREADS[problem.program.rank]
+
+
+def sweep_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, DeviceKernel], ...]:
+    """Make one kernel per stage of a step."""
+    shape = thread_shape(site.problem, tiling)
+    made = []
+    for number in range(len(site.stages)):
+        name = f"{site.prefix}_{number}"
+        if not _recurs(site.problem, number):
+            kernel = DeviceKernel(entry=name, threads=math.prod(shape), numbers=(STEP.name,))
+            body = _sweep(site, number, shape)
+        elif site.rank == 1:
+            kernel = DeviceKernel(entry=name, threads=1, numbers=(STEP.name,))
+            body = _line(site, number)
+        else:
+            kernel = DeviceKernel(entry=name, threads=_PLANE_THREADS, numbers=(STEP.name, PLANE.name))
+            body = _plane(site, number)
+        function = Function(
+            name=name, params=site.params(kernel.numbers), body=body, kind="kernel", threads=kernel.threads
+        )
+        made.append((function, kernel))
+    return tuple(made)
+
+
+def sweep_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+    """Yield the launches of some steps that start at version 0."""
+    groups = math.prod(ceil_div(n, t) for n, t in zip(problem.shape, thread_shape(problem, tiling), strict=True))
+    stages = range(len(analyse(problem.program).stages))
+    for step, stage in itertools.product(range(steps), stages):
+        if not _recurs(problem, stage):
+            yield Launch(stage, groups, (step,))
+        elif problem.program.rank == 1:
+            yield Launch(stage, 1, (step,))
+        else:
+            weights = _weights(problem)
+            last = sum(w * (n - 1) for w, n in zip(weights, problem.shape, strict=True))
+            lines = ceil_div(math.prod(problem.shape[:-1]), _PLANE_THREADS)
+            for plane in range(last + 1):
+                yield Launch(stage, lines, (step, plane))
+
+
+def _recurs(problem: Problem, stage: int) -> bool:
+    """Whether a statement of a stage reads its own new values."""
+    program = problem.program
+    own = (program.statements[i] for i in analyse(program).stages[stage])
+    return any(read.field == s.field and read.level == 1 for s in own for read in s.reads)
+
+
+def _weights(problem: Problem) -> tuple[int, ...]:
+    """Weights w, the last one 1, with ``w . o < 0`` for every read o inside a sweep."""
+    found = [1]
+    for axis in range(problem.program.rank - 2, -1, -1):
+        ahead = [0]
+        for dependence in analyse(problem.program).sweep:
+            rest = sum(w * o for w, o in zip(found, dependence.offset[axis + 1 :], strict=True))
+            if dependence.offset[axis] < 0:
+                ahead.append(rest)
+        found.insert(0, 1 + max(ahead))
+    return tuple(found)
+
+
+def places(site: GpuSite) -> tuple[Var, ...]:
+    """Names of a cell's indices."""
+    return tuple(Var(f"x{axis}") for axis in range(site.rank))
+
+
+def _sweep(site: GpuSite, stage: int, shape: tuple[int, ...]) -> tuple[Stmt, ...]:
+    here = places(site)
+    threads = tuple(Var(f"i{axis}") for axis in range(site.rank))
+    groups = tuple(Var(f"g{axis}") for axis in range(site.rank))
+    counts = tuple(Op("ceildiv", (extent(axis), Int(n))) for axis, n in enumerate(shape))
+    lets: list[Stmt] = [
+        *unpacked(Op("thread", ()), threads, tuple(Int(n) for n in shape)),
+        *unpacked(Op("group", ()), groups, counts),
+    ]
+    lets += [Let(x, add(mul(g, n), t)) for x, g, n, t in zip(here, groups, shape, threads, strict=True)]
+    inner = Var("inner", "bool")
+    tests: list[Expr] = []
+    for axis, n in enumerate(shape):
+        low, high = offsets(site.problem, axis, bent=False)
+        tests.append(Op("ge", (add(mul(groups[axis], n), low), Int(0))))
+        tests.append(Op("le", (add(mul(add(groups[axis], 1), n), high), extent(axis))))
+    lets.append(Let(inner, conjunction(tests)))
+    body: list[Stmt] = []
+    for number in site.stages[stage]:
+        statement = site.problem.program.statements[number]
+        plain = cell(site, statement, here, STEP, guard=False)
+        if needs_guards(site, statement):
+            body.append(If(inner, plain, (guarded_cell(site, statement, here, STEP),)))
+        else:
+            body.append(If(Op("or", (inner, in_bounds(site, statement, here))), plain))
+    return (*lets, *body)
+
+
+def _line(site: GpuSite, stage: int) -> tuple[Stmt, ...]:
+    here = places(site)
+    body = tuple(guarded_cell(site, site.problem.program.statements[i], here, STEP) for i in site.stages[stage])
+    return (For(var=here[0], low=Int(0), high=extent(0), body=body),)
+
+
+def _plane(site: GpuSite, stage: int) -> tuple[Stmt, ...]:
+    here = places(site)
+    line = Var("line")
+    counts = tuple(extent(axis) for axis in range(site.rank - 1))
+    weights = _weights(site.problem)
+    last: Expr = PLANE
+    for x, weight in zip(here[:-1], weights, strict=False):
+        last = sub(last, mul(x, weight))
+    lets = (
+        Let(line, add(mul(Op("group", ()), _PLANE_THREADS), Op("thread", ()))),
+        *unpacked(line, here[:-1], counts),
+        Let(here[-1], last),
+    )
+    body = tuple(guarded_cell(site, site.problem.program.statements[i], here, STEP) for i in site.stages[stage])
+    return (*lets, *body)
+
+
+def conjunction(tests: Sequence[Expr]) -> Expr:
+    """Return whether all tests hold."""
+    result = tests[0]
+    for test in tests[1:]:
+        result = Op("and", (result, test))
+    return result
+
+
+def needs_guards(site: GpuSite, statement: Statement) -> bool:
+    """Whether a read of a cell that is updated may lie outside the grid."""
+    return any(
+        offset and outside(sides)
+        for read in statement.reads
+        for offset, sides in zip(read.offset, site.problem.sides(read.field), strict=True)
+    )
+
+
+def in_bounds(site: GpuSite, statement: Statement, here: tuple[Expr, ...]) -> Expr:
+    """Whether a statement updates a cell."""
+    tests: list[Expr] = []
+    for axis, (low, high) in enumerate(site.update_bounds(statement)):
+        tests.append(Op("ge", (here[axis], Int(low))))
+        tests.append(Op("lt", (here[axis], sub(extent(axis), high))))
+    return conjunction(tests)
+
+
+def guarded_cell(site: GpuSite, statement: Statement, here: tuple[Expr, ...], step: Expr) -> Stmt:
+    """One cell of a statement where it is updated, reads outside the grid included."""
+    return If(in_bounds(site, statement, here), cell(site, statement, here, step, guard=True))
+
+
+def cell(site: GpuSite, statement: Statement, here: tuple[Expr, ...], step: Expr, *, guard: bool) -> tuple[Stmt, ...]:
+    """One cell of a statement, all in memory off chip."""
+    at = Var("at", "wide")
+
+    def version(field: str, level: int) -> Expr:
+        copies = site.copies(field)
+        return site.version(field, Op("mod", (add(step, level % copies), Int(copies))))
+
+    def read(node: Read) -> Expr:
+        base = version(node.field, node.level)
+        if guard:
+            return site.guarded(node, here, lambda inner: Load(base, global_index(inner), site.dtype))
+        index: Expr = at
+        for axis, distance in enumerate(node.offset[:-1]):
+            if distance:
+                index = add(index, mul(stride(axis), distance))
+        return Load(base, add(index, node.offset[-1]), site.dtype)
+
+    body, value = site.lower(statement, read)
+    store = Store(version(statement.field, 1), at, value, site.dtype)
+    return (Scope((Let(at, global_index(here)), *body, store)),)

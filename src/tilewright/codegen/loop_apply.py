@@ -1,0 +1,435 @@
+"""From ``transform NAME(arguments)`` to transformed nests, one directive after the other, the innermost first.
+
+What a dependence forbids is left out with a note that names it, or refused where the user asks for that.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.codegen.loop_scalars import array_copy, bound_replace, outermost, scalar_replace
+from tilewright.codegen.loop_transforms import (
+    Setting,
+    add_pragma,
+    innermost,
+    loops_named,
+    parallel,
+    permute,
+    refuse,
+    swap,
+    tile,
+    unroll_jam,
+)
+from tilewright.programs.loopnest import (
+    Block,
+    Declare,
+    Expr,
+    If,
+    Item,
+    Loop,
+    Stmt,
+    Transform,
+    map_statements,
+    statements,
+    written,
+)
+from tilewright.programs.loopnest_dependences import analyse
+from tilewright.programs.loopnest_scalars import reductions
+
+Evaluate = Callable[[str], Any]
+"""Evaluates an argument's text with the values of the parameters."""
+DEVICE = frozenset({"CUDA", "OpenCL"})
+_PRAGMA = re.compile(r"[A-Za-z_][\w ,():.+*=-]{0,300}")
+_CLAUSE = re.compile(
+    r"\b(schedule\s*\(\s*\w+\s*(?:,\s*\d+\s*)?\)|num_threads\s*\(\s*\d+\s*\)|collapse\s*\(\s*\d+\s*\))"
+)
+_COMPOSITE = (
+    "tile",
+    "permut",
+    "arrcopy",
+    "regtile",
+    "unrolljam",
+    "scalarreplace",
+    "boundreplace",
+    "pragma",
+    "openmp",
+    "vector",
+    "cuda",
+)
+_ARGUMENTS = {
+    "Tile": {"tsize", "tindex"},
+    "Unroll": {"ufactor", "parallelize", "init_cleanup_loop"},
+    "UnrollJam": {"ufactor", "parallelize"},
+    "RegTile": {"loops", "ufactors"},
+    "Permut": {"seq"},
+    "ScalarReplace": {"prefix", "dtype", "overwrite_arr"},
+    "BoundReplace": {"lprefix", "uprefix", "dtype"},
+    "Pragma": {"pragma_str", "pragma"},
+    "ArrCopy": {"aref", "dimsizes", "suffix", "dtype"},
+    "Composite": set(_COMPOSITE),
+    "CUDA": {
+        "threadCount",
+        "blockCount",
+        "maxBlocks",
+        "cacheBlocks",
+        "pinHostMem",
+        "streamCount",
+        "domain",
+        "dataOnDevice",
+        "unrollInner",
+        "preferL1Size",
+    },
+    "OpenCL": {
+        "workGroups",
+        "workItemsPerGroup",
+        "threadCount",
+        "blockCount",
+        "cacheBlocks",
+        "streamCount",
+        "unrollInner",
+        "clFlags",
+        "vecHint",
+        "sizeHint",
+        "device",
+        "platform",
+    },
+}
+NAMES = tuple(_ARGUMENTS)
+"""The transforms that there are."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Applied:
+    """A nest after its transforms.
+
+    Attributes:
+        stmt: The nest.
+        device: Arguments of a CUDA or OpenCL transform, by the outermost statement that it stands before.
+        notes: What was left out, and why.
+    """
+
+    stmt: Stmt
+    device: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Applier:
+    """The transforms of one nest at one point of the space."""
+
+    setting: Setting
+    evaluate: Evaluate
+    parse: Callable[[str], Expr]
+    strict: bool
+    openmp: bool
+    notes: list[str] = field(default_factory=list)
+    device: dict[str, Any] = field(default_factory=dict)
+
+    def visit(self, stmt: Stmt) -> Stmt:
+        return map_statements(stmt, self._one)
+
+    def _one(self, stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, Transform):
+            return stmt
+        allowed = _ARGUMENTS.get(stmt.name)
+        if allowed is None:
+            raise UsageError(f"the transforms are {', '.join(NAMES)}, got {stmt.name[:40]!r}")
+        unknown = [name for name, _ in stmt.arguments if name not in allowed]
+        if unknown:
+            raise UsageError(
+                f"{stmt.name} takes {', '.join(sorted(allowed))}, got the argument {unknown[0] or '(without a name)'!r}"
+            )
+        args = {name: self.evaluate(text) for name, text in stmt.arguments}
+        if stmt.name in DEVICE:
+            self.device.update({key: value for key, value in args.items() if value is not None}, kind=stmt.name)
+            return stmt.body
+        return getattr(self, f"_{stmt.name.lower()}")(stmt.body, args)  # type: ignore[no-any-return]
+
+    def attempt(self, stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
+        """Make a change unless it is illegal."""
+        try:
+            return change(stmt)
+        except IllegalTransformError as error:
+            if self.strict:
+                raise
+            self.notes.append(error.message)
+            return stmt
+
+    def _tile(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        loops = outermost(stmt)
+        if not loops:
+            raise UsageError("Tile stands before a loop")
+        size, index = _whole(args.get("tsize"), "tsize"), _name(args.get("tindex"), "tindex")
+        return self.tiles(stmt, [((loops[0].index,), size, index)])
+
+    def tiles(self, stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]]) -> Stmt:
+        def change(each: Stmt) -> Stmt:
+            new, notes = tile(each, tiles, self.setting)
+            if notes and self.strict:
+                raise IllegalTransformError(notes[0])
+            self.notes += notes
+            return new
+
+        return self.attempt(stmt, change)
+
+    def jams(self, stmt: Stmt, indices: Sequence[str], factors: Sequence[int], *, jam: bool = True) -> Stmt:
+        for index, factor in zip(indices, factors, strict=True):
+
+            def change(each: Stmt, index: str = index, factor: int = factor) -> Stmt:
+                new, notes = unroll_jam(each, index, factor, self.setting, jam=jam)
+                if notes and self.strict:
+                    raise IllegalTransformError(notes[0])
+                self.notes += notes
+                return new
+
+            stmt = self.attempt(stmt, change)
+        return stmt
+
+    def _unroll(self, stmt: Stmt, args: Mapping[str, Any], *, jam: bool = False) -> Stmt:
+        loops = outermost(stmt)
+        if not loops:
+            raise UsageError("Unroll stands before a loop")
+        wanted = bool(args.get("parallelize"))
+        directive = self.parallel_directive(loops[0], "omp parallel for") if wanted else None
+        factor = _whole(args.get("ufactor"), "ufactor")
+        stmt = self.jams(stmt, [loops[0].index], [factor], jam=jam)
+        return stmt if directive is None else self._on_outermost(stmt, directive)
+
+    def _unrolljam(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        return self._unroll(stmt, args, jam=True)
+
+    def _regtile(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        return self._factors(stmt, (args.get("loops"), args.get("ufactors")), "RegTile")
+
+    def _factors(self, stmt: Stmt, pair: Any, what: str) -> Stmt:  # noqa: ANN401
+        if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(each, tuple) for each in pair):
+            raise UsageError(f"{what} takes loops and as many factors, got {str(pair)[:60]!r}")
+        loops, factors = pair
+        if len(loops) != len(factors):
+            raise UsageError(f"{what} takes as many factors as loops, got {len(factors)} for {len(loops)}")
+        return self.jams(stmt, [_name(each, what) for each in loops], [_whole(each, what) for each in factors])
+
+    def _permut(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        return self._ordered(stmt, args.get("seq"))
+
+    def _ordered(self, stmt: Stmt, seq: Any) -> Stmt:  # noqa: ANN401
+        order = [
+            each for part in _tuple(seq, "a permutation") for each in (part if isinstance(part, tuple) else (part,))
+        ]
+        loops = outermost(stmt)
+        if not loops or not all(isinstance(each, str) for each in order):
+            raise UsageError("a permutation is a list of loop counters before a nest")
+        return self.attempt(stmt, lambda each: permute(each, order, self.setting))
+
+    def _scalarreplace(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        ctype = str(args.get("dtype") or "")
+        if ctype and ctype not in {"int", "float", "double", "long"}:
+            raise UsageError(f"a scalar's type is int, long, float or double, got {ctype[:40]!r}")
+        prefix = _name(args.get("prefix") or "itv_", "prefix")
+        return scalar_replace(stmt, self.setting, prefix, ctype)
+
+    def _boundreplace(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        lower, upper = args.get("lprefix") or "newlb_", args.get("uprefix") or "newub_"
+        return bound_replace(stmt, _name(lower, "lprefix"), _name(upper, "uprefix"))
+
+    def _arrcopy(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        item = self.parse(str(args.get("aref") or ""))
+        if not isinstance(item, Item):
+            raise UsageError(f"an array reference is like 'a[i][k]', got {str(args.get('aref'))[:40]!r}")
+        sizes = [_whole(each, "dimsizes") for each in _tuple(args.get("dimsizes"), "dimsizes")]
+        suffix, ctype = _name(args.get("suffix") or "_copy", "suffix"), str(args.get("dtype") or "")
+        if ctype and ctype not in {"int", "float", "double", "long"}:
+            raise UsageError(f"a copy's type is int, long, float or double, got {ctype[:40]!r}")
+        return self.attempt(stmt, lambda each: array_copy(each, item, sizes, suffix, self.setting, ctype))
+
+    def _pragma(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        given = args.get("pragma_str", args.get("pragma"))
+        for pragma in given if isinstance(given, tuple) else (given,):
+            if pragma:
+                stmt = self._directive(stmt, outermost(stmt), _text(pragma))
+        return stmt
+
+    def _directive(self, stmt: Stmt, loops: Sequence[Loop], pragma: str) -> Stmt:
+        """Put a directive before loops, if it is true of them."""
+        for loop in loops:
+            if pragma.startswith(("omp parallel for", "omp for")):
+                directive = self.parallel_directive(loop, pragma)
+            elif pragma.split(maxsplit=1)[0] in {"ivdep", "simd", "vector"} or pragma.startswith(
+                ("omp simd", "GCC ivdep")
+            ):
+                directive = self.vector_directive(loop)
+            elif pragma.startswith("omp"):
+                raise UsageError(f"the directives of OpenMP here are parallel for and simd, got {pragma[:40]!r}")
+            else:
+                directive = pragma
+            if directive is not None:
+                stmt = add_pragma(stmt, loop, [directive])
+        return stmt
+
+    def parallel_directive(self, loop: Loop, pragma: str) -> str | None:
+        """Return the directive that runs a loop in parallel, or None (with a note) where that is illegal."""
+        nest = analyse(loop, self.setting.known)
+        try:
+            refuse(f"running the loop over {loop.index!r} in parallel", parallel(loop, nest))
+        except IllegalTransformError as error:
+            if self.strict:
+                raise
+            self.notes.append(error.message)
+            return None
+        clauses = "".join(f" {clause}" for clause in _CLAUSE.findall(pragma) if not clause.startswith("collapse"))
+        found = [each for each in reductions(loop) if each.name in written(loop)]
+        clauses += "".join(f" reduction({each.op}:{each.name})" for each in found)
+        return f"omp parallel for{clauses}" if self.openmp else None
+
+    def vector_directive(self, loop: Loop) -> str | None:
+        """Return the directive that lets iterations run together, or None where a dependence forbids it."""
+        nest = analyse(loop, self.setting.known)
+        if nest.carried(loop) is not None:
+            return None
+        return "GCC ivdep"
+
+    def _on_outermost(self, stmt: Stmt, directive: str) -> Stmt:
+        for loop in outermost(stmt):
+            stmt = swap(stmt, loop, Loop(**{**_fields(loop), "pragmas": (directive, *loop.pragmas)}))
+        return stmt
+
+    def _composite(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        if args.get("cuda") is not None:
+            keys = ("threadCount", "cacheBlocks", "pinHostMem", "streamCount")
+            self.device.update(dict(zip(keys, _tuple(args["cuda"], "cuda"), strict=False)), kind="CUDA")
+        stmt = self.tiles(stmt, [_tile_of(each) for each in _tuple(args.get("tile", ()), "tile")])
+        for seq in _tuple(args.get("permut", ()), "permut"):
+            stmt = self._ordered(stmt, seq)
+        for each in _tuple(args.get("arrcopy", ()), "arrcopy"):
+            stmt = self._copy_of(stmt, each)
+        parallel_for = self._wanted(args.get("openmp"), "openmp")
+        directive = None
+        if parallel_for and outermost(stmt):
+            found = {self.parallel_directive(loop, parallel_for[0]) for loop in outermost(stmt)}
+            directive = found.pop() if len(found) == 1 else None
+        vectors = self._wanted(args.get("vector"), "vector")
+        straight = {loop.index for loop in innermost(stmt) if vectors and self.vector_directive(loop)}
+        for key in ("regtile", "unrolljam"):
+            if args.get(key) is not None:
+                stmt = self._factors(stmt, args[key], key)
+        flag, *rest = _flagged(args.get("scalarreplace", False))
+        if flag:
+            stmt = self._scalarreplace(stmt, dict(zip(("dtype", "prefix"), rest, strict=False)))
+        flag, *rest = _flagged(args.get("boundreplace", False))
+        if flag:
+            stmt = self._boundreplace(stmt, dict(zip(("lprefix", "uprefix"), rest, strict=False)))
+        stmt = self._pragmas(stmt, args)
+        for loop in innermost(stmt):
+            if loop.index in straight:
+                stmt = add_pragma(stmt, loop, ["GCC ivdep"])
+        return stmt if directive is None else self._on_outermost(stmt, directive)
+
+    def _pragmas(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        for each in _tuple(args.get("pragma", ()), "pragma"):
+            if not isinstance(each, tuple) or len(each) != 2:
+                raise UsageError("a pragma of Composite is (counter, text)")
+            choices = each[0] if isinstance(each[0], tuple) else (each[0],)
+            index = next((choice for choice in choices if loops_named(stmt, str(choice))), None)
+            for pragma in each[1] if isinstance(each[1], tuple) else (each[1],):
+                if index is not None and pragma:
+                    stmt = self._directive(stmt, loops_named(stmt, str(index)), _text(pragma))
+        return stmt
+
+    def _copy_of(self, stmt: Stmt, each: Any) -> Stmt:  # noqa: ANN401
+        if not isinstance(each, tuple) or not 3 <= len(each) <= 5:
+            raise UsageError("an array copy is (flag, reference, sizes[, suffix[, type]])")
+        if not each[0]:
+            return stmt
+        return self._arrcopy(stmt, dict(zip(("aref", "dimsizes", "suffix", "dtype"), each[1:], strict=False)))
+
+    @staticmethod
+    def _wanted(value: Any, what: str) -> tuple[str, ...]:  # noqa: ANN401
+        """Return the directives of a pair (flag, text or texts) if the flag is set."""
+        if value is None:
+            return ()
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise UsageError(f"{what} is (flag, directive), got {str(value)[:60]!r}")
+        texts = value[1] if isinstance(value[1], tuple) else (value[1],)
+        return tuple(_text(each) for each in texts) if value[0] else ()
+
+
+def _fields(loop: Loop) -> dict[str, Any]:
+    return {name: getattr(loop, name) for name in ("index", "first", "last", "step", "body", "pragmas")}
+
+
+def _flagged(value: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    return value if isinstance(value, tuple) and value else (value,)
+
+
+def _tile_of(each: Any) -> tuple[tuple[str, ...], int, str]:  # noqa: ANN401
+    if not isinstance(each, tuple) or len(each) != 3:
+        raise UsageError(f"a tile is (counter, size, tile counter), got {str(each)[:60]!r}")
+    choices = each[0] if isinstance(each[0], tuple) else (each[0],)
+    return tuple(_name(choice, "tile") for choice in choices), _whole(each[1], "tile"), _name(each[2], "tile")
+
+
+def _whole(value: Any, what: str) -> int:  # noqa: ANN401
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"{what} is a whole number, got {str(value)[:40]!r}")
+    return value
+
+
+def _name(value: Any, what: str) -> str:  # noqa: ANN401
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_]\w{0,40}", value):
+        raise UsageError(f"{what} is a name, got {str(value)[:40]!r}")
+    return value
+
+
+def _text(value: Any) -> str:  # noqa: ANN401
+    if not isinstance(value, str) or not _PRAGMA.fullmatch(value.strip()):
+        raise UsageError(f"a directive is plain words, got {str(value)[:40]!r}")
+    return value.strip().removeprefix("pragma ").strip()
+
+
+def _tuple(value: Any, what: str) -> tuple[Any, ...]:  # noqa: ANN401
+    if not isinstance(value, tuple):
+        raise UsageError(f"{what} is a list, got {str(value)[:40]!r}")
+    return value
+
+
+def apply_transforms(
+    stmt: Stmt,
+    setting: Setting,
+    evaluate: Evaluate,
+    parse: Callable[[str], Expr],
+    *,
+    strict: bool = False,
+    openmp: bool = True,
+) -> Applied:
+    """Carry out the transforms that a nest names.
+
+    Args:
+        stmt: The nest.
+        setting: Where it stands.
+        evaluate: Evaluates the text of an argument.
+        parse: Reads an array reference.
+        strict: Refuse what a dependence forbids instead of leaving it out.
+        openmp: Whether directives of OpenMP may be written.
+
+    Returns:
+        The nest without transforms, what is asked of a device, and notes.
+
+    Raises:
+        UsageError: If a transform or an argument is not known or does not fit.
+        IllegalTransformError: If ``strict`` and a dependence forbids something.
+    """
+    applier = _Applier(setting=setting, evaluate=evaluate, parse=parse, strict=strict, openmp=openmp)
+    new = applier.visit(stmt)
+    return Applied(stmt=new, device=applier.device, notes=list(dict.fromkeys(applier.notes)))
+
+
+def has_declarations(stmt: Stmt) -> bool:
+    """Whether a statement declares variables at its top."""
+    return isinstance(stmt, Block) and any(isinstance(each, Declare) for each in stmt.body)
+
+
+def conditions_in(stmt: Stmt) -> bool:
+    """Whether a statement has conditionals."""
+    return any(isinstance(node, If) for node in statements(stmt))

@@ -1,0 +1,418 @@
+"""Transformations of loop nests: each a function from tree to tree, made only where the dependences allow it.
+
+A transformation that a dependence forbids raises :class:`IllegalTransformError`, which names the dependence.
+"""
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.programs.loopnest import (
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Declare,
+    Expr,
+    If,
+    Loop,
+    Name,
+    Num,
+    Stmt,
+    block,
+    counters,
+    evaluate,
+    names,
+    rename,
+    size,
+    statements,
+    used,
+    written,
+)
+from tilewright.programs.loopnest_dependences import Dependence, Nest, affine, analyse
+from tilewright.programs.loopnest_scalars import reductions
+
+MAX_SIZE = 5_000
+"""Largest result of unrolling, in statements and parts of expressions."""
+MAX_FACTOR = 512
+"""Largest unroll factor."""
+MAX_TILE = 2**24
+"""Largest tile size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is known of the place where a nest stands.
+
+    Attributes:
+        known: Values of names, the same wherever it runs.
+        types: Types of its scalars and elements of its arrays.
+        kept: Names that are needed after it.
+    """
+
+    known: Mapping[str, int] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+
+
+def loops_named(stmt: Stmt, index: str) -> list[Loop]:
+    """Return the loops over a counter, in the order of the text."""
+    return [node for node in statements(stmt) if isinstance(node, Loop) and node.index == index]
+
+
+def chain(stmt: Stmt) -> list[Loop]:
+    """Return the loops of the perfect nest that a statement begins with."""
+    found: list[Loop] = []
+    while True:
+        if isinstance(stmt, Block) and len(stmt.body) == 1:
+            stmt = stmt.body[0]
+        if not isinstance(stmt, Loop):
+            return found
+        found.append(stmt)
+        stmt = stmt.body
+
+
+def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
+    """Replace one object in a tree; everything beside it stays the same object."""
+    if stmt is old:
+        return new
+    match stmt:
+        case Loop(body=body):
+            inner = swap(body, old, new)
+            return stmt if inner is body else replace(stmt, body=inner)
+        case If(test, then, other):
+            changed = swap(then, old, new), None if other is None else swap(other, old, new)
+            return stmt if changed == (then, other) else If(test, *changed)
+        case Block(body):
+            items = tuple(swap(each, old, new) for each in body)
+            return stmt if all(a is b for a, b in zip(items, body, strict=True)) else Block(items)
+    return stmt
+
+
+def refuse(what: str, dependence: Dependence | None) -> None:
+    """Raise if there is a dependence.
+
+    Raises:
+        IllegalTransformError: If there is one.
+    """
+    if dependence is None:
+        return
+    reason = str(dependence) if dependence.array != "?" else "its dependences cannot be analysed"
+    raise IllegalTransformError(f"{what} is illegal: {reason}")
+
+
+def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
+    """Cut a loop into strips; the order of the iterations stays the same.
+
+    Before: ``for (i = 0; i <= n; i++)``. After, 4 at a time:
+    ``for (ii = 0; ii <= n; ii += 4) for (i = ii; i <= min(n, ii + 3); i++)``.
+
+    Args:
+        loop: The loop, with a positive step.
+        count: Iterations per strip, of the loop whose steps are ``unit``.
+        index: The counter of the strips.
+        unit: Step of the original loop where this one is a loop over its strips.
+
+    Returns:
+        The loop over the strips.
+
+    Raises:
+        IllegalTransformError: If the loop falls or the strips are not whole.
+    """
+    if loop.step < 0:
+        raise IllegalTransformError(f"the loop over {loop.index!r} counts down, so it is not tiled")
+    width = count * unit
+    if width % loop.step:
+        raise IllegalTransformError(f"the tile size {count} of {index!r} is no multiple of the inner tile's")
+    end = Binary("+", Name(index), Num(str(width - loop.step)))
+    inner = replace(loop, first=Name(index), last=Call("min", (loop.last, end)))
+    return Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner)
+
+
+def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> Stmt:
+    """Put the loops of a perfect nest into another order.
+
+    Args:
+        stmt: The nest.
+        order: Counters, outermost first; loops that are not named keep their places.
+        setting: Where it stands.
+
+    Raises:
+        IllegalTransformError: If a bound would be used outside its loop, or a dependence would be turned round.
+    """
+    loops = chain(stmt)
+    named = [loop for loop in loops if loop.index in order]
+    wanted = [loop for index in order for loop in named if loop.index == index]
+    if wanted == named or len(named) < 2:
+        return stmt
+    fill = iter(wanted)
+    new = [next(fill) if loop in named else loop for loop in loops]
+    _check_bounds(new)
+    nest = analyse(stmt, setting.known)
+    places = [next(i for i, each in enumerate(loops) if each is loop) for loop in new]
+    times = {}
+    for site in nest.sites:
+        time = nest.time(site)
+        dims = [time[2 * place + 1] for place in places]
+        times[site.number] = [*itertools.chain.from_iterable(("0", each) for each in dims), *time[2 * len(loops) :]]
+    refuse(f"the order ({', '.join(loop.index for loop in new)})", nest.violated(_even(times), _ignored(loops[0])))
+    return _rebuilt(stmt, loops, new)
+
+
+def _ignored(loop: Loop) -> set[str]:
+    """Reductions of a loop: their order is free up to rounding."""
+    return {reduction.name for reduction in reductions(loop)}
+
+
+def _rebuilt(stmt: Stmt, old: Sequence[Loop], new: Sequence[Loop]) -> Stmt:
+    body = old[-1].body
+    for loop in reversed(new):
+        body = replace(loop, body=body)
+    return swap(stmt, old[0], body)
+
+
+def _check_bounds(loops: Sequence[Loop]) -> None:
+    for place, loop in enumerate(loops):
+        inside = {each.index for each in loops[place:]}
+        bad = (names(loop.first) | names(loop.last)) & inside
+        if bad:
+            raise IllegalTransformError(
+                f"the loop over {loop.index!r} cannot stand outside that over {min(bad)!r}, on which its bounds depend"
+            )
+
+
+def _even(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
+    """Give all times one length."""
+    longest = max((len(time) for time in times.values()), default=0)
+    return {number: [*time, *["0"] * (longest - len(time))] for number, time in times.items()}
+
+
+def tile(stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: Setting) -> tuple[Stmt, list[str]]:
+    """Cut loops into tiles and bring the loops over tiles outside, as far as that is legal.
+
+    Args:
+        stmt: The nest.
+        tiles: Counters (the first that is there is cut), iterations per tile, the counter over the tiles.
+        setting: Where it stands.
+
+    Returns:
+        The nest, and notes about loops over tiles that stay where they are.
+    """
+    notes: list[str] = []
+    made: list[str] = []
+    units: dict[str, int] = {}
+    for choices, count, index in tiles:
+        if not 1 <= count <= MAX_TILE:
+            raise UsageError(f"a tile size is from 1 to {MAX_TILE}, got {count}")
+        cut = next((each for each in choices if loops_named(stmt, each)), None)
+        if count == 1 or cut is None:
+            continue
+        if index in used(stmt):
+            raise UsageError(f"the tile counter {index!r} is in use", "name one that the code does not have")
+        for loop in loops_named(stmt, cut):
+            unit = units.setdefault(index, units.get(cut, loop.step))
+            stmt = swap(stmt, loop, strip(loop, count, index, unit))
+        made.append(index)
+    # The last that were made are the largest tiles: they go outermost, in the order of the specification.
+    heads = [loop for loop in statements(stmt) if isinstance(loop, Loop)]
+    done: set[int] = set()
+    for head in heads:
+        inside = chain(head)
+        if id(head) in done or len(inside) < 2:
+            continue
+        done |= {id(loop) for loop in inside}
+        own = [index for index in _outermost_first(tiles, made) if index in {loop.index for loop in inside}]
+        rest = [loop.index for loop in inside if loop.index not in made]
+        if not own or not rest:
+            continue
+        try:
+            stmt = swap(stmt, head, permute(head, [*own, *rest], setting))
+        except IllegalTransformError as error:
+            notes.append(f"loops over tiles stay inside: {error.message}")
+    return stmt, notes
+
+
+def _outermost_first(tiles: Sequence[tuple[Sequence[str], int, str]], made: Collection[str]) -> list[str]:
+    """Loops over tiles of tiles before those over tiles."""
+    level: dict[str, int] = {}
+    for choices, _, index in tiles:
+        if index in made:
+            level[index] = 1 + max((level.get(each, 0) for each in choices), default=0)
+    return sorted(level, key=lambda index: -level[index])
+
+
+def unroll_jam(stmt: Stmt, index: str, factor: int, setting: Setting, *, jam: bool = True) -> tuple[Stmt, list[str]]:
+    """Unroll every loop over a counter, and fuse the copies of the loops inside it where that is legal.
+
+    Args:
+        stmt: The nest.
+        index: The counter.
+        factor: Copies.
+        setting: Where it stands.
+        jam: Whether to fuse.
+
+    Returns:
+        The nest, and notes about loops that were not fused.
+
+    Raises:
+        IllegalTransformError: If the loop falls, or the result is too large.
+    """
+    if not 1 <= factor <= MAX_FACTOR:
+        raise UsageError(f"an unroll factor is from 1 to {MAX_FACTOR}, got {factor}")
+    notes: list[str] = []
+    if factor == 1:
+        return stmt, notes
+    for loop in loops_named(stmt, index):
+        if loop.step < 0:
+            raise IllegalTransformError(f"the loop over {index!r} counts down, so it is not unrolled")
+        if size(stmt) + size(loop) * factor > MAX_SIZE:
+            raise IllegalTransformError(f"unrolling {index!r} {factor} times makes too much code")
+        fused = jam and any(isinstance(node, Loop) for node in statements(loop.body))
+        if fused:
+            reason = _jam_forbidden(loop, factor, setting)
+            if reason:
+                notes.append(f"the copies of {index!r} stay apart: {reason}")
+                fused = False
+        stmt = swap(stmt, loop, _unrolled(loop, factor, fused=fused))
+    return stmt, notes
+
+
+def _jam_forbidden(loop: Loop, factor: int, setting: Setting) -> str:
+    """Say why copies of a loop's body cannot be fused, or return an empty string."""
+    for node in statements(loop.body):
+        if isinstance(node, Loop) and loop.index in names(node.first) | names(node.last):
+            return f"the bounds of {node.index!r} depend on it"
+        if isinstance(node, If) and loop.index in names(node.test) and _several(node):
+            return "a condition around several statements depends on it"
+    nest = analyse(loop, setting.known)
+    start = affine(loop.first, {}, nest.known, written(loop) | counters(loop))
+    if start is None:
+        return "its first value is not affine"
+    times = {}
+    for site in nest.sites:
+        time = nest.time(site)
+        times[site.number] = [time[0], f"floor((v0 - ({start}))/{factor * loop.step})", *time[2:], "v0"]
+    bad = nest.violated(_even_jam(times), _ignored(loop))
+    return "" if bad is None else str(bad) if bad.array != "?" else "its dependences cannot be analysed"
+
+
+def _several(stmt: Stmt) -> bool:
+    """Whether a statement holds a loop or more than one assignment."""
+    inner = list(statements(stmt))
+    return any(isinstance(node, Loop) for node in inner) or sum(isinstance(node, Assign) for node in inner) > 1
+
+
+def _even_jam(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
+    """Give all times one length; the copy's number comes last."""
+    longest = max((len(time) for time in times.values()), default=0)
+    return {number: [*time[:-1], *["0"] * (longest - len(time)), time[-1]] for number, time in times.items()}
+
+
+def _unrolled(loop: Loop, factor: int, *, fused: bool) -> Stmt:
+    """Return the main loop with copies and the loop over what remains.
+
+    Before: ``for (i = 0; i <= n; i++) y[i] = 0;``. After, twice:
+    ``for (i = 0; i <= n - 1; i += 2) { y[i] = 0; y[i + 1] = 0; }`` and a loop from ``(n + 1) / 2 * 2``.
+    """
+    span = factor * loop.step
+    copies = [loop.body]
+    for number in range(1, factor):
+        shift = Binary("+", Name(loop.index), Num(str(number * loop.step)))
+        copies.append(rename(loop.body, {loop.index: shift}))
+    body = _jammed(copies) if fused else block(*copies)
+    last = _minus(loop.last, span - loop.step)
+    main = replace(loop, last=last, step=span, body=body)
+    count = Binary("/", Binary("+", Binary("-", loop.last, loop.first), Num(str(loop.step))), Num(str(span)))
+    if loop.first == Num("0"):
+        count = Binary("/", Binary("+", loop.last, Num(str(loop.step))), Num(str(span)))
+    start: Expr = Binary("*", count, Num(str(span)))
+    if loop.first != Num("0"):
+        start = Binary("+", loop.first, start)
+    low, high = evaluate(loop.first, {}), evaluate(loop.last, {})
+    if isinstance(low, int) and isinstance(high, int):
+        total = max(0, (high - low) // loop.step + 1)
+        if total % factor == 0:
+            return main
+    return block(main, replace(loop, first=start, pragmas=()))
+
+
+def _minus(expr: Expr, amount: int) -> Expr:
+    if isinstance(expr, Binary) and expr.op == "-" and isinstance(value := evaluate(expr.right, {}), int):
+        return Binary("-", expr.left, Num(str(value + amount)))
+    if isinstance(value := evaluate(expr, {}), int):
+        return Num(str(value - amount))
+    return Binary("-", expr, Num(str(amount)))
+
+
+def _jammed(copies: Sequence[Stmt]) -> Stmt:
+    """Fuse copies of one statement: loops become one loop over all copies, declarations get names of their own."""
+    first = copies[0]
+    match first:
+        case Loop():
+            bodies = [copy.body for copy in copies if isinstance(copy, Loop)]
+            return replace(first, body=_jammed(bodies))
+        case Block(body):
+            renamed = [_own_names(copy, number) for number, copy in enumerate(copies)]
+            columns = [[copy.body[place] for copy in renamed if isinstance(copy, Block)] for place in range(len(body))]
+            items = [item for column in columns for item in _column(column)]
+            return Block(tuple(items))
+        case If(test, _, other):
+            tests = {copy.test for copy in copies if isinstance(copy, If)}
+            if len(tests) == 1:
+                others = [copy.other for copy in copies if isinstance(copy, If) and copy.other is not None]
+                thens = [copy.then for copy in copies if isinstance(copy, If)]
+                return If(test, _jammed(thens), _jammed(others) if others and other is not None else None)
+            return Block(tuple(copies))
+    return block(*copies)
+
+
+def _column(column: Sequence[Stmt]) -> list[Stmt]:
+    if isinstance(column[0], Declare):
+        return list(column)
+    fused = _jammed(column)
+    return (
+        list(fused.body)
+        if isinstance(fused, Block) and not any(isinstance(x, Declare) for x in fused.body)
+        else [fused]
+    )
+
+
+def _own_names(stmt: Stmt, number: int) -> Stmt:
+    """Rename what a copy of a block declares, so that the copies may live together."""
+    if not isinstance(stmt, Block) or number == 0:
+        return stmt
+    own = {item.name: Name(f"{item.name}_{number}") for item in stmt.body if isinstance(item, Declare)}
+    if not own:
+        return stmt
+    renamed = rename(stmt, dict(own))
+    if not isinstance(renamed, Block):
+        return renamed
+    items = tuple(
+        replace(item, name=own[item.name].name) if isinstance(item, Declare) else item for item in renamed.body
+    )
+    return Block(items)
+
+
+def parallel(loop: Loop, nest: Nest) -> Dependence | None:
+    """Return a dependence between iterations of a loop that is no reduction, or None."""
+    return nest.carried(loop, _ignored(loop))
+
+
+def add_pragma(stmt: Stmt, loop: Loop, pragmas: Sequence[str]) -> Stmt:
+    """Put directives before a loop."""
+    return swap(stmt, loop, replace(loop, pragmas=(*loop.pragmas, *pragmas)))
+
+
+def innermost(stmt: Stmt) -> list[Loop]:
+    """Return the loops that hold no loop."""
+    return [
+        node
+        for node in statements(stmt)
+        if isinstance(node, Loop) and not any(isinstance(each, Loop) for each in statements(node.body))
+    ]
+
+
+def assignments(stmt: Stmt) -> list[Assign]:
+    """Return the assignments of a statement."""
+    return [node for node in statements(stmt) if isinstance(node, Assign)]

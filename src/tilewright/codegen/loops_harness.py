@@ -1,0 +1,106 @@
+"""A translation unit around a region: its inputs bound from outside, its time taken, its results stored back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.codegen.loops_c import code, lines
+from tilewright.programs.loopnest import Block, Declare, Stmt, statements
+
+ENTRY = "tw_run"
+_HEAD = """#define _GNU_SOURCE
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+"""
+_CLOCK = """static double tw_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A variable that is bound from outside.
+
+    Attributes:
+        ctype: Its arithmetic type.
+        name: Its name.
+        extents: Extents of an array; empty for a scalar.
+        inside: Whether the region declares it itself, so that it is only stored back.
+    """
+
+    ctype: str
+    name: str
+    extents: tuple[int, ...] = ()
+    inside: bool = False
+
+
+def emit_unit(
+    body: Stmt,
+    bound: Sequence[Bound],
+    *,
+    numbers: Mapping[str, int | float] | None = None,
+    loose: Mapping[str, str] | None = None,
+    prelude: str = "",
+) -> str:
+    """Print a unit with ``double tw_run(void **)``: binds, runs, stores scalars back, returns seconds.
+
+    Args:
+        body: What runs: the code around the region, and the region.
+        bound: What is bound, in the order of the pointers.
+        numbers: Parameters of the input; they are constants of the unit.
+        loose: Types of scalars that nobody declares.
+        prelude: What the bodies need before them, such as kernels.
+
+    Returns:
+        C text.
+    """
+    parts = [_HEAD, prelude, _CLOCK]
+    parts += [f"#define {name} ({value!r})\n" for name, value in (numbers or {}).items()]
+    parts += [_global(each) for each in bound if not each.inside]
+    out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
+    out += [f"  {_bind(each, place)}" for place, each in enumerate(bound) if not each.inside]
+    out += [f"  {ctype} {name} = 0;" for name, ctype in (loose or {}).items()]
+    out += [f"  (void){name};" for name in loose or {}]
+    out += ["  tw_begin = tw_now();", "  {"]
+    items = body.body if isinstance(body, Block) else (body,)
+    out += [line for each in items for line in lines(each, 2)]
+    out.append("    tw_end = tw_now();")
+    for place, each in enumerate(bound):
+        if not each.extents:
+            out.append(f"    *({each.ctype} *)tw_p[{place}] = {each.name};")
+    out += [f"    free({node.name});" for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
+    out += ["  }", "  return tw_end - tw_begin;", "}", ""]
+    return "".join(parts) + "\n".join(out)
+
+
+def _allocated(node: Declare) -> bool:
+    return node.heap and bool(node.dims) and getattr(node.dims[0], "text", "") != "0"
+
+
+def _global(each: Bound) -> str:
+    if not each.extents:
+        return f"static {each.ctype} {each.name};\n"
+    inner = "".join(f"[{extent}]" for extent in each.extents[1:])
+    return f"static {each.ctype} (*{each.name}){inner};\n" if inner else f"static {each.ctype} *restrict {each.name};\n"
+
+
+def _bind(each: Bound, place: int) -> str:
+    if not each.extents:
+        return f"{each.name} = *({each.ctype} *)tw_p[{place}];"
+    inner = "".join(f"[{extent}]" for extent in each.extents[1:])
+    return (
+        f"{each.name} = ({each.ctype} (*){inner})tw_p[{place}];"
+        if inner
+        else f"{each.name} = ({each.ctype} *)tw_p[{place}];"
+    )
+
+
+def region_text(stmt: Stmt, indent: int = 1) -> str:
+    """Print what replaces a region: a block with its own variables."""
+    return "  " * indent + "{\n" + code(stmt, indent + 1) + "  " * indent + "}\n"

@@ -1,0 +1,66 @@
+"""Where a CPU's data comes from: M_SM is the L2 cache of a core, beyond it lies L3, if there is one, and then memory.
+
+The papers know two levels, on chip and off chip. On a CPU what does not fit L2 is not off chip: as long as the tiles of
+all cores fit L3 together it costs L3's bandwidth, which lies between the other two. This is our own extension.
+"""
+
+import numpy as np
+
+from tilewright.costs.arrays import Floats, Ints
+from tilewright.costs.setting import WORD, Setting
+
+USABLE = 0.75
+"""Share of a core's own cache that data may use before it spills."""
+USABLE_OUTSIDE = 0.5
+"""The same of L3, through which the grid streams besides, and which others may share."""
+
+
+def data_bytes(setting: Setting) -> int:
+    """Bytes of every copy of every field."""
+    return setting.copies * setting.cells * setting.itemsize
+
+
+def grid_seconds(setting: Setting) -> float:
+    """Seconds per byte and core of the grid itself, from the first level that holds all its data."""
+    whole = data_bytes(setting)
+    if whole <= USABLE * setting.sm_count * setting.shared_bytes:
+        return setting.cache_byte_seconds
+    if whole <= USABLE_OUTSIDE * setting.sm_count * setting.outer_bytes:
+        return setting.outer_byte_seconds
+    return setting.word_seconds / WORD
+
+
+def off_chip(setting: Setting) -> bool:
+    """Whether the grid lies in memory, and in no cache."""
+    room = max(USABLE * setting.shared_bytes, USABLE_OUTSIDE * setting.outer_bytes)
+    return data_bytes(setting) > setting.sm_count * room
+
+
+def missed_outside(footprint: Ints | Floats, setting: Setting) -> Floats:
+    """Share of what does not fit L2 that does not fit a core's part of L3 either; 1 without L3."""
+    return (
+        _share(footprint, USABLE_OUTSIDE * setting.outer_bytes) if setting.outer_bytes else np.ones(np.shape(footprint))
+    )
+
+
+def spill_seconds(footprint: Ints | Floats, setting: Setting) -> Floats:
+    """Seconds per byte that misses L2, from L3 and memory.
+
+    Args:
+        footprint: Bytes that a tile touches; shape (n,).
+        setting: The problem on a CPU.
+
+    Returns:
+        Seconds per byte and core; shape (n,).
+    """
+    missed = missed_outside(footprint, setting)
+    return np.asarray((1.0 - missed) * setting.outer_byte_seconds + missed * setting.word_seconds / WORD)
+
+
+def missed_inside(footprint: Ints | Floats, setting: Setting) -> Floats:
+    """Share of a tile's footprint that does not fit L2."""
+    return _share(footprint, USABLE * setting.shared_bytes)
+
+
+def _share(footprint: Ints | Floats, room: float) -> Floats:
+    return np.asarray(np.clip(1.0 - room / np.maximum(footprint, 1), 0.0, 1.0))

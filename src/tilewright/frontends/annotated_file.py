@@ -1,0 +1,311 @@
+"""An annotated file as a whole: its regions with their code read, the code around them, the files they name."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+from tilewright.frontends import annotated_macros as macros
+from tilewright.frontends.annotated import MAX_FILE, Region, regions
+from tilewright.frontends.annotated_c import enclosing_parameters, parse_code, parse_unit
+from tilewright.frontends.annotated_spec import TuningSpec, read_spec
+from tilewright.programs.loopnest import (
+    Assign,
+    Block,
+    Declare,
+    Name,
+    Stmt,
+    Transform,
+    map_statements,
+    statements,
+)
+
+LOOPS = frozenset({"Loop", "Loops"})
+PASSED = frozenset({"Align"})
+"""Modules whose annotation is accepted and has no effect: only what is inside counts."""
+STENCILS = frozenset({"Stencil"})
+_MARK = "tw_region_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopRegion:
+    """A region of loops.
+
+    Attributes:
+        region: Where it is.
+        code: What the annotation says, transforms included.
+        old: The old body, or the annotation's code without transforms where the old body is empty.
+        stencil: Text of a stencil expression, for the module ``Stencil``.
+        notes: What was noticed.
+    """
+
+    region: Region
+    code: Stmt
+    old: Stmt
+    stencil: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Regions that belong together: those of one specification, or one region without any.
+
+    Attributes:
+        region: The outermost region.
+        spec: The specification, or None.
+        around: The code inside the specification's region, a mark for every region of loops.
+        loops: Those regions.
+        parameters: Variables of the function around it.
+        behind: Names in the rest of the function.
+    """
+
+    region: Region
+    spec: TuningSpec | None
+    around: Stmt
+    loops: tuple[LoopRegion, ...]
+    parameters: Mapping[str, Declare] = field(default_factory=dict)
+    behind: frozenset[str] = frozenset()
+
+    def filled(self, bodies: Sequence[Stmt]) -> Stmt:
+        """Return the code with a body in the place of every region."""
+
+        def change(node: Stmt) -> Stmt:
+            number = _number(node)
+            return node if number is None else bodies[number]
+
+        return map_statements(self.around, change)
+
+    @property
+    def inside_loop(self) -> bool:
+        """Whether the code around has loops of its own."""
+        return not all(isinstance(node, Block | Assign | Declare) for node in statements(self.around))
+
+
+def _number(node: Stmt) -> int | None:
+    if isinstance(node, Assign) and isinstance(node.target, Name) and node.target.name.startswith(_MARK):
+        return int(node.target.name[len(_MARK) :])
+    return None
+
+
+def read_text(path: Path) -> str:
+    """Read an annotated file.
+
+    Raises:
+        UsageError: If it cannot be read, is too large, or is no text.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_FILE + 1)
+    except OSError as error:
+        raise UsageError(f"the file {str(path)!r} cannot be read: {error.strerror}") from None
+    if len(data) > MAX_FILE:
+        raise UsageError(f"an annotated file has at most {MAX_FILE} bytes, {str(path)!r} has more")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def read_file(text: str) -> tuple[Site, ...]:
+    """Read an annotated file's text.
+
+    Args:
+        text: The text.
+
+    Returns:
+        The sites in order.
+
+    Raises:
+        UsageError: If anything in it is not as it must be, or it has two specifications one inside the other.
+    """
+    found = regions(text)
+    if not found:
+        raise UsageError("the file has no annotated region", "such as /*@ begin Loop( … ) @*/ … /*@ end @*/")
+    return tuple(_site(text, region) for region in found)
+
+
+def _site(text: str, region: Region) -> Site:
+    before = macros.without_comments(text[: region.start])
+    known = _macros_before(before)
+    spec = None
+    if region.module == "PerfTuning":
+        spec = read_spec(region.code, region.line)
+        inner = _flat(region.inner)
+    else:
+        inner = _flat((region,))
+    if spec is not None and not inner:
+        raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
+    around = _around(text, region, inner, known) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
+    plain, known = macros.preprocess(around, known)
+    code = parse_code(plain, f"the code around line {region.line}")
+    loops = tuple(_loop_region(text, each, known) for each in inner)
+    return Site(
+        region=region,
+        spec=spec,
+        around=code,
+        loops=loops,
+        parameters=enclosing_parameters(before),
+        behind=_behind(text[region.end :]),
+    )
+
+
+def _macros_before(text: str) -> dict[str, macros.Macro]:
+    lines = [line for line in text.replace("\\\n", " ").split("\n") if re.match(r"\s*#\s*define\b", line)]
+    return macros.defined(lines)
+
+
+def _flat(items: Sequence[Region]) -> list[Region]:
+    """Return the regions of loops, those inside modules that are passed over among them."""
+    out: list[Region] = []
+    for item in items:
+        if item.module in LOOPS | STENCILS:
+            if item.inner:
+                raise UsageError(f"the region of line {item.line} has regions inside, which only PerfTuning may have")
+            out.append(item)
+        elif item.module in PASSED:
+            out += _flat(item.inner)
+        elif item.module == "PerfTuning":
+            raise UsageError(
+                f"the tuning specification of line {item.line} is inside another region", "a file has them side by side"
+            )
+        else:
+            raise UsageError(
+                f"the modules are PerfTuning, Loop, Stencil and Align, got {item.module[:40]!r} at line {item.line}"
+            )
+    return out
+
+
+def _mark(number: int) -> str:
+    return f"\n{_MARK}{number} = 0;\n"
+
+
+def _around(text: str, region: Region, inner: Sequence[Region], known: Mapping[str, macros.Macro]) -> str:
+    """Return a specification's body with marks in the place of its regions, without comments."""
+    del known
+    out: list[str] = []
+    place = region.body_start
+    for number, each in enumerate(inner):
+        out += [macros.without_comments(_no_annotations(text[place : each.start])), _mark(number)]
+        place = each.end
+    out.append(macros.without_comments(_no_annotations(text[place : region.body_end])))
+    return "".join(out)
+
+
+def _no_annotations(text: str) -> str:
+    return re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+Oi?r?i?o.*$", "", text, flags=re.MULTILINE)
+
+
+def _loop_region(text: str, region: Region, known: Mapping[str, macros.Macro]) -> LoopRegion:
+    where = f"the region of line {region.line}"
+    notes: list[str] = []
+    body = macros.preprocess(macros.without_comments(region.body(text)), known)[0]
+    old: Stmt | None = None
+    if body.strip():
+        try:
+            old = parse_code(body, f"the old body of line {region.line}")
+        except UsageError as error:
+            notes.append(f"{error.message}; the annotation's own code stands for it")
+    if region.module in STENCILS:
+        if old is None:
+            raise UsageError(f"{where} needs an old body, which says what the stencil replaces")
+        return LoopRegion(region=region, code=Block(()), old=old, stencil=region.code, notes=tuple(notes))
+    code = parse_code(macros.preprocess(macros.without_comments(region.code), known)[0], where)
+    if _bare(code) and old is not None:
+        code = _with_body(code, old)
+    plain = map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
+    if old is None and plain == Block(()):
+        raise UsageError(f"{where} is empty")
+    return LoopRegion(region=region, code=code, old=plain if old is None else old, notes=tuple(notes))
+
+
+def _bare(code: Stmt) -> bool:
+    """Whether code is transforms with nothing to transform."""
+    while isinstance(code, Transform):
+        code = code.body
+    return code == Block(())
+
+
+def _with_body(code: Stmt, body: Stmt) -> Stmt:
+    if isinstance(code, Transform):
+        return Transform(code.name, code.arguments, _with_body(code.body, body))
+    return body
+
+
+def _behind(text: str) -> frozenset[str]:
+    """Return the names in the rest of a function: up to the brace that closes it."""
+    try:
+        plain = macros.without_comments(text)
+    except UsageError:
+        plain = text
+    depth = 0
+    for place, character in enumerate(plain):
+        depth += (character == "{") - (character == "}")
+        if depth < 0:
+            plain = plain[:place]
+            break
+    return frozenset(re.findall(r"[A-Za-z_]\w*", plain[:200_000]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFiles:
+    """What files named by a specification declare.
+
+    Attributes:
+        variables: Variables with their extents, in terms of the input's parameters.
+        init: Code that gives them their first values.
+    """
+
+    variables: tuple[Declare, ...] = ()
+    init: Stmt = field(default_factory=lambda: Block(()))
+
+
+def read_input_files(
+    names: Sequence[str], defines: Sequence[tuple[str, str]], load: Callable[[str], str]
+) -> InputFiles:
+    """Read the files that declare and initialise a specification's inputs.
+
+    Args:
+        names: Their names.
+        defines: What the build command defines.
+        load: Returns the text of a file.
+
+    Returns:
+        Variables and code.
+
+    Raises:
+        UsageError: If they are no declarations and loops.
+    """
+    known = {name: macros.Macro(parameters=None, body=(value,)) for name, value in defines}
+    variables: dict[str, Declare] = {}
+    bodies: dict[str, Stmt] = {}
+    for name in names:
+        plain, known = macros.preprocess(macros.without_comments(load(name)), known)
+        declared, functions = parse_unit(plain, f"the file {name[:60]!r}")
+        variables |= {each.name: each for each in declared}
+        bodies |= functions
+    code: list[Stmt] = []
+    for body in bodies.values():
+        items = body.body if isinstance(body, Block) else (body,)
+        for item in items:
+            if isinstance(item, Declare) and item.ctype == "void":
+                before = variables.get(item.name)
+                if before is not None:
+                    variables[item.name] = Declare(ctype=before.ctype, name=item.name, dims=item.dims, heap=True)
+        rest = tuple(item for item in items if not (isinstance(item, Declare) and item.ctype == "void"))
+        code.append(Block(rest))
+    return InputFiles(variables=tuple(variables.values()), init=Block(tuple(code)))
+
+
+def sibling(folder: Path, name: str) -> str:
+    """Read a file beside an annotated file.
+
+    Raises:
+        UsageError: If the name is no plain file name, or the file cannot be read.
+    """
+    if not re.fullmatch(r"[\w.+-]{1,100}", name) or name.startswith("."):
+        raise UsageError(f"a specification names files beside itself, got {name[:60]!r}")
+    path = folder / name
+    if path.is_symlink() or not path.is_file():
+        raise UsageError(f"the file {name!r} that the specification names is not beside it")
+    return read_text(path)

@@ -1,0 +1,223 @@
+"""The part of C's preprocessor that annotated files use: ``#define``, conditionals on names, nothing that reads files.
+
+Expansion is bounded: macros that grow without end are refused, not followed.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+
+MAX_TOKENS = 200_000
+"""Most tokens that an expansion may produce."""
+_MAX_DEPTH = 32
+_TOKEN = re.compile(
+    r"[A-Za-z_]\w*|(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[uUlLfF]*"
+    r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|\s+|<<=|>>=|[-+*/%&|^!=<>]=|<<|>>|&&|\|\||\+\+|--|->|.',
+    re.DOTALL,
+)
+_DEFINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)(?P<args>\([^()]*\))?(?P<body>.*)", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL)
+KEPT = frozenset({"min", "max"})
+"""Macros that are not expanded: their names mean what they say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Macro:
+    """A macro: its parameters (None for one without parentheses) and its body's tokens."""
+
+    parameters: tuple[str, ...] | None
+    body: tuple[str, ...]
+
+
+def without_comments(text: str) -> str:
+    """Replace comments by white space; line ends stay.
+
+    Raises:
+        UsageError: If a comment is not closed.
+    """
+    if text.count("/*") > 20_000:
+        raise UsageError("a file has at most 20000 comments, got more")
+    plain = _COMMENT.sub(
+        lambda match: match[0] if match[0].startswith('"') else " " + "\n" * match[0].count("\n"), text
+    )
+    if "/*" in re.sub(r"\"(?:[^\"\\\n]|\\.)*\"", "", plain):
+        raise UsageError("a comment is not closed")
+    return plain
+
+
+def tokens(text: str) -> list[str]:
+    """Split C text into tokens, white space among them.
+
+    Raises:
+        UsageError: If there are too many.
+    """
+    found = _TOKEN.findall(text)
+    if len(found) > MAX_TOKENS:
+        raise UsageError(f"a region has at most {MAX_TOKENS} tokens, got {len(found)}")
+    return found
+
+
+def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[str, dict[str, Macro]]:
+    """Take the directives out of C text and expand its macros.
+
+    ``#include`` lines are dropped, ``#define``, ``#undef``, ``#ifdef``, ``#ifndef``, ``#if 0``, ``#if 1``, ``#else``
+    and ``#endif`` are followed, ``#pragma`` stays.
+
+    Args:
+        text: The text, without comments.
+        macros: Macros that are known before.
+
+    Returns:
+        The text without directives and the macros at its end.
+
+    Raises:
+        UsageError: If a directive is not one of these, conditionals do not match, or expansion does not end.
+    """
+    known = dict(macros or {})
+    lines: list[str] = []
+    active: list[bool] = []
+    for line in text.replace("\\\n", " ").split("\n"):
+        if not line.lstrip().startswith("#"):
+            lines.append(line if all(active) else "")
+            continue
+        word, _, rest = line.lstrip()[1:].strip().partition(" ")
+        kept = _directive(word.partition("\t")[0], rest, known, active)
+        lines.append(line if kept else "")
+    if active:
+        raise UsageError("a conditional of the preprocessor is not closed", "add #endif")
+    return expand("\n".join(lines), known), known
+
+
+def _directive(word: str, rest: str, known: dict[str, Macro], active: list[bool]) -> bool:
+    """Follow a directive; return whether its line stays."""
+    if word in {"ifdef", "ifndef", "if"}:
+        active.append(_condition(word, rest.strip(), known))
+    elif word in {"else", "endif"}:
+        if not active:
+            raise UsageError(f"#{word} has no #if before it")
+        active[-1] = not active[-1]
+        if word == "endif":
+            active.pop()
+    elif all(active) and word == "define":
+        name, macro = definition(rest)
+        known[name] = macro
+    elif all(active) and word == "undef":
+        known.pop(rest.strip(), None)
+    elif word not in {"include", "define", "undef", "pragma", "line"}:
+        raise UsageError(f"the directive #{word[:30]} is not known here", "use #define, #ifdef, #ifndef, #else, #endif")
+    return word == "pragma" and all(active)
+
+
+def _condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
+    if word != "if":
+        return (rest in known) is (word == "ifdef")
+    match = re.fullmatch(r"(!?)\s*defined\s*\(?\s*([A-Za-z_]\w*)\s*\)?", rest)
+    if match:
+        return (match[2] in known) is not bool(match[1])
+    if rest in {"0", "1"}:
+        return rest == "1"
+    raise UsageError(f"a conditional is on one name, got #if {rest[:60]!r}", "use #ifdef NAME")
+
+
+def definition(text: str) -> tuple[str, Macro]:
+    """Read what follows ``#define``.
+
+    Raises:
+        UsageError: If it is no definition.
+
+    >>> definition("sq(x) ((x)*(x))")[1].parameters
+    ('x',)
+    """
+    match = _DEFINE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"#define is followed by a name, got {text.strip()[:60]!r}")
+    parameters = None
+    if match["args"] is not None:
+        parameters = tuple(part.strip() for part in match["args"][1:-1].split(",") if part.strip())
+    body = tuple(token for token in tokens(match["body"].strip()))
+    if any(token in {"#", "##"} for token in body):
+        raise UsageError(f"the macro {match['name']!r} pastes tokens, which is not known here")
+    return match["name"], Macro(parameters=parameters, body=body)
+
+
+def expand(text: str, macros: Mapping[str, Macro]) -> str:
+    """Expand macros in a text.
+
+    Raises:
+        UsageError: If the expansion is too deep or too long.
+    """
+    if not macros:
+        return text
+    return "".join(_expand(tokens(text), macros, frozenset(), [MAX_TOKENS]))
+
+
+def _expand(items: list[str], macros: Mapping[str, Macro], hidden: frozenset[str], budget: list[int]) -> list[str]:
+    if len(hidden) > _MAX_DEPTH:
+        raise UsageError(f"macros are at most {_MAX_DEPTH} deep, got more")
+    out: list[str] = []
+    place = 0
+    while place < len(items):
+        item = items[place]
+        place += 1
+        macro = macros.get(item) if item not in hidden and item not in KEPT else None
+        if macro is None:
+            out.append(item)
+            budget[0] -= 1
+        elif macro.parameters is None:
+            out += _expand(list(macro.body), macros, hidden | {item}, budget)
+        else:
+            args, place = _arguments(items, place)
+            if args is None:
+                out.append(item)
+                continue
+            out += _expand(_replaced(item, macro, args), macros, hidden | {item}, budget)
+        if budget[0] < 0:
+            raise UsageError(f"macros expand to at most {MAX_TOKENS} tokens, got more")
+    return out
+
+
+def _replaced(name: str, macro: Macro, args: list[list[str]]) -> list[str]:
+    parameters = macro.parameters or ()
+    if len(args) != len(parameters) and not (not parameters and args == [[]]):
+        raise UsageError(f"the macro {name!r} takes {len(parameters)} arguments, got {len(args)}")
+    values = dict(zip(parameters, args, strict=False))
+    out: list[str] = []
+    for token in macro.body:
+        out += values.get(token, [token])
+        if len(out) > MAX_TOKENS:
+            raise UsageError(f"macros expand to at most {MAX_TOKENS} tokens, got more")
+    return out
+
+
+def _arguments(items: list[str], place: int) -> tuple[list[list[str]] | None, int]:
+    """Return the arguments of a macro's call and the place behind it; None if there is no call."""
+    start = place
+    while place < len(items) and items[place].isspace():
+        place += 1
+    if place >= len(items) or items[place] != "(":
+        return None, start
+    args: list[list[str]] = [[]]
+    depth = 0
+    for behind in range(place + 1, len(items)):
+        token = items[behind]
+        if token == ")" and depth == 0:  # noqa: S105
+            return args, behind + 1
+        depth += (token in {"(", "[", "{"}) - (token in {")", "]", "}"})
+        if token == "," and depth == 0:  # noqa: S105
+            args.append([])
+        else:
+            args[-1].append(token)
+    raise UsageError("the call of a macro is not closed by a parenthesis")
+
+
+def defined(lines: Iterable[str]) -> dict[str, Macro]:
+    """Return the macros of ``#define`` lines; those that cannot be read are left out."""
+    found = {}
+    for line in lines:
+        match = re.match(r"\s*#\s*define\s+(.*)", line, re.DOTALL)
+        if match:
+            name, macro = definition(match[1])
+            found[name] = macro
+    return found

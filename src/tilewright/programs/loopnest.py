@@ -1,0 +1,432 @@
+"""Loop nests: the C subset that annotated regions are written in, as plain data.
+
+A nest is a tree of frozen nodes. A :class:`Loop` counts from ``first`` to ``last`` *inclusive*; what a region computes
+can be read off the tree alone, so that every transformation is a function from tree to tree.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """A literal, spelled as in C."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A scalar variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An element of an array."""
+
+    array: str
+    index: "tuple[Expr, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a mathematical function."""
+
+    function: str
+    args: "tuple[Expr, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``-``, ``+``, ``!`` or ``~``."""
+
+    op: str
+    operand: "Expr"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """An operator of C between two values."""
+
+    op: str
+    left: "Expr"
+    right: "Expr"
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """``test ? then : other``."""
+
+    test: "Expr"
+    then: "Expr"
+    other: "Expr"
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """A cast to an arithmetic type."""
+
+    ctype: str
+    operand: "Expr"
+
+
+Expr = Num | Name | Item | Call | Unary | Binary | Choose | Convert
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """``target op value`` with ``=``, ``+=``, ``-=``, ``*=``, ``/=``, ``%=``."""
+
+    target: Name | Item
+    op: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """Run the body for ``index`` = first, first + step, … while not beyond ``last``.
+
+    Attributes:
+        index: The counter.
+        first: Its first value.
+        last: Its last value, inclusive.
+        step: A literal, not 0; with a negative one the counter falls.
+        body: What is repeated.
+        pragmas: Directives printed before it, without ``#pragma``.
+    """
+
+    index: str
+    first: Expr
+    last: Expr
+    step: int = 1
+    body: "Stmt"
+    pragmas: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """A conditional."""
+
+    test: Expr
+    then: "Stmt"
+    other: "Stmt | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements in order; ``scoped`` ones have braces of their own."""
+
+    body: "tuple[Stmt, ...]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declare:
+    """A variable of the region.
+
+    Attributes:
+        ctype: Its arithmetic type.
+        name: Its name.
+        dims: Extents of an array, or empty.
+        value: Initial value, a tuple of them for an array, or None.
+        heap: Whether the array was given by ``malloc``.
+    """
+
+    ctype: str
+    name: str
+    dims: tuple[Expr, ...] = ()
+    value: "Expr | tuple[Expr, ...] | None" = None
+    heap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """A ``#pragma`` that the region itself holds."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Text that a generator wrote: it stands for statements, and nothing looks inside it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """``transform NAME(arguments) body``: arguments by name, each still an expression's text."""
+
+    name: str
+    arguments: tuple[tuple[str, str], ...]
+    body: "Stmt"
+
+
+Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Transform
+ZERO, ONE = Num("0"), Num("1")
+INTEGER_TYPES = frozenset({"char", "short", "int", "long", "long long", "unsigned", "int32_t", "int64_t", "size_t"})
+REAL_TYPES = frozenset({"float", "double"})
+MAX_DEPTH = 64
+"""Deepest nesting of expressions or statements."""
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Return the operands of an expression."""
+    match expr:
+        case Item(_, index):
+            return index
+        case Call(_, args):
+            return args
+        case Unary(_, operand) | Convert(_, operand):
+            return (operand,)
+        case Binary(_, left, right):
+            return (left, right)
+        case Choose(test, then, other):
+            return (test, then, other)
+    return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Yield an expression and all its parts, outermost first."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return an expression with every part changed, innermost first."""
+    match expr:
+        case Item(array, index):
+            new: Expr = Item(array, tuple(rebuild(each, change) for each in index))
+        case Call(function, args):
+            new = Call(function, tuple(rebuild(each, change) for each in args))
+        case Unary(op, operand):
+            new = Unary(op, rebuild(operand, change))
+        case Convert(ctype, operand):
+            new = Convert(ctype, rebuild(operand, change))
+        case Binary(op, left, right):
+            new = Binary(op, rebuild(left, change), rebuild(right, change))
+        case Choose(test, then, other):
+            new = Choose(rebuild(test, change), rebuild(then, change), rebuild(other, change))
+        case _:
+            new = expr
+    return change(new)
+
+
+def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+    """Replace variables by expressions."""
+    return rebuild(expr, lambda node: values.get(node.name, node) if isinstance(node, Name) else node)
+
+
+def names(expr: Expr) -> set[str]:
+    """Return the scalars of an expression."""
+    return {node.name for node in walk(expr) if isinstance(node, Name)}
+
+
+def arrays(expr: Expr) -> set[str]:
+    """Return the arrays of an expression."""
+    return {node.array for node in walk(expr) if isinstance(node, Item)}
+
+
+def parts(stmt: Stmt) -> "tuple[Stmt, ...]":
+    """Return the statements directly inside a statement."""
+    match stmt:
+        case Loop(body=body) | Transform(body=body):
+            return (body,)
+        case If(_, then, other):
+            return (then,) if other is None else (then, other)
+        case Block(body):
+            return body
+    return ()
+
+
+def statements(stmt: Stmt) -> Iterator[Stmt]:
+    """Yield a statement and all those inside it, in the order of the text."""
+    stack = [stmt]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(parts(node)))
+
+
+def expressions(stmt: Stmt) -> tuple[Expr, ...]:
+    """Return the expressions that a statement reads by itself, those of inner statements not among them."""
+    match stmt:
+        case Assign(target, op, value):
+            index = target.index if isinstance(target, Item) else ()
+            return (*index, value) if op == "=" else (*index, target, value)
+        case Loop(first=first, last=last):
+            return (first, last)
+        case If(test, _, _):
+            return (test,)
+        case Declare(dims=dims, value=value):
+            values = value if isinstance(value, tuple) else () if value is None else (value,)
+            return (*dims, *values)
+    return ()
+
+
+def map_statements(stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
+    """Return a statement with every one inside it changed, innermost first."""
+    match stmt:
+        case Loop(body=body):
+            stmt = replace(stmt, body=map_statements(body, change))
+        case Transform(name, arguments, body):
+            stmt = Transform(name, arguments, map_statements(body, change))
+        case If(test, then, other):
+            stmt = If(test, map_statements(then, change), None if other is None else map_statements(other, change))
+        case Block(body):
+            stmt = Block(tuple(map_statements(each, change) for each in body))
+    return change(stmt)
+
+
+def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    """Return a statement with every part of every expression changed, targets and bounds among them."""
+
+    def one(node: Stmt) -> Stmt:
+        match node:
+            case Assign(target, op, value):
+                new = rebuild(target, change)
+                if not isinstance(new, Name | Item):
+                    raise TypeError(f"{new} cannot be assigned to")
+                return Assign(new, op, rebuild(value, change))
+            case Loop(first=first, last=last):
+                return replace(node, first=rebuild(first, change), last=rebuild(last, change))
+            case If(test, then, other):
+                return If(rebuild(test, change), then, other)
+            case Declare(dims=dims, value=value):
+                fresh = (
+                    tuple(rebuild(each, change) for each in value)
+                    if isinstance(value, tuple)
+                    else None
+                    if value is None
+                    else rebuild(value, change)
+                )
+                return replace(node, dims=tuple(rebuild(each, change) for each in dims), value=fresh)
+        return node
+
+    return map_statements(stmt, one)
+
+
+def rename(stmt: Stmt, values: Mapping[str, Expr]) -> Stmt:
+    """Replace variables in a whole statement."""
+    return map_expressions(stmt, lambda node: values.get(node.name, node) if isinstance(node, Name) else node)
+
+
+def written(stmt: Stmt) -> set[str]:
+    """Return the names of the scalars and arrays that a statement assigns, counters not among them."""
+    found = set()
+    for node in statements(stmt):
+        if isinstance(node, Assign):
+            found.add(node.target.array if isinstance(node.target, Item) else node.target.name)
+        elif isinstance(node, Declare) and node.value is not None:
+            found.add(node.name)
+    return found
+
+
+def counters(stmt: Stmt) -> set[str]:
+    """Return the counters of the loops of a statement."""
+    return {node.index for node in statements(stmt) if isinstance(node, Loop)}
+
+
+def used(stmt: Stmt) -> set[str]:
+    """Return every scalar and array that a statement mentions."""
+    found = written(stmt) | counters(stmt)
+    for node in statements(stmt):
+        if isinstance(node, Declare):
+            found.add(node.name)
+        for expr in expressions(node):
+            found |= names(expr) | arrays(expr)
+    return found
+
+
+def block(*items: Stmt) -> Stmt:
+    """Join statements; blocks without declarations are merged into their surroundings.
+
+    >>> block(Block(())) == Block(())
+    True
+    """
+    flat: list[Stmt] = []
+    for item in items:
+        if isinstance(item, Block) and not any(isinstance(each, Declare) for each in item.body):
+            flat.extend(item.body)
+        else:
+            flat.append(item)
+    return flat[0] if len(flat) == 1 else Block(tuple(flat))
+
+
+def size(stmt: Stmt) -> int:
+    """Return the number of statements and of parts of expressions."""
+    return sum(1 + sum(sum(1 for _ in walk(expr)) for expr in expressions(node)) for node in statements(stmt))
+
+
+def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None:  # noqa: PLR0911
+    """Return the value of a scalar expression with C's arithmetic, or None if it is not known.
+
+    >>> evaluate(Binary("/", Num("7"), Unary("-", Num("2"))), {})
+    -3
+    """
+    match expr:
+        case Num(text):
+            return literal(text)
+        case Name(name):
+            return known.get(name)
+        case Unary("-", operand):
+            value = evaluate(operand, known)
+            return None if value is None else -value
+        case Convert(ctype, operand):
+            value = evaluate(operand, known)
+            if value is None:
+                return None
+            return float(value) if ctype in REAL_TYPES else int(value) if abs(value) < 2**62 else None
+        case Binary(op, left, right):
+            a, b = evaluate(left, known), evaluate(right, known)
+            return None if a is None or b is None else _binary(op, a, b)
+        case Call("min" | "max" as function, (left, right)):
+            a, b = evaluate(left, known), evaluate(right, known)
+            return None if a is None or b is None else (min if function == "min" else max)(a, b)
+    return None
+
+
+def literal(text: str) -> int | float | None:
+    """Return the value of a C literal.
+
+    >>> literal("0x10"), literal("2.5f"), literal("10L")
+    (16, 2.5, 10)
+    """
+    plain = text.lower()
+    try:
+        if plain.startswith("0x"):
+            return int(plain.rstrip("ul"), 16)
+        if not set(plain) & {".", "e"} and not plain.endswith("f"):
+            digits = plain.rstrip("ul")
+            return int(digits, 8) if len(digits) > 1 and digits.startswith("0") else int(digits)
+        return float(plain.rstrip("fl"))
+    except ValueError:
+        return None
+
+
+def _binary(op: str, a: float, b: float) -> int | float | None:
+    whole = isinstance(a, int) and isinstance(b, int)
+    if op in {"/", "%"}:
+        if b == 0:
+            return None
+        if not whole:
+            return a / b if op == "/" else None
+        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        return int(quotient) if op == "/" else int(a - quotient * b)
+    simple: dict[str, Callable[[int | float, int | float], int | float]] = {
+        "+": lambda x, y: x + y,
+        "-": lambda x, y: x - y,
+        "*": lambda x, y: x * y,
+        "<": lambda x, y: int(x < y),
+        "<=": lambda x, y: int(x <= y),
+        ">": lambda x, y: int(x > y),
+        ">=": lambda x, y: int(x >= y),
+        "==": lambda x, y: int(x == y),
+        "!=": lambda x, y: int(x != y),
+    }
+    result = simple[op](a, b) if op in simple else None
+    return None if result is None or abs(result) > 2**62 else result

@@ -1,0 +1,533 @@
+"""Dependences of a loop nest, exact where subscripts and bounds are affine, and what they forbid.
+
+isl (through islpy) holds the instances of every statement and the pairs of instances that touch one element, one of
+them writing. A transformation is a new time for every instance; it is legal if every pair keeps its order. Whatever is
+not affine is taken to touch anything: the answer may be too careful, never too bold.
+"""
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.loopnest import (
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Convert,
+    Declare,
+    Expr,
+    If,
+    Item,
+    Loop,
+    Name,
+    Num,
+    Stmt,
+    Transform,
+    Unary,
+    arrays,
+    counters,
+    evaluate,
+    expressions,
+    literal,
+    names,
+    statements,
+    walk,
+    written,
+)
+
+MAX_SITES = 96
+"""Most assignments of a nest; a larger one is taken to forbid everything."""
+_MAX_OPERATIONS = 3_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """One mention of an array or shared scalar.
+
+    Attributes:
+        array: Its name, made unique for scalars of a block.
+        index: The subscripts.
+        write: Whether it is assigned.
+        private: Number of outer loops within whose iteration the variable lives.
+    """
+
+    array: str
+    index: tuple[Expr, ...]
+    write: bool
+    private: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """An assignment with the loops around it.
+
+    Attributes:
+        number: Its place in the text, from 0.
+        loops: The loops, outermost first.
+        positions: Its place among its siblings at every level, one more than loops.
+        tests: Conditions that hold where it runs.
+        accesses: What it touches.
+    """
+
+    number: int
+    loops: tuple[Loop, ...]
+    positions: tuple[int, ...]
+    tests: tuple[Expr, ...]
+    accesses: tuple[Access, ...]
+    statement: Assign
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependence:
+    """Two instances that must keep their order.
+
+    Attributes:
+        kind: ``flow``, ``anti`` or ``output``.
+        source: The earlier access, as C text.
+        sink: The later one.
+        loops: Counters of the loops around both.
+        distance: Per common loop, the distance of one such pair.
+    """
+
+    kind: str
+    array: str
+    source: str
+    sink: str
+    loops: tuple[str, ...]
+    distance: tuple[int, ...]
+
+    def __str__(self) -> str:
+        where = f" at the distance ({', '.join(map(str, self.distance))}) in ({', '.join(self.loops)})"
+        verb = {"flow": "written as {} and read as {}", "anti": "read as {} and overwritten as {}"}.get(
+            self.kind, "written as {} and again as {}"
+        )
+        return (
+            f"{self.kind} dependence of {self.array.partition('@')[0]!r}: {verb.format(self.source, self.sink)}{where}"
+        )
+
+
+UNKNOWN = Dependence(kind="flow", array="?", source="?", sink="?", loops=(), distance=())
+"""Stands for whatever a nest too large or too complicated to analyse may hold."""
+
+
+@dataclass(slots=True)
+class _Pair:
+    """A dependence between two sites, as a relation of isl."""
+
+    source: Site
+    sink: Site
+    first: Access
+    second: Access
+    common: int
+    relation: Any
+
+
+@dataclass(slots=True, kw_only=True)
+class Nest:
+    """The dependences of a nest; see :func:`analyse`.
+
+    Attributes:
+        sites: Its assignments.
+        known: Values of names.
+        complete: Whether everything could be analysed; if not, everything is forbidden.
+    """
+
+    sites: tuple[Site, ...]
+    known: Mapping[str, int]
+    complete: bool = True
+    _isl: Any = None
+    _context: Any = None
+    _pairs: list[_Pair] = field(default_factory=list)
+
+    def carried(self, loop: Loop, ignored: Collection[str] = ()) -> Dependence | None:
+        """Return a dependence between iterations of a loop, those around it being equal; None if there is none.
+
+        Args:
+            loop: A loop of the nest (the same object).
+            ignored: Scalars whose dependences do not count, such as reductions.
+        """
+        if not self.complete:
+            return UNKNOWN
+        for pair in self._pairs:
+            if pair.first.array in ignored:
+                continue
+            depth = next((i for i, each in enumerate(pair.source.loops[: pair.common]) if each is loop), None)
+            if depth is None:
+                continue
+            equal = "".join(f" and v{i} = w{i}" for i in range(depth))
+            bad = self._restricted(pair, f"v{depth} != w{depth}{equal}")
+            if bad is not None:
+                return bad
+        return None
+
+    def violated(self, times: Mapping[int, Sequence[str]], ignored: Collection[str] = ()) -> Dependence | None:
+        """Return a dependence that new times would turn round, or None.
+
+        Args:
+            times: Per site, its instances' new times in terms of ``v0``, ``v1``, …, all of one length.
+            ignored: Scalars whose dependences do not count.
+        """
+        if not self.complete:
+            return UNKNOWN
+        try:
+            for pair in self._pairs:
+                if pair.first.array in ignored:
+                    continue
+                moved = pair.relation.apply_domain(self._time(pair.source, times)).apply_range(
+                    self._time(pair.sink, times)
+                )
+                if not moved.is_subset(self._isl.Map.lex_lt(moved.get_space().domain())):
+                    return self._named(pair, pair.relation)
+        except self._isl.Error:
+            self._context.reset_operations()
+            return UNKNOWN
+        return None
+
+    def time(self, site: Site) -> list[str]:
+        """Return the original time of a site's instances: positions and counters in turn."""
+        items: list[str] = []
+        for depth, position in enumerate(site.positions):
+            items.append(str(position))
+            if depth < len(site.loops):
+                items.append(f"v{depth}" if site.loops[depth].step > 0 else f"-v{depth}")
+        return items
+
+    def _time(self, site: Site, times: Mapping[int, Sequence[str]]) -> Any:  # noqa: ANN401
+        dims = ", ".join(f"v{i}" for i in range(len(site.loops)))
+        text = f"{self._parameters()} -> {{ S{site.number}[{dims}] -> [{', '.join(times[site.number])}] }}"
+        return self._isl.Map.read_from_str(self._context, text)
+
+    def _parameters(self) -> str:
+        found = sorted({f"p_{name}" for site in self.sites for name in _free(site) if name not in self.known})
+        return f"[{', '.join(found)}]"
+
+    def _restricted(self, pair: _Pair, text: str) -> Dependence | None:
+        dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", pair.source), ("w", pair.sink))]
+        more = (
+            f"{self._parameters()} -> {{ S{pair.source.number}[{dims[0]}] -> S{pair.sink.number}[{dims[1]}] : {text} }}"
+        )
+        try:
+            found = pair.relation.intersect(self._isl.Map.read_from_str(self._context, more))
+            return None if found.is_empty() else self._named(pair, found)
+        except self._isl.Error:
+            self._context.reset_operations()
+            return UNKNOWN
+
+    def _named(self, pair: _Pair, relation: Any) -> Dependence:  # noqa: ANN401
+        kind = "output" if pair.first.write and pair.second.write else "flow" if pair.first.write else "anti"
+        loops = tuple(loop.index for loop in pair.source.loops[: pair.common])
+        distance: tuple[int, ...] = ()
+        point = relation.sample()
+        if not point.is_empty():
+            wrapped = point.wrap().sample_point()
+            count = len(pair.source.loops)
+            values = [
+                int(wrapped.get_coordinate_val(self._isl.dim_type.set, i).to_python())
+                for i in range(count + len(pair.sink.loops))
+            ]
+            distance = tuple(values[count + i] - values[i] for i in range(pair.common))
+        return Dependence(
+            kind=kind,
+            array=pair.first.array,
+            source=_shown(pair.first),
+            sink=_shown(pair.second),
+            loops=loops,
+            distance=distance,
+        )
+
+
+def _shown(access: Access) -> str:
+    name = access.array.partition("@")[0]
+    return name + "".join(f"[{show(each)}]" for each in access.index)
+
+
+def show(expr: Expr) -> str:  # noqa: PLR0911
+    """Return an expression as short C text, for messages."""
+    match expr:
+        case Num(text):
+            return text
+        case Name(name):
+            return name
+        case Item(array, index):
+            return array + "".join(f"[{show(each)}]" for each in index)
+        case Binary(op, left, right):
+            return f"{show(left)}{op}{show(right)}" if op in "+-" else f"({show(left)}){op}({show(right)})"
+        case Unary(op, operand):
+            return f"{op}{show(operand)}"
+        case Call(function, args):
+            return f"{function}({', '.join(show(each) for each in args)})"
+        case Convert(ctype, operand):
+            return f"({ctype}){show(operand)}"
+    return "…"
+
+
+def collect(stmt: Stmt) -> tuple[Site, ...]:
+    """Return the assignments of a nest with the loops, conditions and places around them."""
+    sites: list[Site] = []
+    shared = written(stmt)
+    serial = itertools.count()
+
+    def visit(
+        node: Stmt,
+        loops: tuple[Loop, ...],
+        place: tuple[int, ...],
+        tests: tuple[Expr, ...],
+        local: dict[str, tuple[str, int]],
+    ) -> None:
+        match node:
+            case Assign():
+                accesses = _accesses(node, shared - counters(stmt), local)
+                sites.append(
+                    Site(
+                        number=len(sites),
+                        loops=loops,
+                        positions=place,
+                        tests=tests,
+                        accesses=accesses,
+                        statement=node,
+                    )
+                )
+            case Block(body):
+                inner = dict(local)
+                for number, item in enumerate(body):
+                    if isinstance(item, Declare) and not item.dims:
+                        inner[item.name] = (f"{item.name}@{next(serial)}", len(loops))
+                        if item.value is not None and not isinstance(item.value, tuple):
+                            visit(Assign(Name(item.name), "=", item.value), loops, _placed(place, number), tests, inner)
+                        continue
+                    visit(item, loops, _placed(place, number), tests, inner)
+            case Loop(body=body):
+                visit(body, (*loops, node), (*place, 0), tests, local)
+            case If(test, then, other):
+                visit(then, loops, _placed(place, 0), (*tests, test), local)
+                if other is not None:
+                    visit(other, loops, _placed(place, 1), (*tests, Unary("!", test)), local)
+            case Transform(body=body):
+                visit(body, loops, place, tests, local)
+
+    visit(stmt, (), (0,), (), {})
+    return tuple(sites)
+
+
+def _placed(place: tuple[int, ...], number: int) -> tuple[int, ...]:
+    """Number the children of a block: blocks in blocks keep their order."""
+    return (*place[:-1], place[-1] * 4096 + number + 1)
+
+
+def _accesses(node: Assign, shared: Collection[str], local: Mapping[str, tuple[str, int]]) -> tuple[Access, ...]:
+    found: list[Access] = []
+
+    def add(part: Expr, *, write: bool) -> None:
+        if isinstance(part, Item):
+            found.append(Access(array=part.array, index=part.index, write=write))
+        elif isinstance(part, Name) and part.name in local:
+            name, depth = local[part.name]
+            found.append(Access(array=name, index=(), write=write, private=depth))
+        elif isinstance(part, Name) and part.name in shared:
+            found.append(Access(array=part.name, index=(), write=write))
+
+    for expr in expressions(node):
+        for part in walk(expr):
+            add(part, write=False)
+    add(node.target, write=True)
+    return tuple(dict.fromkeys(found))
+
+
+def _free(site: Site) -> set[str]:
+    own = {loop.index for loop in site.loops}
+    exprs = [*(e for loop in site.loops for e in (loop.first, loop.last)), *site.tests]
+    exprs += [each for access in site.accesses for each in access.index]
+    return {name for expr in exprs for name in names(expr)} - own
+
+
+def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]) -> str | None:  # noqa: PLR0911
+    """Return an expression as isl text, or None if it is not affine.
+
+    Args:
+        expr: The expression.
+        dims: What stands for each counter.
+        known: Values of names.
+        changed: Names that are assigned somewhere, so that they are no parameters.
+    """
+    match expr:
+        case Num(text):
+            value = literal(text)
+            return str(value) if isinstance(value, int) else None
+        case Name(name):
+            if name in dims:
+                return dims[name]
+            return str(known[name]) if name in known else None if name in changed else f"p_{name}"
+        case Convert("int" | "long" | "int64_t" | "int32_t", operand):
+            return affine(operand, dims, known, changed)
+        case Unary("-" | "+" as op, operand):
+            inner = affine(operand, dims, known, changed)
+            return None if inner is None else f"({op}({inner}))"
+        case Binary("+" | "-" as op, left, right):
+            a, b = affine(left, dims, known, changed), affine(right, dims, known, changed)
+            return None if a is None or b is None else f"({a} {op} {b})"
+        case Binary("*", left, right):
+            for one, other in ((left, right), (right, left)):
+                factor = evaluate(one, known) if not names(one) & set(dims) else None
+                inner = affine(other, dims, known, changed)
+                if isinstance(factor, int) and inner is not None:
+                    return f"({factor} * {inner})"
+            return None
+    value = evaluate(expr, known) if not (names(expr) & set(dims) or arrays(expr)) else None
+    return str(value) if isinstance(value, int) else None
+
+
+def conditions(
+    test: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
+) -> tuple[list[str], bool]:
+    """Return affine conditions that a test implies, and whether they say all of it."""
+    match test:
+        case Binary("&&", left, right):
+            a, whole_a = conditions(left, dims, known, changed)
+            b, whole_b = conditions(right, dims, known, changed)
+            return a + b, whole_a and whole_b
+        case Binary("<" | "<=" | ">" | ">=" | "==" as op, left, right):
+            a_text, b_text = affine(left, dims, known, changed), affine(right, dims, known, changed)
+            if a_text is not None and b_text is not None:
+                return [f"{a_text} {'=' if op == '==' else op} {b_text}"], True
+        case Unary("!", Binary("<" | "<=" | ">" | ">=" as op, left, right)):
+            flipped = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[op]
+            return conditions(Binary(flipped, left, right), dims, known, changed)
+        case Unary("!", Binary("||", left, right)):
+            return conditions(Binary("&&", Unary("!", left), Unary("!", right)), dims, known, changed)
+    return [], False
+
+
+def domain(site: Site, letter: str, known: Mapping[str, int], changed: Collection[str]) -> tuple[list[str], bool]:
+    """Return the conditions on a site's counters as isl text, and whether they are exact."""
+    dims: dict[str, str] = {}
+    found: list[str] = []
+    exact = True
+    for depth, loop in enumerate(site.loops):
+        inner = dict(dims)
+        here = f"{letter}{depth}"
+        low, high = (loop.first, loop.last) if loop.step > 0 else (loop.last, loop.first)
+        for bound, sign, function in ((low, ">=", "max"), (high, "<=", "min")):
+            for part in _extremes(bound, function):
+                text = affine(part, inner, known, changed)
+                exact = exact and text is not None
+                if text is not None:
+                    found.append(f"{here} {sign} {text}")
+        if abs(loop.step) > 1:
+            start = affine(loop.first, inner, known, changed)
+            exact = exact and start is not None
+            if start is not None:
+                found.append(f"exists (e{letter}{depth} : {here} = {start} + {loop.step} e{letter}{depth})")
+        dims[loop.index] = here
+    for test in site.tests:
+        texts, whole = conditions(test, dims, known, changed)
+        found += texts
+        exact = exact and whole
+    return found, exact
+
+
+def _extremes(expr: Expr, function: str) -> list[Expr]:
+    if isinstance(expr, Call) and expr.function == function:
+        return [part for each in expr.args for part in _extremes(each, function)]
+    return [expr]
+
+
+def analyse(stmt: Stmt, known: Mapping[str, int] | None = None) -> Nest:
+    """Analyse the dependences of a nest.
+
+    Distinct names are distinct arrays, as in the annotations that this reads.
+
+    Args:
+        stmt: The nest.
+        known: Values of names that are the same wherever it runs.
+
+    Returns:
+        Its dependences.
+
+    Raises:
+        UsageError: If islpy is missing.
+    """
+    try:
+        import islpy  # noqa: PLC0415  (an optional dependency)
+    except ImportError:
+        raise UsageError(
+            "the dependences of annotated loops are found by islpy, which is missing",
+            "pip install 'tilewright[annotate]'",
+        ) from None
+    sites = collect(stmt)
+    context = islpy.Context()
+    context.set_max_operations(_MAX_OPERATIONS)
+    changed = written(stmt) | counters(stmt) | _declared(stmt)
+    values = {name: value for name, value in (known or {}).items() if name not in changed}
+    nest = Nest(sites=sites, known=values, _isl=islpy, _context=context)
+    if len(sites) > MAX_SITES:
+        nest.complete = False
+        return nest
+    try:
+        for a, b in itertools.product(sites, sites):
+            _add_pairs(nest, a, b, changed)
+    except islpy.Error:
+        nest.complete = False
+    return nest
+
+
+def _declared(stmt: Stmt) -> set[str]:
+    return {node.name for node in statements(stmt) if isinstance(node, Declare)}
+
+
+def _add_pairs(nest: Nest, a: Site, b: Site, changed: Collection[str]) -> None:
+    common = 0
+    while common < min(len(a.loops), len(b.loops)) and a.loops[common] is b.loops[common]:
+        if a.positions[common] != b.positions[common]:
+            break
+        common += 1
+    before = a.positions[common] < b.positions[common] or (a.positions == b.positions and a.number < b.number)
+    orders = _orders(a, common, after=before)
+    if not orders:
+        return
+    where = [*domain(a, "v", nest.known, changed)[0], *domain(b, "w", nest.known, changed)[0]]
+    for first, second in itertools.product(a.accesses, b.accesses):
+        if first.array != second.array or not (first.write or second.write):
+            continue
+        equal = _equal(a, b, first, second, nest.known, changed)
+        if equal is None:
+            continue
+        same = [f"v{i} = w{i}" for i in range(max(first.private, second.private))]
+        text = " and ".join([*where, *equal, *same, f"({' or '.join(orders)})"])
+        dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", a), ("w", b))]
+        relation = nest._isl.Map.read_from_str(  # noqa: SLF001  (one module)
+            nest._context,  # noqa: SLF001
+            f"{nest._parameters()} -> {{ S{a.number}[{dims[0]}] -> S{b.number}[{dims[1]}] : {text} }}",  # noqa: SLF001
+        )
+        if not relation.is_empty():
+            pair = _Pair(source=a, sink=b, first=first, second=second, common=common, relation=relation)
+            nest._pairs.append(pair)  # noqa: SLF001
+
+
+def _orders(a: Site, common: int, *, after: bool) -> list[str]:
+    """Ways in which one instance can run before another, as isl texts."""
+    orders = []
+    for depth in range(common):
+        sign = "<" if a.loops[depth].step > 0 else ">"
+        orders.append(" and ".join([*(f"v{i} = w{i}" for i in range(depth)), f"v{depth} {sign} w{depth}"]))
+    if after:
+        orders.append(" and ".join(f"v{i} = w{i}" for i in range(common)) or "1 = 1")
+    return [f"({order})" for order in orders]
+
+
+def _equal(
+    a: Site, b: Site, first: Access, second: Access, known: Mapping[str, int], changed: Collection[str]
+) -> list[str] | None:
+    """Return the conditions under which two accesses meet as isl texts, or None if they never do."""
+    if len(first.index) != len(second.index):
+        return []
+    left = {loop.index: f"v{i}" for i, loop in enumerate(a.loops)}
+    right = {loop.index: f"w{i}" for i, loop in enumerate(b.loops)}
+    found = []
+    for x, y in zip(first.index, second.index, strict=True):
+        one, other = affine(x, left, known, changed), affine(y, right, known, changed)
+        if one is not None and other is not None:
+            found.append(f"{one} = {other}")
+    return found

@@ -1,0 +1,178 @@
+"""Build commands of tuning specifications: read into a list of arguments, never given to a shell.
+
+A command names a compiler of an allow-list and flags. Flags that only choose optimisations are kept; paths and
+libraries are dropped, since the code that is built here is ours; what can run or write something is refused.
+"""
+
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from tilewright.base.errors import UsageError
+
+MAX_COMMAND = 2000
+COMPILERS = frozenset(
+    {"cc", "gcc", "clang", "g++", "c++", "clang++", "icc", "icx", "icpc", "nvcc", "nvc", "pgcc", "xlc", "mpicc"}
+)
+"""Compilers that a specification may name, also with a version behind a dash."""
+_BAD = re.compile(r"[;&|<>`$\\\n\r\0(){}*?!~^%]|\.\./")
+_KEEP = re.compile(
+    r"-O(?:[0-3sgz]|fast)?|-m(?:arch|tune|cpu)=[\w.+-]+|-m(?:avx\w*|sse[\w.]*|fma|prefer-vector-width=\d+)|-std=[\w+]+"
+    r"|-f(?:no-)?(?:unroll-(?:all-)?loops|tree-(?:loop-)?vectorize|tree-slp-vectorize|fast-math|math-errno|omit-frame-pointer|"
+    r"openmp|openmp-simd|associative-math|finite-math-only|trapping-math|signed-zeros|strict-aliasing|wrapv|"
+    r"ipa-cp-clone|prefetch-loop-arrays|split-loops|peel-loops|unswitch-loops|loop-interchange|inline-functions|"
+    r"vect-cost-model|reciprocal-math|ffp-contract|schedule-insns2?|modulo-sched|gcse|rename-registers)"
+    r"|-ffp-contract=(?:off|fast|on)|-fvect-cost-model=[a-z-]+|-funsafe-math-optimizations|-g\d?|-pipe|-w|-W(?:all|extra)"
+)
+_DEFINE = re.compile(r"-[DU][A-Za-z_]\w*(?:=[\w.+-]*)?")
+_DROPPED = re.compile(
+    r"-[lILi][\w./:+=-]+|-x?[hH]ost|-xHost|-restrict|-ipo|-no-vec|-parallel|-qopenmp|-vec-report\d?|-q[\w=]+|-arch=?[\w]*"
+    r"|-use_fast_math|--use_fast_math|-lineinfo|-maxrregcount=?\d*|-gencode=?[\w=,]*|-ftz=\w+|-prec-\w+=\w+|-f?openmp|-fast"
+)
+_MAPPED = {"-use_fast_math": "-ffast-math", "--use_fast_math": "-ffast-math", "-fast": "-O3", "-openmp": "-fopenmp"}
+OLDEST_ARCHITECTURE = 75
+"""Oldest compute capability that current CUDA compilers make code for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildCommand:
+    """A build command.
+
+    Attributes:
+        compiler: The compiler's name.
+        flags: What is kept, for a C compiler.
+        defines: Names that it defines.
+        architecture: ``sm_…`` for CUDA, or empty.
+        fast_math: Whether CUDA's fast mathematics is asked for.
+        notes: What was dropped or changed.
+    """
+
+    compiler: str
+    flags: tuple[str, ...] = ()
+    defines: tuple[tuple[str, str], ...] = ()
+    architecture: str = ""
+    fast_math: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def substitute(command: str, values: Mapping[str, object]) -> str:
+    """Put parameters into a command: ``@NAME@`` and ``@NAME``.
+
+    Raises:
+        UsageError: If a name is not a parameter.
+
+    >>> substitute("gcc -O@L@ @CFLAGS", {"L": 3, "CFLAGS": "-g"})
+    'gcc -O3 -g'
+    """
+
+    def value(match: "re.Match[str]") -> str:
+        name = match[1]
+        if name not in values:
+            raise UsageError(
+                f"the build command uses @{name[:40]}, which is no parameter",
+                f"parameters: {', '.join(list(values)[:20])}",
+            )
+        return str(values[name])
+
+    return re.sub(r"@([A-Za-z_]\w*)@?", value, command)
+
+
+def parse_build_command(text: str, allowed: Collection[str] = ()) -> BuildCommand:
+    """Read a build command.
+
+    Args:
+        text: The command, its parameters put in.
+        allowed: Further compilers that the user permits.
+
+    Returns:
+        The command.
+
+    Raises:
+        UsageError: If it names another program, or holds shell text or a flag that may run something.
+    """
+    if len(text) > MAX_COMMAND:
+        raise UsageError(f"a build command has at most {MAX_COMMAND} characters, got {len(text)}")
+    bad = _BAD.search(text)
+    if bad is not None:
+        raise UsageError(
+            f"a build command is a compiler and its flags, got {bad[0]!r} in {text[:80]!r}", "no shell is used"
+        )
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"the build command {text[:80]!r} cannot be read: {str(error).lower()}") from None
+    if not words:
+        raise UsageError("a build command names a compiler, got an empty one")
+    compiler = _compiler(words[0], allowed)
+    return _read_flags(compiler, words[1:])
+
+
+def _compiler(word: str, allowed: Collection[str]) -> str:
+    if word in allowed:
+        return word
+    plain = re.sub(r"(?:-mp)?-\d+(?:\.\d+)*$", "", word)
+    if plain not in COMPILERS:
+        raise UsageError(
+            f"a build command runs one of {', '.join(sorted(COMPILERS))}, got {PurePosixPath(word).name[:60]!r}",
+            f"permit it with --allow-compiler {word[:60]}",
+        )
+    return word
+
+
+def _read_flags(compiler: str, words: Sequence[str]) -> BuildCommand:
+    flags: list[str] = []
+    defines: list[tuple[str, str]] = []
+    notes: list[str] = []
+    architecture, fast = "", False
+    place = 0
+    while place < len(words):
+        word = words[place]
+        place += 1
+        if word in {"-arch", "-gencode", "-maxrregcount"} and place < len(words):
+            word = f"{word}={words[place]}"
+            place += 1
+        if word in {"-o", "-c", "-S", "-E"} or not word.startswith("-"):
+            if word == "-o" and place < len(words) and re.fullmatch(r"[\w.]+", words[place]):
+                place += 1
+                continue
+            raise UsageError(f"a build command holds flags that choose optimisations, got {word[:60]!r}")
+        if _DEFINE.fullmatch(word):
+            name, _, value = word[2:].partition("=")
+            defines += [(name, value or "1")] if word.startswith("-D") else []
+        elif _KEEP.fullmatch(word):
+            flags.append(word)
+        elif _DROPPED.fullmatch(word):
+            match = re.search(r"sm_(\d+)", word)
+            architecture = f"sm_{match[1]}" if match else architecture
+            fast = fast or "use_fast_math" in word
+            flags += [_MAPPED[word]] if word in _MAPPED else []
+            notes += (
+                [] if word.startswith(("-arch", "-use_fast", "-lm", "-lrt")) else [f"the flag {word!r} is left out"]
+            )
+        else:
+            raise UsageError(f"a build command holds flags that choose optimisations, got {word[:60]!r}")
+    return BuildCommand(
+        compiler=compiler,
+        flags=tuple(flags),
+        defines=tuple(defines),
+        architecture=architecture,
+        fast_math=fast,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def current_architecture(asked: str) -> tuple[str, str]:
+    """Return an architecture that current compilers know, and a warning if it is not the one that was asked for.
+
+    >>> current_architecture("sm_20")[0], current_architecture("sm_90")
+    ('sm_75', ('sm_90', ''))
+    """
+    match = re.fullmatch(r"sm_(\d+)[af]?", asked)
+    if match is None:
+        return f"sm_{OLDEST_ARCHITECTURE}", ""
+    if int(match[1]) < OLDEST_ARCHITECTURE:
+        now = f"sm_{OLDEST_ARCHITECTURE}"
+        return now, f"current CUDA compilers make no code for {asked}, so {now} is used"
+    return asked, ""

@@ -1,0 +1,215 @@
+"""CUDA devices through the driver's C interface (libcuda.so.1), with kernels compiled by NVRTC.
+
+Nothing but ctypes takes part, so that the package needs no CUDA toolkit. Source: NVIDIA, CUDA driver API.
+"""
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.base.units import format_bytes
+from tilewright.codegen.gpu_site import DeviceSource
+from tilewright.runtime import nvrtc
+from tilewright.runtime.memory import Array
+
+_LIBRARY = "libcuda.so.1"
+_OUT_OF_MEMORY = 2
+_MAX_DYNAMIC_SHARED = 8
+_ATTRIBUTES = {"shared": 97, "major": 75, "minor": 76}
+"""Numbers of device attributes: shared memory that a block may ask for, compute capability."""
+
+
+class CudaDevice:
+    """One device with its primary context and the default stream."""
+
+    def __init__(self, library: Any, number: int) -> None:  # noqa: ANN401
+        """Open a device.
+
+        Args:
+            library: The driver's library.
+            number: The device's number.
+
+        Raises:
+            ToolchainError: If the driver fails.
+        """
+        self._library = library
+        handle, context = ctypes.c_int(), ctypes.c_void_p()
+        self._call("cuDeviceGet", ctypes.byref(handle), number)
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
+        self._call("cuCtxSetCurrent", context)
+        self._handle = handle
+        name = ctypes.create_string_buffer(256)
+        self._call("cuDeviceGetName", name, len(name), handle)
+        self._name = name.value.decode(errors="replace")
+        size = ctypes.c_size_t()
+        self._call("cuDeviceTotalMem_v2", ctypes.byref(size), handle)
+        self._memory = size.value
+        self._known = {key: self._attribute(value) for key, value in _ATTRIBUTES.items()}
+
+    @property
+    def name(self) -> str:
+        """What the device calls itself."""
+        return self._name
+
+    @property
+    def local_bytes(self) -> int:
+        """Memory on chip that a group may use."""
+        return self._known["shared"]
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the device."""
+        return self._memory
+
+    @property
+    def architecture(self) -> str:
+        """What the compiler is told."""
+        return f"sm_{self._known['major']}{self._known['minor']}"
+
+    def build(self, source: DeviceSource) -> Sequence[Any]:
+        """Compile a text.
+
+        Raises:
+            ToolchainError: If it does not compile or load.
+        """
+        code = nvrtc.compile_cuda(source.text, self.architecture, strict=source.strict)
+        module = ctypes.c_void_p()
+        self._call("cuModuleLoadData", ctypes.byref(module), code.cubin)
+        functions = []
+        for kernel in source.kernels:
+            function = ctypes.c_void_p()
+            self._call("cuModuleGetFunction", ctypes.byref(function), module, kernel.entry.encode())
+            if kernel.room_bytes:
+                self._call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, kernel.room_bytes)
+            functions.append(function)
+        return functions
+
+    def allocate(self, size: int) -> Any:  # noqa: ANN401
+        """Take memory.
+
+        Raises:
+            ArrayError: If the device has none left.
+        """
+        pointer = ctypes.c_uint64()
+        status = self._library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(max(1, size)))
+        if status == _OUT_OF_MEMORY:
+            raise ArrayError(f"{self.name} has no {format_bytes(size)} of memory", "use a smaller grid")
+        self._check("cuMemAlloc_v2", status)
+        return pointer.value
+
+    def release(self, buffer: Any) -> None:  # noqa: ANN401
+        """Hand memory back."""
+        self._call("cuMemFree_v2", ctypes.c_uint64(buffer))
+
+    def write(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
+        """Copy a contiguous array in."""
+        start = ctypes.c_void_p(array.ctypes.data)
+        self._call("cuMemcpyHtoD_v2", ctypes.c_uint64(buffer + offset), start, ctypes.c_size_t(array.nbytes))
+
+    def read(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
+        """Copy into a contiguous array."""
+        start = ctypes.c_void_p(array.ctypes.data)
+        self._call("cuMemcpyDtoH_v2", start, ctypes.c_uint64(buffer + offset), ctypes.c_size_t(array.nbytes))
+
+    def copy(self, target: tuple[Any, int], source: tuple[Any, int], size: int) -> None:
+        """Copy on the device."""
+        ends = (ctypes.c_uint64(sum(target)), ctypes.c_uint64(sum(source)))
+        self._call("cuMemcpyDtoD_v2", *ends, ctypes.c_size_t(size))
+
+    def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
+        """Start a kernel."""
+        held = [_boxed(argument) for argument in arguments]
+        addresses = (ctypes.c_void_p * len(held))(*(ctypes.addressof(each) for each in held))
+        groups, each = threads
+        self._call("cuLaunchKernel", kernel, groups, 1, 1, each, 1, 1, room, None, addresses, None)
+
+    def timed(self, work: Callable[[], None]) -> float:
+        """Run some launches and return the seconds between two events around them."""
+        first, last, milliseconds = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
+        for event in (first, last):
+            self._call("cuEventCreate", ctypes.byref(event), 0)
+        try:
+            self._call("cuEventRecord", first, None)
+            work()
+            self._call("cuEventRecord", last, None)
+            self._call("cuEventSynchronize", last)
+            self._call("cuEventElapsedTime", ctypes.byref(milliseconds), first, last)
+        finally:
+            for event in (first, last):
+                self._call("cuEventDestroy_v2", event)
+        return milliseconds.value * 1e-3
+
+    def finish(self) -> None:
+        """Wait until everything is done.
+
+        Raises:
+            ToolchainError: If the device failed.
+        """
+        self._call("cuCtxSynchronize")
+
+    def _attribute(self, number: int) -> int:
+        value = ctypes.c_int()
+        self._call("cuDeviceGetAttribute", ctypes.byref(value), number, self._handle)
+        return value.value
+
+    def _call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
+        self._check(name, getattr(self._library, name)(*arguments))
+
+    def _check(self, name: str, status: int) -> None:
+        if status:
+            text = ctypes.c_char_p()
+            self._library.cuGetErrorName(status, ctypes.byref(text))
+            said = text.value.decode() if text.value else f"error {status}"
+            raise ToolchainError(f"the CUDA driver failed in {name}: {said}", "see `tilewright doctor`")
+
+
+def select(wanted: str = "") -> CudaDevice:
+    """Open a device.
+
+    Args:
+        wanted: Its number, or part of its name; the first one by default.
+
+    Raises:
+        ToolchainError: If there is no driver or no device.
+        UsageError: If none fits.
+    """
+    library = _library()
+    count = ctypes.c_int()
+    status = library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count))
+    if status or not count.value:
+        raise ToolchainError("there is no CUDA device", "use the backend opencl or c")
+    if wanted.isdecimal() and int(wanted) < count.value:
+        return _opened(library, int(wanted))
+    devices = [_opened(library, number) for number in range(count.value)]
+    for device in devices:
+        if wanted.lower() in device.name.lower():
+            return device
+    names = ", ".join(device.name for device in devices)
+    raise UsageError(f"there is no CUDA device {wanted!r}", f"there are {names}")
+
+
+@functools.lru_cache(maxsize=16)
+def _opened(library: Any, number: int) -> CudaDevice:  # noqa: ANN401
+    return CudaDevice(library, number)
+
+
+@functools.cache
+def _library() -> Any:  # noqa: ANN401
+    try:
+        return ctypes.CDLL(_LIBRARY)
+    except OSError:
+        raise ToolchainError(
+            f"the backend cuda needs NVIDIA's driver ({_LIBRARY} is not there)", "use the backend opencl or c"
+        ) from None
+
+
+def _boxed(argument: Any) -> Any:  # noqa: ANN401
+    """A kernel's argument in memory: a pointer, or a number of its own size."""
+    kinds = {"i4": ctypes.c_int32, "i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
+    if isinstance(argument, np.generic):
+        return kinds[argument.dtype.str[1:]](argument.item())
+    return ctypes.c_uint64(argument)

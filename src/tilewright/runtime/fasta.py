@@ -1,0 +1,71 @@
+"""Sequences in FASTA files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_bytes
+
+_MOST_BYTES = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sequence:
+    """One sequence.
+
+    Attributes:
+        name: The first word of its header.
+        title: The rest of its header.
+        letters: Its letters, as they are in the file.
+    """
+
+    name: str
+    title: str
+    letters: str
+
+
+def read_fasta(path: Path) -> tuple[Sequence, ...]:
+    """Read every sequence of a FASTA file.
+
+    Args:
+        path: The file: a line ``>name title`` before each sequence, whose letters may span lines; blank lines and
+            lines that start with ``;`` mean nothing.
+
+    Returns:
+        The sequences, in order.
+
+    Raises:
+        UsageError: If there is no such file, or it is not FASTA.
+    """
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}", "give the path of a FASTA file")
+    if path.stat().st_size > _MOST_BYTES:
+        raise UsageError(f"a FASTA file may have at most {format_bytes(_MOST_BYTES)}, {path.name!r} has more")
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(path)!r} is no FASTA file: byte {error.start} is no ASCII character") from None
+    parts: list[tuple[str, list[str]]] = []
+    for number, raw in enumerate(lines, 1):
+        line = raw.strip()
+        if line.startswith(">"):
+            parts.append((line[1:].strip(), []))
+        elif line and not line.startswith(";"):
+            if not parts:
+                raise UsageError(f"line {number} of {str(path)!r} comes before any header", "a header starts with '>'")
+            parts[-1][1].append("".join(line.split()))
+    if not parts:
+        raise UsageError(f"{str(path)!r} holds no sequence", "a FASTA file has a line '>name' before each")
+    found = []
+    for header, letters in parts:
+        name, _, title = header.partition(" ")
+        text = "".join(letters).rstrip("*")  # the stop at the end of a translated sequence
+        if not text:
+            raise UsageError(f"the sequence {name or '(no name)'!r} of {str(path)!r} has no letters")
+        found.append(Sequence(name=name or "sequence", title=title.strip(), letters=text))
+    return tuple(found)
+
+
+def first(path: Path) -> Sequence:
+    """Return the first sequence of a FASTA file; see :func:`read_fasta`."""
+    return read_fasta(path)[0]

@@ -1,0 +1,60 @@
+"""Hysteresis thresholds on this CPU, or with NumPy where there is no compiler."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ToolchainError
+from tilewright.codegen.hysteresis import ENTRY, hysteresis_text
+from tilewright.runtime.fused import compile_text
+
+Array = npt.NDArray[Any]
+
+
+def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
+    """Return 255 where a value is at least ``high``, or at least ``low`` and connected to such a cell, else 0.
+
+    Cells are connected through their eight neighbours. Values that are not positive are never edges.
+
+    Args:
+        values: Two-dimensional, float32 or float64.
+        low: Lower threshold.
+        high: Upper threshold.
+
+    >>> hysteresis(np.array([[0.0, 0.2, 0.5], [0.0, 0.0, 0.0], [0.2, 0.0, 0.0]]), 0.1, 0.4).tolist()
+    [[0, 255, 255], [0, 0, 0], [0, 0, 0]]
+    """
+    given = np.ascontiguousarray(values)
+    try:
+        compiled = compile_text(hysteresis_text(str(given.dtype)), ENTRY, str(given.dtype))
+    except ToolchainError:
+        return _with_numpy(given, low, high)
+    edges = np.empty(given.shape, dtype=np.uint8)
+    stack = np.empty(given.size, dtype=np.int64)
+    sizes = np.array([*given.shape, given.shape[1]], dtype=np.int64)
+    limits = np.array([low, high], dtype=np.float64)
+    pointers = np.array([each.ctypes.data for each in (given, edges, stack)], dtype=np.uintp)
+    compiled.function(
+        ctypes.c_void_p(pointers.ctypes.data),
+        ctypes.c_void_p(sizes.ctypes.data),
+        None,
+        ctypes.c_void_p(limits.ctypes.data),
+    )
+    return edges
+
+
+def _with_numpy(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
+    """Grow the strong cells into the weak ones until nothing changes."""
+    weak = (values > 0) & (values >= values.dtype.type(low))
+    edges = weak & (values >= values.dtype.type(high))
+    count = -1
+    while count != (count := int(edges.sum())):
+        wide = np.pad(edges, 1)
+        grown = np.zeros_like(edges)
+        for dy in range(3):
+            for dx in range(3):
+                grown |= wide[dy : dy + edges.shape[0], dx : dx + edges.shape[1]]
+        edges = grown & weak
+    return np.asarray(edges, dtype=np.uint8) * np.uint8(255)

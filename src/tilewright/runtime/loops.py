@@ -1,0 +1,269 @@
+"""Variants of a region, compiled and run in a worker process, each compared with the original body.
+
+The worker keeps the inputs, what the original body made of them, and the spread of that: how far two builds of the
+original (with and without fused multiply-adds) differ is what no variant can be asked to undercut.
+"""
+
+import ctypes
+import os
+import resource
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError, ToolchainError, WrongResultError
+
+DTYPES: Mapping[str, str] = {
+    "double": "float64",
+    "float": "float32",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+    "char": "int8",
+    "unsigned": "uint32",
+    "int32_t": "int32",
+    "int64_t": "int64",
+    "size_t": "uint64",
+}
+"""NumPy's names of C's types."""
+COMPILE_SECONDS = 30.0
+_LINKED = ("-fPIC", "-shared", "-w", "-std=gnu17")
+_ROUNDINGS = 4096.0
+_NOISE = 64.0
+_STACK = 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """An input of a region.
+
+    Attributes:
+        name: Its name.
+        dtype: NumPy's name of its type.
+        extents: Its extents; empty for a scalar.
+        init: ``random``, a number for every element, or one per element.
+    """
+
+    name: str
+    dtype: str
+    extents: tuple[int, ...] = ()
+    init: "str | float | int | tuple[float | int, ...]" = "random"
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        total = np.dtype(self.dtype).itemsize
+        for extent in self.extents:
+            total *= extent
+        return total
+
+
+def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -> bytes:
+    """Compile a unit into a shared object.
+
+    Args:
+        command: The compiler and its flags.
+        text: C text.
+        seconds: What it may take.
+
+    Returns:
+        Its bytes.
+
+    Raises:
+        ToolchainError: If the compiler fails or takes too long.
+    """
+    with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
+        source, target = Path(folder) / "region.c", Path(folder) / "region.so"
+        source.write_text(text, encoding="utf-8")
+        libraries = [word for word in command if word.startswith("-l")]
+        words = [word for word in command if not word.startswith("-l")]
+        arguments = [*words, *_LINKED, "-o", str(target), str(source), *libraries, "-lm"]
+        try:
+            done = subprocess.run(
+                arguments,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=seconds,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "LC_ALL": "C"},
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolchainError(f"{command[0]!r} did not finish in {seconds:g} s") from None
+        except OSError as error:
+            raise ToolchainError(f"{command[0]!r} cannot be run: {error.strerror}") from None
+        if done.returncode or not target.exists():
+            errors = [line for line in done.stderr.splitlines() if "error" in line.lower()] or done.stderr.splitlines()
+            raise ToolchainError(f"{command[0]!r} failed: {'; '.join(errors[:2])[:300]}")
+        return target.read_bytes()
+
+
+class _Bench:
+    """The inputs of a region, and what its original body makes of them."""
+
+    def __init__(self, inputs: Sequence[Input], seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.inputs = tuple(inputs)
+        self.start = [make_input(each, rng, inputs) for each in inputs]
+        self.work = [np.empty_like(array) for array in self.start]
+        self.expected: list[npt.NDArray[Any]] = []
+        self.bounds: list[float] = []
+
+    def reset(self) -> None:
+        for target, source in zip(self.work, self.start, strict=True):
+            np.copyto(target, source)
+
+    def run(self, function: Any) -> float:  # noqa: ANN401
+        self.reset()
+        pointers = (ctypes.c_void_p * max(1, len(self.work)))(*(array.ctypes.data for array in self.work))
+        return float(function(pointers))
+
+    def compare(self) -> None:
+        for each, bound, got, wanted in zip(self.inputs, self.bounds, self.work, self.expected, strict=True):
+            difference = distance(got, wanted)
+            if not difference <= bound:
+                raise WrongResultError(
+                    f"{each.name!r} differs from the original body's by {difference:.3g}, above {bound:.3g}"
+                )
+
+
+_bench: list[_Bench] = []
+
+
+def make_input(each: Input, rng: np.random.Generator, inputs: Sequence[Input]) -> npt.NDArray[Any]:
+    """Return an input's first values as an array of at least one dimension."""
+    shape = each.extents or (1,)
+    dtype = np.dtype(each.dtype)
+    if isinstance(each.init, tuple):
+        values = np.zeros(int(np.prod(shape)), dtype=dtype)
+        values[: len(each.init)] = each.init[: values.size]
+        return values.reshape(shape)
+    if each.init != "random":
+        return np.full(shape, each.init, dtype=dtype)
+    if dtype.kind == "f":
+        # Away from zero: regions divide.
+        return rng.uniform(0.5, 1.5, shape).astype(dtype)
+    least = min([other.extents[0] for other in inputs if other.extents], default=2)
+    return rng.integers(0, max(1, least), shape).astype(dtype)
+
+
+def distance(got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
+    """Return the largest difference of two arrays; infinite if one is not finite where the other is."""
+    if got.dtype.kind != "f":
+        return float(np.max(np.abs(got.astype(np.float64) - wanted.astype(np.float64)), initial=0.0))
+    finite = np.isfinite(wanted)
+    if not np.array_equal(finite, np.isfinite(got)):
+        return float("inf")
+    with np.errstate(invalid="ignore"):
+        return float(np.max(np.abs(np.where(finite, got - wanted, 0.0)), initial=0.0))
+
+
+def prepare(
+    original: bytes, second: bytes, initial: bytes, inputs: Sequence[Input], seed: int, repeats: int
+) -> tuple[list[float], bool]:
+    """Run the original body and keep what it makes; in a worker.
+
+    Args:
+        original: The original body's shared object.
+        second: Another build of it, whose difference is the noise of the problem.
+        initial: Code that gives the inputs their first values, or nothing.
+        inputs: The inputs.
+        seed: Of their values.
+        repeats: How often to time it.
+
+    Returns:
+        Seconds, one per repeat, and whether all results are finite.
+
+    Raises:
+        ArrayError: If there is not enough memory.
+    """
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_STACK, (_STACK, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+    _bench.clear()
+    try:
+        bench = _Bench(inputs, seed)
+    except MemoryError:
+        raise ArrayError("there is not enough memory for the inputs") from None
+    if initial:
+        bench.run(_load(initial))
+        for target, source in zip(bench.start, bench.work, strict=True):
+            np.copyto(target, source)
+    function = _load(original)
+    samples = [bench.run(function)]
+    bench.expected = [array.copy() for array in bench.work]
+    bench.run(_load(second))
+    finite = True
+    for each, got, wanted in zip(bench.inputs, bench.work, bench.expected, strict=True):
+        bench.bounds.append(tolerance(each, got, wanted))
+        finite = finite and bool(np.isfinite(wanted).all())
+    samples = [bench.run(function) for _ in range(max(1, repeats))] or samples
+    _bench.append(bench)
+    return samples, finite
+
+
+def tolerance(each: Input, got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
+    """Return by how much a variant may differ: some thousand roundings of the largest element, and the noise."""
+    if np.dtype(each.dtype).kind != "f":
+        return 0.0
+    finite = wanted[np.isfinite(wanted)]
+    largest = float(np.max(np.abs(finite), initial=0.0))
+    noise = distance(got, wanted)
+    noise = noise if np.isfinite(noise) else 0.0
+    return float(np.finfo(each.dtype).eps) * _ROUNDINGS * largest + _NOISE * noise
+
+
+def trial(variant: bytes, repeats: int, seconds: float) -> list[float]:
+    """Run a variant, compare, and time it; in the worker that ran :func:`prepare`.
+
+    Args:
+        variant: Its shared object.
+        repeats: How often to time it at most.
+        seconds: When to stop repeating.
+
+    Returns:
+        Seconds, one per repeat.
+
+    Raises:
+        WrongResultError: If its results differ.
+    """
+    if not _bench:
+        raise ArrayError("the original body was not run before")
+    bench = _bench[0]
+    function = _load(variant)
+    first = bench.run(function)
+    bench.compare()
+    if first > seconds:
+        return [first]
+    samples: list[float] = []
+    while len(samples) < max(1, repeats) and sum(samples) < seconds:
+        samples.append(bench.run(function))
+    bench.compare()
+    return samples
+
+
+def results(variant: bytes) -> list[npt.NDArray[Any]]:
+    """Run a variant once and return what it makes of the inputs; in the worker that ran :func:`prepare`."""
+    bench = _bench[0]
+    bench.run(_load(variant))
+    return [array.copy() for array in bench.work]
+
+
+def _load(data: bytes) -> Any:  # noqa: ANN401
+    handle, path = tempfile.mkstemp(suffix=".so")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        function = ctypes.CDLL(path).tw_run
+    finally:
+        Path(path).unlink(missing_ok=True)
+    function.restype = ctypes.c_double
+    function.argtypes = [ctypes.c_void_p]
+    return function

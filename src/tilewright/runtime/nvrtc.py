@@ -1,0 +1,178 @@
+"""CUDA text -> machine code and what it needs, with NVIDIA's run-time compiler: no driver and no GPU takes part.
+
+The library comes from the package nvidia-cuda-nvrtc-cu12 or from an installed toolkit. Results are kept in the kernel
+cache, so that a candidate is compiled once per architecture.
+"""
+
+import ctypes
+import ctypes.util
+import functools
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.base.errors import ToolchainError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.base.records import Resources
+from tilewright.runtime import cache
+
+INSTALL = "pip install 'tilewright[cuda]'"
+_VERSION = 2
+"""Raised when a stored result could no longer be read."""
+_LOG_LINES = 3
+_ENTRY = re.compile(r"Compiling entry function '(\w+)'")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_STACK = re.compile(r"(\d+) bytes stack frame")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """Machine code.
+
+    Attributes:
+        cubin: The code.
+        resources: What it needs, the most of any kernel in it.
+        architecture: ``sm_90`` and so on.
+    """
+
+    cubin: bytes
+    resources: Resources
+    architecture: str
+
+
+def compile_cuda(text: str, architecture: str, *, strict: bool = False) -> Compiled:
+    """Compile a text, or load the result from the cache.
+
+    Args:
+        text: CUDA C++.
+        architecture: ``sm_52`` and so on.
+        strict: Keep the rounding of every operation: no fused multiplications and additions.
+
+    Returns:
+        The code and what it needs.
+
+    Raises:
+        ToolchainError: If there is no compiler, or it refuses the text or the architecture.
+    """
+    options = [f"--gpu-architecture={architecture}", "--ptxas-options=-v", "--std=c++17"]
+    if strict:
+        options.append("--fmad=false")
+    key = f"{fingerprint(_VERSION, text, options, version())}.cubin"
+    store = cache.directory()
+    stored = cache.load(store, key)
+    if stored is not None:
+        head, separator, cubin = stored.partition(b"\n")
+        if separator:
+            return Compiled(cubin=cubin, resources=Resources(**json.loads(head)), architecture=architecture)
+    cubin, log = _compile(text, options)
+    needs = resources(log)
+    plain = {name: getattr(needs, name) for name in Resources.__slots__}
+    cache.save(store, key, json.dumps(plain).encode() + b"\n" + cubin)
+    return Compiled(cubin=cubin, resources=needs, architecture=architecture)
+
+
+def compile_kernels(text: str, architecture: str, options: tuple[str, ...] = ()) -> dict[str, Resources]:
+    """Compile a text of several kernels, and say what each of them needs; nothing is kept.
+
+    Args:
+        text: CUDA C++.
+        architecture: ``sm_52`` and so on.
+        options: Further options of the compiler.
+
+    Returns:
+        What every kernel needs, by name.
+
+    Raises:
+        ToolchainError: As :func:`compile_cuda`.
+    """
+    _, log = _compile(text, [f"--gpu-architecture={architecture}", "--ptxas-options=-v", *options])
+    parts = _ENTRY.split(log)
+    return {name: resources(report) for name, report in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def resources(log: str) -> Resources:
+    r"""Read the assembler's report: the most of any kernel.
+
+    >>> resources("0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads\nUsed 40 registers, 96 bytes smem")
+    Resources(registers=40, spill_bytes=12, stack_bytes=0, shared_bytes=96)
+    """
+    return Resources(
+        registers=max((int(each) for each in _REGISTERS.findall(log)), default=None),
+        spill_bytes=max((int(a) + int(b) for a, b in _SPILLS.findall(log)), default=0),
+        stack_bytes=max((int(each) for each in _STACK.findall(log)), default=0),
+        shared_bytes=max((int(each) for each in _SHARED.findall(log)), default=0),
+    )
+
+
+@functools.cache
+def version() -> str:
+    """Return the compiler's version.
+
+    Raises:
+        ToolchainError: If there is none.
+    """
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return f"{major.value}.{minor.value}"
+
+
+def available() -> bool:
+    """Whether there is a compiler."""
+    try:
+        _library()
+    except ToolchainError:
+        return False
+    return True
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    for path in _candidates():
+        try:
+            return ctypes.CDLL(path)
+        except OSError:
+            continue
+    raise ToolchainError("the compiler for CUDA is missing", INSTALL)
+
+
+def _candidates() -> Sequence[str]:
+    found: list[str] = []
+    try:
+        import nvidia.cuda_nvrtc as package
+    except ImportError:
+        pass
+    else:
+        found += sorted(str(path) for root in package.__path__ for path in Path(root).glob("lib/libnvrtc.so*"))
+    system = ctypes.util.find_library("nvrtc")
+    return [*found, *([system] if system else [])]
+
+
+def _compile(text: str, options: Sequence[str]) -> tuple[bytes, str]:
+    library, program = _library(), ctypes.c_void_p()
+    _check(library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None), "")
+    try:
+        encoded = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        status = library.nvrtcCompileProgram(program, len(options), encoded)
+        log = _text(library, "ProgramLog", program).decode(errors="replace").rstrip("\0")
+        _check(status, log)
+        return _text(library, "CUBIN", program), log
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _text(library: ctypes.CDLL, what: str, program: ctypes.c_void_p) -> bytes:
+    size = ctypes.c_size_t()
+    _check(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)), "")
+    buffer = ctypes.create_string_buffer(size.value)
+    _check(getattr(library, f"nvrtcGet{what}")(program, buffer), "")
+    return buffer.raw
+
+
+def _check(status: int, log: str) -> None:
+    if status:
+        lines = [line.strip() for line in log.splitlines() if "error" in line] or [f"status {status}"]
+        raise ToolchainError(f"the CUDA compiler refuses the kernel: {'; '.join(lines[:_LOG_LINES])}")

@@ -1,0 +1,215 @@
+"""OpenCL devices through pyopencl: GPUs of any maker, CPUs (PoCL), and the interpreter Oclgrind.
+
+Oclgrind runs kernels without any driver and reports races and accesses out of bounds; it reads its settings from the
+environment when it is loaded, see :func:`prepare_oclgrind`.
+"""
+
+import contextlib
+import functools
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.base.units import format_bytes
+from tilewright.codegen.gpu_site import DeviceSource
+from tilewright.runtime.memory import Array
+
+INSTALL = "pip install 'tilewright[opencl]'"
+_OCLGRIND_LOCAL = 256 * 1024
+_LOG_LINES = 3
+
+
+def prepare_oclgrind(*, races: bool = True) -> None:
+    """Set up Oclgrind, which works until the first OpenCL call of the process.
+
+    Args:
+        races: Report data races.
+    """
+    os.environ["OCLGRIND_DATA_RACES"] = "1" if races else "0"
+    os.environ.setdefault("OCLGRIND_LOCAL_MEM_SIZE", str(_OCLGRIND_LOCAL))
+
+
+def devices() -> tuple[Any, ...]:
+    """Every OpenCL device: real GPUs first, then other devices, then interpreters.
+
+    Raises:
+        ToolchainError: If pyopencl is missing.
+    """
+    os.environ.setdefault("OCLGRIND_LOCAL_MEM_SIZE", str(_OCLGRIND_LOCAL))
+    cl = _pyopencl()
+    found = []
+    with contextlib.suppress(cl.Error):
+        found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+
+    def order(device: Any) -> int:  # noqa: ANN401
+        if "Oclgrind" in device.name:
+            return 2
+        return 0 if device.type & cl.device_type.GPU else 1
+
+    return tuple(sorted(found, key=order))
+
+
+def select(wanted: str = "") -> "OpenClDevice":
+    """Open a device.
+
+    Args:
+        wanted: Its number in :func:`devices`, or part of its name; the first one by default.
+
+    Raises:
+        ToolchainError: If there is no OpenCL device.
+        UsageError: If none fits.
+    """
+    every = devices()
+    if not every:
+        raise ToolchainError("there is no OpenCL device", f"install a driver, PoCL, or Oclgrind: {INSTALL}")
+    names = [device.name for device in every]
+    if wanted.isdecimal() and int(wanted) < len(every):
+        return _opened(int(wanted))
+    fitting = [number for number, name in enumerate(names) if wanted.lower() in name.lower()]
+    if not fitting:
+        raise UsageError(f"there is no OpenCL device {wanted!r}", f"there are {', '.join(names)}")
+    return _opened(fitting[0])
+
+
+@functools.lru_cache(maxsize=8)
+def _opened(number: int) -> "OpenClDevice":
+    return OpenClDevice(devices()[number])
+
+
+class OpenClDevice:
+    """One device with a context and a queue that keeps the order of its commands."""
+
+    def __init__(self, device: Any) -> None:  # noqa: ANN401
+        """Make the context.
+
+        Args:
+            device: A device of pyopencl.
+        """
+        self._cl = cl = _pyopencl()
+        self._device = device
+        self._context = cl.Context([device])
+        self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        self._events: list[Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """What the device calls itself."""
+        return str(self._device.name)
+
+    @property
+    def local_bytes(self) -> int:
+        """Memory on chip that a group may use."""
+        return int(self._device.local_mem_size)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the device."""
+        return int(self._device.global_mem_size)
+
+    @property
+    def double(self) -> bool:
+        """Whether it computes in double precision."""
+        return "cl_khr_fp64" in self._device.extensions or "Oclgrind" in self.name
+
+    def build(self, source: DeviceSource) -> Sequence[Any]:
+        """Compile a text.
+
+        Raises:
+            ToolchainError: If it does not compile.
+            UsageError: If the device lacks double precision and the text uses it.
+        """
+        if source.dtype == "float64" and not self.double:
+            raise UsageError(f"{self.name} does not compute in float64", "use float32")
+        options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if source.strict and "Oclgrind" not in self.name else []
+        with warnings.catch_warnings(), _reported("the kernel does not compile"):
+            warnings.simplefilter("ignore")
+            program = self._cl.Program(self._context, source.text).build(options=options)
+            return tuple(self._cl.Kernel(program, kernel.entry) for kernel in source.kernels)
+
+    def allocate(self, size: int) -> Any:  # noqa: ANN401
+        """Take memory.
+
+        Raises:
+            ArrayError: If the device has none left.
+        """
+        try:
+            return self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, max(1, size))
+        except self._cl.Error as error:
+            raise ArrayError(
+                f"{self.name} has no {format_bytes(size)} of memory: {error}", "use a smaller grid"
+            ) from error
+
+    def release(self, buffer: Any) -> None:  # noqa: ANN401
+        """Hand memory back."""
+        buffer.release()
+
+    def write(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
+        """Copy a contiguous array in."""
+        with _reported("copying to the device failed"):
+            self._cl.enqueue_copy(self._queue, buffer, array, dst_offset=offset)
+
+    def read(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
+        """Copy into a contiguous array."""
+        with _reported("the device failed"):
+            self._cl.enqueue_copy(self._queue, array, buffer, src_offset=offset)
+
+    def copy(self, target: tuple[Any, int], source: tuple[Any, int], size: int) -> None:
+        """Copy on the device."""
+        with _reported("copying on the device failed"):
+            self._cl.enqueue_copy(
+                self._queue, target[0], source[0], byte_count=size, src_offset=source[1], dst_offset=target[1]
+            )
+
+    def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
+        """Start a kernel."""
+        extra = [self._cl.LocalMemory(room)] if room else []
+        groups, each = threads
+        with _reported("a kernel could not be started"):
+            kernel.set_args(*arguments, *extra)
+            event = self._cl.enqueue_nd_range_kernel(self._queue, kernel, (groups * each,), (each,))
+        if self._events is not None:
+            self._events.append(event)
+
+    def timed(self, work: Callable[[], None]) -> float:
+        """Run some launches and return the seconds from the first one's start to the last one's end."""
+        self.finish()
+        self._events = []
+        try:
+            work()
+            self.finish()
+            events = self._events
+        finally:
+            self._events = None
+        if not events:
+            return 0.0
+        return float(events[-1].profile.end - events[0].profile.start) * 1e-9
+
+    def finish(self) -> None:
+        """Wait until everything is done.
+
+        Raises:
+            ToolchainError: If the device failed.
+        """
+        with _reported("the device failed"):
+            self._queue.finish()
+
+
+@contextlib.contextmanager
+def _reported(what: str) -> Iterator[None]:
+    cl = _pyopencl()
+    try:
+        yield
+    except (cl.Error, RuntimeError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        telling = [line for line in lines if "error:" in line] or lines
+        raise ToolchainError(f"{what}: {'; '.join(telling[:_LOG_LINES])}", "see `tilewright doctor`") from error
+
+
+def _pyopencl() -> Any:  # noqa: ANN401
+    try:
+        import pyopencl
+    except ImportError as error:
+        raise ToolchainError(f"the backend opencl needs pyopencl ({error})", INSTALL) from None
+    return pyopencl

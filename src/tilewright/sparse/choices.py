@@ -1,0 +1,123 @@
+"""How vector kernels run here: what tuning found, kept between processes, and what is assumed before."""
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from tilewright.base.errors import UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.vectors import VectorKernel
+from tilewright.runtime import store
+from tilewright.runtime.host import cpu_features, describe_cpu, thread_count
+from tilewright.runtime.toolchain import compiler_identity
+
+_FILE = "vectors.jsonl"
+_VERSION = 1
+_NEAR = 2.0
+"""What was tuned for a length holds for lengths up to this many times 2 away, in powers."""
+REGISTERS = (1, 2, 4, 8)
+"""Registers of elements per iteration that are tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """How a kernel runs.
+
+    Attributes:
+        vectors: Registers of elements per iteration.
+        threads: Threads.
+        stream: Whether vectors that are only written go past the caches.
+    """
+
+    vectors: int
+    threads: int
+    stream: bool
+
+
+def assumed(what: VectorKernel, length: int, itemsize: int, threads: int) -> Choice:
+    """Return what is reasonable without having measured: threads from 256 KiB on, past the caches beyond them."""
+    moved = what.moved * length * itemsize
+    return Choice(
+        vectors=4,
+        threads=threads if moved >= 2**18 else 1,
+        stream=what.streams and moved > threads * describe_cpu().l2_bytes,
+    )
+
+
+def variants(what: VectorKernel, threads: int) -> tuple[Choice, ...]:
+    """Return every way to run a kernel."""
+    return tuple(
+        Choice(vectors=vectors, threads=count, stream=stream)
+        for count in dict.fromkeys((threads, 1))
+        for vectors in REGISTERS
+        for stream in ((False, True) if what.streams else (False,))
+    )
+
+
+class Tuned(Protocol):
+    """What choices are kept for: frozen data with a name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+def key(what: Tuned, dtype: str, threads: int) -> str:
+    """Return what a choice holds for: the kernel, its type, the threads allowed, CPU and compiler."""
+    return fingerprint(_VERSION, what, dtype, threads, cpu_features(), compiler_identity())
+
+
+def learned(what: Tuned, dtype: str, length: int, threads: int) -> Choice | None:
+    """Return what tuning found for this length or the nearest one, or None."""
+    tuned = known().choices.get(key(what, dtype, threads))
+    if not tuned or length < 1:
+        return None
+    nearest = min(tuned, key=lambda size: abs(math.log2(size / length)))
+    return tuned[nearest] if abs(math.log2(nearest / length)) <= _NEAR else None
+
+
+def keep(what: Tuned, dtype: str, length: int, choice: Choice, seconds: float) -> None:
+    """Keep a choice for this and later processes."""
+    place = store.directory()
+    record = {
+        "key": key(what, dtype, thread_count()),
+        "kernel": what.name,
+        "dtype": dtype,
+        "length": length,
+        "seconds": seconds,
+        **asdict(choice),
+    }
+    if place is not None:
+        store.append(place / _FILE, record)
+    known.cache_clear()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """Every choice that was kept: by key, by length. Another object once one is added."""
+
+    choices: Mapping[str, Mapping[int, Choice]]
+
+
+@functools.cache
+def known() -> Known:
+    """Return what tuning has found on this machine."""
+    place = store.directory()
+    found: dict[str, dict[int, Choice]] = {}
+    for record in store.read(place / _FILE) if place is not None else []:
+        choice = _choice(record)
+        if choice is not None:
+            found.setdefault(str(record["key"]), {})[int(record["length"])] = choice
+    return Known(found)
+
+
+def _choice(record: Mapping[str, Any]) -> Choice | None:
+    """Read a record; one that makes no sense is skipped."""
+    try:
+        choice = Choice(vectors=record["vectors"], threads=thread_count(record["threads"]), stream=record["stream"])
+        sane = choice.vectors in REGISTERS and isinstance(choice.stream, bool) and record["length"] >= 1
+    except (KeyError, TypeError, ValueError, UsageError):
+        return None
+    return choice if sane and isinstance(record.get("key"), str) else None

@@ -1,0 +1,117 @@
+"""Derivatives of a stencil's expression with respect to what it reads, cell by cell, in forward mode."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.expression import Apply, Const, Read, Scalar, Tape
+from tilewright.programs.operators import BOOLEAN, OPERATORS
+
+Number = Any
+"""An array over cells, or one number for all."""
+Slopes = dict[Read, Number]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dual:
+    """A value and its slopes.
+
+    Attributes:
+        value: Over the cells.
+        slopes: Derivative by each read of an unknown that it depends on.
+    """
+
+    value: Number
+    slopes: Slopes
+
+
+def differentiate(
+    tape: Tape, read: Callable[[Read], Number], scalars: Mapping[str, Number], unknown: frozenset[str], *, linear: bool
+) -> Dual:
+    """Evaluate a tape and its derivatives.
+
+    Args:
+        tape: The expression.
+        read: Values of a read over the cells.
+        scalars: Values of the scalars.
+        unknown: Fields by whose reads to differentiate.
+        linear: Refuse an expression that is not linear in the unknowns.
+
+    Returns:
+        Value and slopes of the result.
+
+    Raises:
+        UsageError: If it is not linear though it must be, or has no derivative.
+    """
+    done: list[Dual] = []
+    for node in tape:
+        if isinstance(node, Const):
+            done.append(Dual(value=node.value, slopes={}))
+        elif isinstance(node, Scalar):
+            done.append(Dual(value=scalars[node.name], slopes={}))
+        elif isinstance(node, Read):
+            done.append(Dual(value=read(node), slopes={node: 1.0} if node.field in unknown else {}))
+        else:
+            done.append(_apply(node, [done[arg] for arg in node.args], linear=linear))
+    return done[-1]
+
+
+def _apply(node: Apply, args: list[Dual], *, linear: bool) -> Dual:
+    value = OPERATORS[node.op].evaluate(*(arg.value for arg in args))
+    moving = [i for i, arg in enumerate(args) if arg.slopes]
+    if not moving or node.op in BOOLEAN or node.op == "floor":
+        if moving and linear:
+            raise _nonlinear(node.op)
+        return Dual(value=value, slopes={})
+    if linear and not _is_linear(node.op, moving):
+        raise _nonlinear(node.op)
+    partial = _PARTIAL[node.op](value, *(arg.value for arg in args))
+    slopes: Slopes = {}
+    for i in moving:
+        for key, slope in args[i].slopes.items():
+            term = partial[i] * slope
+            slopes[key] = slopes[key] + term if key in slopes else term
+    return Dual(value=value, slopes=slopes)
+
+
+def _is_linear(op: str, moving: list[int]) -> bool:
+    kind = OPERATORS[op].linear
+    if op == "where":
+        return 0 not in moving
+    return kind == "both" or (kind == "either" and len(moving) == 1) or (kind == "left" and moving == [0])
+
+
+def _nonlinear(op: str) -> UsageError:
+    return UsageError(
+        f"the stencil is not linear in its fields: {op!r} is applied to them, so no one matrix stands for it",
+        "give at=(…), the fields to linearise at, for its Jacobian there",
+    )
+
+
+def _power(value: Number, base: Number, exponent: Number) -> tuple[Number, Number]:
+    with np.errstate(all="ignore"):
+        return exponent * np.power(base, exponent - 1.0), value * np.log(base)
+
+
+_PARTIAL: dict[str, Callable[..., tuple[Number, ...]]] = {
+    "add": lambda _v, _a, _b: (1.0, 1.0),
+    "sub": lambda _v, _a, _b: (1.0, -1.0),
+    "neg": lambda _v, _a: (-1.0,),
+    "mul": lambda _v, a, b: (b, a),
+    "div": lambda v, _a, b: (1.0 / b, -v / b),
+    "pow": _power,
+    "sqrt": lambda v, _a: (0.5 / v,),
+    "exp": lambda v, _a: (v,),
+    "log": lambda _v, a: (1.0 / a,),
+    "sin": lambda _v, a: (np.cos(a),),
+    "cos": lambda _v, a: (-np.sin(a),),
+    "tanh": lambda v, _a: (1.0 - v * v,),
+    "abs": lambda _v, a: (np.sign(a),),
+    "minimum": lambda _v, a, b: (np.where(a <= b, 1.0, 0.0), np.where(a <= b, 0.0, 1.0)),
+    "maximum": lambda _v, a, b: (np.where(a >= b, 1.0, 0.0), np.where(a >= b, 0.0, 1.0)),
+    "where": lambda _v, c, _a, _b: (0.0, np.where(c, 1.0, 0.0), np.where(c, 0.0, 1.0)),
+}
+"""Partial derivatives by operand, from the result and the operands."""

@@ -1,0 +1,427 @@
+"""The vector operations of Krylov methods, alone and fused, tuned for this machine.
+
+Every function works on contiguous vectors of float32 or float64 in place and returns what it computes. Results do not
+depend on the number of threads. ``tune`` measures the variants of a kernel on this machine; its choices are used from
+then on, by later processes too.
+"""
+
+import ctypes
+import functools
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError, UsageError, WrongResultError
+from tilewright.codegen.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
+from tilewright.runtime.cpu import CompiledKernel
+from tilewright.runtime.fused import compile_text
+from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
+from tilewright.sparse.choices import Choice, assumed, keep, known, learned, variants
+from tilewright.sparse.matvec import DTYPES
+
+__all__ = [
+    "CATALOGUE", "Trial", "apply", "axpy", "axpy_norm", "aypx", "dot", "dot_norm", "fuse", "kernel", "maxpy",
+    "multiple", "norm", "scale", "tune", "waxpy",
+]  # fmt: skip
+
+Array = npt.NDArray[Any]
+_ROUNDS = 9
+_SECONDS = 2e-3
+"""Seconds that one sample lasts at least."""
+_SAMPLE = 20 * BLOCK + 77
+"""Elements on which every variant is checked; the winner is checked on all."""
+
+
+@functools.lru_cache(maxsize=256)
+def compiled(what: VectorKernel, dtype: str, vectors: int) -> CompiledKernel:
+    """Return a kernel, compiled.
+
+    Raises:
+        ToolchainError: If there is no C compiler, or it fails.
+    """
+    source = emit_vectors(what, dtype, describe_cpu().simd_bits // 8, vectors)
+    return compile_text(source.text, source.entry, dtype)
+
+
+class _Prepared:
+    """A kernel with everything that a call needs at hand: at short vectors the way to the kernel is what takes time."""
+
+    __slots__ = ("_choices", "_functions", "_pointers", "_scalars", "sums", "what", "written")
+
+    def __init__(self, what: VectorKernel) -> None:
+        self.what = what
+        self.written = tuple(name in what.written for name in what.vectors)
+        self.sums = what.sums
+        self._pointers = ctypes.c_void_p * len(what.vectors)
+        self._scalars = ctypes.c_double * max(1, len(what.scalars))
+        self._functions: dict[tuple[np.dtype[Any], int], tuple[Any, bool]] = {}
+        self._choices: dict[tuple[object, ...], Choice] = {}
+
+    def check(self, vectors: Sequence[Array], scalars: Sequence[float]) -> list[int]:
+        """Return the vectors' addresses once they fit.
+
+        Raises:
+            UsageError: If the number of arguments is wrong.
+            ArrayError: If a vector does not fit.
+        """
+        what = self.what
+        if len(vectors) != len(what.vectors) or len(scalars) != len(what.scalars):
+            raise UsageError(
+                f"{what.name!r} takes {len(what.vectors)} vectors ({', '.join(what.vectors)}) and "
+                f"{len(what.scalars)} scalars, got {len(vectors)} and {len(scalars)}"
+            )
+        first = vectors[0]
+        starts = []
+        for i, each in enumerate(vectors):
+            if not isinstance(each, np.ndarray) or each.ndim != 1 or each.size != first.size:
+                raise _unfit(what, i, first)
+            flags = each.flags
+            if not flags.c_contiguous:
+                raise _unfit(what, i, first)
+            if each.dtype is not first.dtype and each.dtype != first.dtype:
+                raise _mistyped(what, i, each)
+            if self.written[i] and not flags.writeable:
+                raise ArrayError(f"vector {what.vectors[i]!r} of {what.name!r} is written but read-only")
+            starts.append(each.__array_interface__["data"][0])
+        if first.dtype not in _TYPES:
+            raise _mistyped(what, 0, first)
+        self._check_overlap(starts, first.nbytes)
+        return starts
+
+    def _check_overlap(self, starts: Sequence[int], size: int) -> None:
+        """What one vector's assignment would change under another one's reading is refused."""
+        for i, writes in enumerate(self.written):
+            if not writes:
+                continue
+            for j, start in enumerate(starts):
+                if j != i and abs(start - starts[i]) < size:
+                    names = self.what.vectors
+                    raise ArrayError(f"vectors {names[i]!r} and {names[j]!r} of {self.what.name!r} overlap")
+
+    def choice(self, dtype: np.dtype[Any], length: int) -> Choice:
+        """Return how to run on vectors of a length: what tuning found, else a reasonable way."""
+        key = (dtype, length, known(), *map(os.environ.get, THREAD_VARIABLES))
+        found = self._choices.get(key)
+        if found is None:
+            if len(self._choices) > _REMEMBERED:
+                self._choices.clear()
+            threads = thread_count()
+            found = learned(self.what, str(dtype), length, threads) or assumed(
+                self.what, length, dtype.itemsize, threads
+            )
+            self._choices[key] = found
+        return found
+
+    def run(self, vectors: Sequence[Array], scalars: Sequence[float], choice: Choice | None) -> tuple[float, ...]:
+        """Check the arguments and run."""
+        starts = self.check(vectors, scalars)
+        dtype, length = vectors[0].dtype, vectors[0].size
+        chosen = choice or self.choice(dtype, length)
+        ready = self._functions.get((dtype, chosen.vectors))
+        if ready is None:
+            kernel_of = compiled(self.what, str(dtype), chosen.vectors)
+            ready = self._functions[dtype, chosen.vectors] = (kernel_of.function, kernel_of.parallel)
+        function, parallel = ready
+        size = _SIZE(length, chosen.threads if parallel else 1, chosen.stream)
+        if not self.sums:
+            function(self._pointers(*starts), size, None, self._scalars(*scalars))
+            return ()
+        work = np.zeros(self.sums * max(1, -(-length // BLOCK)))
+        function(self._pointers(*starts), size, work.ctypes.data, self._scalars(*scalars))
+        return tuple(work[: self.sums].tolist())
+
+
+_SIZE = ctypes.c_int64 * 3
+_TYPES = frozenset(map(np.dtype, DTYPES))
+_REMEMBERED = 256
+
+
+@functools.lru_cache(maxsize=256)
+def _prepare(what: VectorKernel) -> _Prepared:
+    return _Prepared(what)
+
+
+_NAMED = {name: _Prepared(each) for name, each in CATALOGUE.items()}
+
+
+def _unfit(what: VectorKernel, i: int, first: Array) -> ArrayError:
+    size = getattr(first, "size", "as many")
+    return ArrayError(f"vector {what.vectors[i]!r} of {what.name!r} must be a contiguous array of {size} elements")
+
+
+def _mistyped(what: VectorKernel, i: int, each: Array) -> ArrayError:
+    return ArrayError(
+        f"vectors are all {' or all '.join(DTYPES)}, got {each.dtype} for {what.vectors[i]!r} of {what.name!r}"
+    )
+
+
+def apply(
+    what: VectorKernel | str, *vectors: Array, scalars: Sequence[float] = (), choice: Choice | None = None
+) -> tuple[float, ...]:
+    """Run a kernel: vectors that it assigns are changed in place.
+
+    Args:
+        what: A kernel of :data:`CATALOGUE` by name, or one made by ``kernel``, ``multiple`` or ``fuse``.
+        vectors: Its vectors, in order: contiguous, of one length and type, no two overlapping if one is written.
+        scalars: Its scalars, in order.
+        choice: How to run it; by default what tuning found, else a reasonable one.
+
+    Returns:
+        Its sums.
+
+    Raises:
+        UsageError: If there is no such kernel, or the number of arguments is wrong.
+        ArrayError: If a vector does not fit.
+        ToolchainError: If there is no C compiler, or it fails.
+    """
+    if isinstance(what, str) and what in _NAMED:
+        return _NAMED[what].run(vectors, scalars, choice)
+    return _prepare(_named(what)).run(vectors, scalars, choice)
+
+
+def _named(what: VectorKernel | str) -> VectorKernel:
+    if isinstance(what, VectorKernel):
+        return what
+    if what not in CATALOGUE:
+        raise UsageError(f"there is no vector kernel {what!r}", f"there are {', '.join(CATALOGUE)}")
+    return CATALOGUE[what]
+
+
+@functools.lru_cache(maxsize=32)
+def _multiple(terms: int) -> _Prepared:
+    return _Prepared(multiple(terms))
+
+
+def axpy(a: float, x: Array, y: Array) -> Array:
+    """Store a x + y in y; returns y.
+
+    >>> axpy(2.0, np.ones(3), np.zeros(3))
+    array([2., 2., 2.])
+    """
+    apply("axpy", x, y, scalars=(a,))
+    return y
+
+
+def aypx(a: float, x: Array, y: Array) -> Array:
+    """Store a y + x in y; returns y."""
+    apply("aypx", x, y, scalars=(a,))
+    return y
+
+
+def waxpy(a: float, x: Array, y: Array, w: Array | None = None) -> Array:
+    """Store a x + y in w, a new vector by default; returns w."""
+    target = np.empty_like(y) if w is None else w
+    apply("waxpy", x, y, target, scalars=(a,))
+    return target
+
+
+def maxpy(factors: Sequence[float], xs: Sequence[Array], y: Array) -> Array:
+    """Store y + the sum of factors times vectors in y, reading and writing y once; returns y.
+
+    Raises:
+        UsageError: If there are not as many factors as vectors.
+    """
+    if len(factors) != len(xs):
+        raise UsageError(f"a multiple AXPY has one factor per vector, got {len(factors)} and {len(xs)}")
+    for first in range(0, len(xs), 8):
+        group = slice(first, first + 8)
+        _multiple(len(xs[group])).run((*xs[group], y), factors[group], None)
+    return y
+
+
+def scale(a: float, x: Array) -> Array:
+    """Store a x in x; returns x."""
+    apply("scale", x, scalars=(a,))
+    return x
+
+
+def dot(x: Array, y: Array) -> float:
+    """Return the dot product."""
+    return apply("dot", x, y)[0]
+
+
+def norm(x: Array) -> float:
+    """Return the Euclidean norm, without overflow or underflow on the way.
+
+    >>> norm(np.array([2e200, 0.0]))
+    2e+200
+    """
+    return _root(apply("norm2", x)[0], x)
+
+
+def dot_norm(x: Array, y: Array) -> tuple[float, float]:
+    """Return x.y and the norm of x, reading x once."""
+    product, square = apply("dot_norm2", x, y)
+    return product, _root(square, x)
+
+
+def axpy_norm(a: float, x: Array, y: Array) -> float:
+    """Store a x + y in y and return its norm, reading and writing y once."""
+    return _root(apply("axpy_norm2", x, y, scalars=(a,))[0], y)
+
+
+def _root(square: float, x: Array) -> float:
+    """Return the root of a sum of squares; where it left the range of numbers, sum again scaled."""
+    limits = np.finfo(x.dtype)
+    if float(limits.tiny) / float(limits.eps) < square < float(limits.max) or not x.size:
+        return math.sqrt(square)
+    largest = float(np.abs(x).max())
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    return largest * math.sqrt(float(np.sum(np.square(x.astype(np.float64) / largest))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What tuning measured.
+
+    Attributes:
+        kernel: The kernel's name.
+        length: Elements per vector.
+        dtype: Element type.
+        choice: The fastest variant.
+        seconds: Its median.
+        measured: Every variant's median, in seconds.
+    """
+
+    kernel: str
+    length: int
+    dtype: str
+    choice: Choice
+    seconds: float
+    measured: tuple[tuple[Choice, float], ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Trial:
+    """Measure every variant of a kernel on vectors of a length, check their results, and keep the fastest.
+
+    Every variant is compared with NumPy on the vectors' first elements before it is measured, the winner on all.
+
+    Args:
+        what: The kernel.
+        length: Elements per vector.
+        dtype: ``float32`` or ``float64``.
+
+    Returns:
+        What was measured.
+
+    Raises:
+        UsageError: If there is no such kernel or type.
+        WrongResultError: If a variant's result is wrong beyond rounding.
+        ToolchainError: If there is no C compiler, or it fails.
+    """
+    what = _named(what)
+    if length < 1:
+        raise UsageError(f"the length of a vector to tune for is at least 1, got {length}")
+    rng = np.random.default_rng(0)
+    vectors = [rng.standard_normal(length).astype(dtype) for _ in what.vectors]
+    # Scalars below one in magnitude: repeated applications stay in range.
+    scalars = tuple((rng.uniform(0.2, 0.4, len(what.scalars)) * rng.choice([-1, 1], len(what.scalars))).tolist())
+    every = variants(what, thread_count())
+    for choice in every:
+        _verify(what, [each[:_SAMPLE] for each in vectors], scalars, choice)
+    samples = interleaved(
+        [functools.partial(apply, what, *vectors, scalars=scalars, choice=choice) for choice in every]
+    )
+    medians = [statistics.median(each) for each in samples]
+    best = min(range(len(every)), key=lambda i: medians[i])
+    _verify(what, vectors, scalars, every[best])
+    keep(what, dtype, length, every[best], medians[best])
+    return Trial(
+        kernel=what.name,
+        length=length,
+        dtype=dtype,
+        choice=every[best],
+        seconds=medians[best],
+        measured=tuple(zip(every, medians, strict=True)),
+    )
+
+
+def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
+    """Time calls in turns, so that what disturbs the machine disturbs all of them."""
+    calls[0]()
+    begin = time.perf_counter()
+    calls[0]()
+    count = max(1, min(1000, int(_SECONDS / max(time.perf_counter() - begin, 1e-7))))
+    samples: list[list[float]] = [[] for _ in calls]
+    for _ in range(_ROUNDS):
+        for call, mine in zip(calls, samples, strict=True):
+            begin = time.perf_counter()
+            for _ in range(count):
+                call()
+            mine.append((time.perf_counter() - begin) / count)
+    return samples
+
+
+def reference(
+    what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], *, absolute: bool = False
+) -> tuple[list[Array], list[float]]:
+    """Compute a kernel with NumPy in double precision; with ``absolute``, on absolute values, for error bounds.
+
+    Returns:
+        The vectors afterwards, and the sums.
+    """
+    values: dict[str, Any] = {
+        name: each.astype(np.float64) for name, each in zip(what.vectors, vectors, strict=True)
+    } | dict(zip(what.scalars, scalars, strict=True))
+    if absolute:
+        values = {name: np.abs(value) for name, value in values.items()}
+    sums = []
+    for each in what.operations:
+        result = _formula(each.formula, values, absolute=absolute)
+        if each.target:
+            values[each.target] = result
+        else:
+            sums.append(float(np.sum(result)))
+    return [values[name] for name in what.vectors], sums
+
+
+def _formula(text: str, values: dict[str, Any], *, absolute: bool) -> Any:  # noqa: ANN401
+    """Evaluate a formula of + - * and parentheses; with ``absolute``, differences as sums."""
+    import ast
+
+    def walk(node: ast.expr) -> Any:  # noqa: ANN401
+        if isinstance(node, ast.Name):
+            return values[node.id]
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            return float(node.value)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return walk(node.operand) if absolute else -walk(node.operand)
+        if isinstance(node, ast.BinOp):
+            left, right = walk(node.left), walk(node.right)
+            if isinstance(node.op, ast.Mult):
+                return left * right
+            if isinstance(node.op, ast.Add) or (absolute and isinstance(node.op, ast.Sub)):
+                return left + right
+            if isinstance(node.op, ast.Sub):
+                return left - right
+        raise UsageError(f"{text!r} is no formula of + - * and parentheses")
+
+    return walk(ast.parse(text, mode="eval").body)
+
+
+def _verify(what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], choice: Choice) -> None:
+    """Compare one run on copies with NumPy."""
+    copies = [each.copy() for each in vectors]
+    sums = apply(what, *copies, scalars=scalars, choice=choice)
+    expected, totals = reference(what, vectors, scalars)
+    sizes, bounds = reference(what, vectors, scalars, absolute=True)
+    eps = float(np.finfo(vectors[0].dtype).eps)
+    for name, got, wanted, size in zip(what.vectors, copies, expected, sizes, strict=True):
+        if not np.all(np.abs(got - wanted) <= 4 * eps * len(what.vectors) * size):
+            raise WrongResultError(f"variant {choice} of {what.name!r} computes a wrong {name!r}")
+    for got_sum, total, bound in zip(sums, totals, bounds, strict=True):
+        # A block's elements are added up in a few registers, the blocks in double precision.
+        if not abs(got_sum - total) <= eps * (BLOCK + 8) * bound:
+            raise WrongResultError(f"variant {choice} of {what.name!r} computes a wrong sum: {got_sum}, not {total}")

@@ -1,0 +1,83 @@
+"""y = A x on this CPU: the kernel compiled once per element type, called with a matrix' diagonals."""
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.codegen.dia import Unrolling, emit_dia
+from tilewright.runtime.cpu import CompiledKernel
+from tilewright.runtime.fused import compile_text
+from tilewright.runtime.host import describe_cpu, thread_count
+
+Array = npt.NDArray[Any]
+DTYPES = ("float32", "float64")
+THREADED_BYTES = 2**18
+"""Bytes moved below which a second thread costs more than it brings."""
+
+
+@functools.cache
+def unrolling() -> Unrolling:
+    """Return the unrolling for this CPU: two of its vectors, and as many diagonals per pass as it follows streams."""
+    return Unrolling(vector_bytes=describe_cpu().simd_bits // 8)
+
+
+@functools.lru_cache(maxsize=8)
+def kernel(dtype: str, how: Unrolling) -> CompiledKernel:
+    """Return the compiled kernel.
+
+    Raises:
+        ToolchainError: If there is no C compiler, or it fails.
+    """
+    source = emit_dia(dtype, how)
+    return compile_text(source.text, source.entry, dtype)
+
+
+def threads_for(moved: int, asked: int | None, compiled: CompiledKernel) -> int:
+    """Return how many threads a call uses: what is asked for, or all where enough bytes move."""
+    if not compiled.parallel:
+        return 1
+    if asked is not None:
+        return thread_count(asked)
+    return thread_count() if moved >= THREADED_BYTES else 1
+
+
+def past_caches(moved: int, threads: int) -> bool:
+    """Whether results are better stored past the caches: everything together does not fit into the threads' own."""
+    return moved > threads * describe_cpu().l2_bytes
+
+
+class Matvec:
+    """The products of one matrix: addresses and sizes are laid out once.
+
+    It keeps the arrays alive that it points to.
+    """
+
+    __slots__ = ("_diagonals", "_kernel", "_moved", "_offsets", "_sizes", "_table")
+
+    def __init__(self, shape: tuple[int, int], offsets: Sequence[int], diagonals: Sequence[Array]) -> None:
+        dtype = diagonals[0].dtype if diagonals else np.dtype("float64")
+        self._kernel = kernel(str(dtype), unrolling())
+        self._diagonals = tuple(diagonals)
+        self._offsets = np.array(offsets, dtype=np.int64)
+        self._table = np.array([each.ctypes.data for each in diagonals], dtype=np.uintp)
+        self._sizes = (*shape, len(offsets))
+        self._moved = (sum(each.size for each in diagonals) + sum(shape)) * dtype.itemsize
+
+    def __call__(self, x: Array, y: Array, threads: int | None = None, *, add: bool = False) -> None:
+        """Store A x into y, or add it.
+
+        Args:
+            x: As many elements as columns, contiguous, of the matrix' type.
+            y: As many elements as rows, alike, and elsewhere in memory.
+            threads: Threads to use.
+            add: Add to y.
+        """
+        count = threads_for(self._moved, threads, self._kernel)
+        stream = past_caches(self._moved, count)
+        array = (ctypes.c_void_p * 4)(x.ctypes.data, y.ctypes.data, self._offsets.ctypes.data, self._table.ctypes.data)
+        size = (ctypes.c_int64 * 6)(*self._sizes, count, stream, add)
+        self._kernel.function(array, size, None, None)

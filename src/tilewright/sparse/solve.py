@@ -1,0 +1,168 @@
+"""The conjugate-gradient method with its iteration fused into two passes over memory."""
+
+import ctypes
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.codegen.cg import emit_cg
+from tilewright.runtime.cpu import CompiledKernel
+from tilewright.runtime.fused import compile_text
+from tilewright.runtime.memory import allocate
+from tilewright.sparse.dia import Dia
+from tilewright.sparse.krylov import axpy, dot
+from tilewright.sparse.matvec import threads_for, unrolling
+
+Array = npt.NDArray[Any]
+_BLOCK = 1024
+
+
+@functools.lru_cache(maxsize=4)
+def _kernel(dtype: str) -> CompiledKernel:
+    source = emit_cg(dtype, unrolling(), _BLOCK)
+    return compile_text(source.text, source.entry, dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """Where a solver ended.
+
+    Attributes:
+        x: The solution.
+        iterations: Iterations made.
+        residual: Norm of the residual, as the method carries it along.
+        converged: Whether it fell below the tolerance.
+        history: The residual's norm before the first and after every iteration.
+    """
+
+    x: Array
+    iterations: int
+    residual: float
+    converged: bool
+    history: tuple[float, ...]
+
+
+class Iteration:
+    """The state of the method; every call of :meth:`step` is one iteration."""
+
+    def __init__(self, matrix: Dia, x: Array, residual: Array, threads: int | None = None) -> None:
+        """Start from a solution and its residual, which are changed in place.
+
+        Args:
+            matrix: A symmetric positive definite matrix.
+            x: The solution so far.
+            residual: b - A x.
+            threads: Threads to use.
+        """
+        self._kernel = _kernel(str(matrix.dtype))
+        n, item = matrix.shape[0], matrix.dtype.itemsize
+        self.x, self.residual = x, residual
+        self._matrix = matrix
+        # Distances that are no multiple of a page, so that equal elements of the vectors do not share a cache's set.
+        stride = -(-n * item // 4096) * 4096 + 576
+        block = allocate(3 * stride)
+        self._p = [np.ndarray((n,), matrix.dtype, block, k * stride) for k in (0, 1)]
+        self._q = np.ndarray((n,), matrix.dtype, block, 2 * stride)
+        self._p[1][:] = residual
+        self._table = np.array([each.ctypes.data for each in matrix.diagonals], dtype=np.uintp)
+        self._offsets = np.array(matrix.offsets, dtype=np.int64)
+        moved = (matrix.size + 8 * n) * item
+        count = threads_for(moved, threads, self._kernel)
+        reach = max(map(abs, matrix.offsets), default=0)
+        self._sizes = [n, len(matrix.offsets), count, reach, 1]
+        self._work = np.zeros(5 + -(-n // _BLOCK))
+        self._work[4] = dot(residual, residual)
+
+    @property
+    def square(self) -> float:
+        """The residual's squared norm."""
+        return float(self._work[4])
+
+    def step(self) -> float:
+        """Do one iteration; the solution lags one direction behind until :meth:`finish`.
+
+        Returns:
+            The residual's squared norm.
+        """
+        before = float(self._work[4])
+        pointers = [self.x, self.residual, *self._p, self._q, self._offsets, self._table]
+        array = (ctypes.c_void_p * 7)(*(each.ctypes.data for each in pointers))
+        self._kernel.function(array, (ctypes.c_int64 * 5)(*self._sizes), self._work.ctypes.data, None)
+        after = float(self._work[4])
+        self._work[0] = self._work[3]
+        self._work[1] = after / before if before else 0.0
+        self._p.reverse()
+        self._sizes[4] = 0
+        return after
+
+    def finish(self) -> Array:
+        """Add the last direction to the solution, which is returned."""
+        if not self._sizes[4]:
+            axpy(float(self._work[0]), self._p[0], self.x)
+            self._work[0] = 0.0
+        return self.x
+
+
+def cg(  # noqa: PLR0913  (SciPy's options)
+    matrix: Dia,
+    b: Any,  # noqa: ANN401
+    x0: Any = None,  # noqa: ANN401
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    threads: int | None = None,
+) -> Solution:
+    """Solve A x = b for a symmetric positive definite matrix of diagonals; the options are SciPy's.
+
+    Args:
+        matrix: The matrix; it is the caller's word that it is symmetric and positive definite.
+        b: Right-hand side.
+        x0: First guess; zeros by default.
+        rtol: Tolerance of the residual's norm, relative to that of b.
+        atol: Absolute tolerance; the larger of the two counts.
+        maxiter: Iterations at most; ten per unknown by default.
+        threads: Threads to use.
+
+    Returns:
+        The solution and how it came about.
+
+    Raises:
+        ArrayError: If the shapes do not fit.
+        UsageError: If a tolerance is negative.
+        ToolchainError: If there is no C compiler, or it fails.
+
+    >>> a = Dia.from_diagonals({-1: -1.0, 0: 2.0, 1: -1.0}, (50, 50))
+    >>> cg(a, a @ np.arange(50.0), rtol=1e-10).x.round(6)[:4].tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    n = matrix.shape[0]
+    right = np.ascontiguousarray(b, dtype=matrix.dtype)
+    if matrix.shape != (n, n) or right.shape != (n,):
+        raise ArrayError(f"a matrix of shape {matrix.shape} does not go with a right-hand side of {right.shape}")
+    if not (rtol >= 0 and atol >= 0):
+        raise UsageError(f"tolerances are at least 0, got rtol={rtol} and atol={atol}")
+    x = np.zeros(n, matrix.dtype) if x0 is None else np.array(x0, dtype=matrix.dtype)
+    if x.shape != (n,):
+        raise ArrayError(f"a first guess has {n} elements, got an array of shape {x.shape}")
+    residual = right - matrix.matvec(x, threads=threads)
+    limit = max(rtol * math.sqrt(max(0.0, dot(right, right))), atol)
+    state = Iteration(matrix, x, residual, threads)
+    history = [math.sqrt(state.square)]
+    most = 10 * n if maxiter is None else maxiter
+    while history[-1] > limit and len(history) <= most:
+        history.append(math.sqrt(state.step()))
+        if not math.isfinite(history[-1]):
+            break
+    return Solution(
+        x=state.finish(),
+        iterations=len(history) - 1,
+        residual=history[-1],
+        converged=history[-1] <= limit,
+        history=tuple(history),
+    )

@@ -1,0 +1,227 @@
+"""Overlapped tiles (ghost zones): every tile of a band of steps computes again what it needs of its neighbours.
+
+Time is cut into *bands* of at most ``t`` steps, space into boxes of the tile sizes. A tile loads its box and a ghost
+zone around it, and computes, at every step of the band, as many cells beyond its own as the rest of the band needs; it
+writes its own cells only. So all tiles of a band are independent: one wavefront per band, and redundant work.
+
+Source: Meng and Skadron, "Performance modeling and automatic ghost zone optimization for iterative stencil loops on
+GPUs" (ICS 2009). The ghost zones are those of :mod:`tilewright.tilings.pipeline`, exact per stage and boundary.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.intmath import ceil_div
+from tilewright.base.units import format_shape
+from tilewright.programs.dependences import analyse
+from tilewright.programs.problem import Problem
+from tilewright.tilings.counts import Counts
+from tilewright.tilings.legality import Legal, Verdict, untileable
+from tilewright.tilings.pieces import Box, Piece, clip
+from tilewright.tilings.pipeline import Growth, of_problem
+from tilewright.tilings.tiling import Tiling
+
+NAME = "overlapped"
+RANKS: tuple[int, ...] = (1, 2, 3)
+SUMMARY = "overlapped tiles with ghost zones: independent tiles that compute again what they need of their neighbours"
+MAX_LEVELS = 1024
+_DEFAULTS = {1: (32, (2048,)), 2: (8, (64, 512)), 3: (3, (16, 32, 256))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ghosts:
+    """The tiles of a completed overlapped tiling of a problem.
+
+    Attributes:
+        bands: The bands.
+        space: Sizes of a tile per axis.
+        below: Per axis, how far a stage's cells extend below the tile, by the steps left.
+        above: Per axis, how far they extend above.
+        stage_of: Per field, the stage that produces it.
+    """
+
+    bands: "Bands"
+    space: tuple[int, ...]
+    below: tuple[Growth, ...]
+    above: tuple[Growth, ...]
+    stage_of: tuple[int, ...]
+
+    def grown(self, box: Box, left: int, stage: int) -> Box:
+        """The cells that a tile of these own cells computes at a stage with so many steps to come, cut by no grid."""
+        sides = zip(box, self.below, self.above, strict=True)
+        return tuple((a - low.at(left, stage), b + high.at(left, stage)) for (a, b), low, high in sides)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bands:
+    """The fewest bands of a most length, as equal as they can be.
+
+    Attributes:
+        steps: Steps of all.
+        count: Number of bands.
+    """
+
+    steps: int
+    count: int
+
+    def start(self, band: int) -> int:
+        """First step of a band."""
+        return self.steps * band // self.count
+
+    def lengths(self) -> tuple[tuple[int, int], ...]:
+        """Every length with the number of bands that have it, the longest last.
+
+        >>> Bands(steps=10, count=3).lengths()
+        ((3, 2), (4, 1))
+        """
+        if not self.count:
+            return ()
+        length, longer = divmod(self.steps, self.count)
+        return tuple(pair for pair in ((length, self.count - longer), (length + 1, longer)) if pair[1])
+
+
+def geometry(problem: Problem, tiling: Tiling) -> Ghosts:
+    """Return the tiles of a completed tiling."""
+    pipeline, rank = of_problem(problem), problem.program.rank
+    return Ghosts(
+        bands=Bands(steps=problem.steps, count=ceil_div(problem.steps, tiling.time)),
+        space=tiling.space,
+        below=pipeline.below[-rank:],
+        above=pipeline.above[-rank:],
+        stage_of=pipeline.stage_of,
+    )
+
+
+def complete(problem: Problem, tiling: Tiling) -> Tiling:
+    """Fill in the steps of a band and the sizes.
+
+    Raises:
+        IllegalTilingError: If the program has too many dimensions.
+        UsageError: If a key does not apply or a value is out of its range.
+    """
+    rank = problem.program.rank
+    if rank not in RANKS:
+        raise IllegalTilingError(f"{NAME} tiles cut 1D to 3D programs, {problem.program.name!r} is {rank}D")
+    time, space = _DEFAULTS[rank]
+    example = f"write it like {NAME}:t={time},s={format_shape(space)}"
+    time = time if tiling.time == 1 and not tiling.space else tiling.time
+    space = tiling.space or space
+    if tiling.sub:
+        raise UsageError(f"an {NAME} tile has no sub-tiles, got sub={format_shape(tiling.sub)}", example)
+    if len(space) != rank:
+        raise UsageError(f"an {NAME} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
+    if time > MAX_LEVELS:
+        raise UsageError(f"a band of {NAME} tiles has at most {MAX_LEVELS} steps, got t={time}", example)
+    if tiling.threads and len(tiling.threads) != rank:
+        raise UsageError(f"threads are given per axis, {rank} for {problem.program.name!r}, got {tiling}", example)
+    return replace(tiling, time=time, space=space)
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:  # noqa: ARG001  (legal in any size)
+    """Say whether a completed tiling keeps every dependence: always, but for recurrences and reads that wrap around."""
+    return untileable(problem) or Legal()
+
+
+def _cuts(problem: Problem, shape: Ghosts) -> list[list[tuple[int, int]]]:
+    return [
+        [(low, min(low + size, extent)) for low in range(0, extent, size)]
+        for extent, size in zip(problem.shape, shape.space, strict=True)
+    ]
+
+
+def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
+    """Yield the pieces of a completed tiling in execution order; tiles of a band overlap."""
+    shape = geometry(problem, tiling)
+    stages = len(analyse(problem.program).stages)
+    for wavefront in range(shape.bands.count):
+        step = shape.bands.start(wavefront)
+        levels = shape.bands.start(wavefront + 1) - step
+        for tile, own in enumerate(itertools.product(*_cuts(problem, shape))):
+            for t, stage in itertools.product(range(levels), range(stages)):
+                box = clip(shape.grown(own, levels - 1 - t, stage), problem.shape)
+                if box is not None:
+                    yield Piece(wavefront=wavefront, tile=tile, time=(step + t) * stages + stage, box=box)
+
+
+def counts(problem: Problem, tiling: Tiling) -> Counts:
+    """Count what a completed tiling runs and moves, exactly; a block is a tile in a band of the largest length."""
+    shape = geometry(problem, tiling)
+    program, analysis = problem.program, analyse(problem.program)
+    stages = range(len(analysis.stages))
+    tiles = math.prod(ceil_div(extent, size) for extent, size in zip(problem.shape, shape.space, strict=True))
+    lengths = shape.bands.lengths()
+    levels = lengths[-1][0] if lengths else 0
+    own = tuple((0, size) for size in shape.space)
+    live_in = live_out = footprint = 0
+    for field, stage in enumerate(shape.stage_of):
+        ages = range(program.history(program.fields[field]))
+        live_in += sum(_volume(shape.grown(own, levels + age, stage)) for age in ages)
+        live_out += _volume(own) * len(ages) * (program.fields[field] in program.updated)
+        footprint += analysis.copies[field] * _volume(local_box(problem, shape, levels))
+    return Counts(
+        wavefronts=shape.bands.count,
+        tiles_per_wavefront=tiles if levels else 0,
+        tiles=tiles * shape.bands.count,
+        subtiles_per_tile=int(levels > 0),
+        subtiles=tiles * shape.bands.count,
+        full=sum(times * _full(problem, shape, length) for length, times in lengths),
+        total_points=problem.steps * len(stages) * problem.cells,
+        points=sum(_volume(shape.grown(own, left, stage)) for left in range(levels) for stage in stages),
+        live_in=live_in if levels else 0,
+        live_out=live_out if levels else 0,
+        footprint=footprint if levels else 0,
+        computed=sum(times * _computed(problem, shape, length) for length, times in lengths),
+    )
+
+
+def _volume(box: Box) -> int:
+    return math.prod(high - low for low, high in box)
+
+
+def local_box(problem: Problem, shape: Ghosts, levels: int) -> Box:
+    """The cells of every field that a tile keeps to itself, from its first own cell on: all that it loads."""
+    own = tuple((0, size) for size in shape.space)
+    oldest = max(problem.program.history(field) for field in problem.program.fields)
+    boxes = [shape.grown(own, levels + oldest - 1, stage) for stage in set(shape.stage_of)]
+    return tuple((min(low for low, _ in axis), max(high for _, high in axis)) for axis in zip(*boxes, strict=True))
+
+
+def _computed(problem: Problem, shape: Ghosts, levels: int) -> int:
+    """Cells that all tiles of a band compute, over its logical steps."""
+    stages = range(len(analyse(problem.program).stages))
+    total = 0
+    for left, stage in itertools.product(range(levels), stages):
+        lines = 1
+        for axis, (extent, size) in enumerate(zip(problem.shape, shape.space, strict=True)):
+            low, high = shape.below[axis].at(left, stage), shape.above[axis].at(left, stage)
+            lines *= _covered(extent, size, high) - _lost(extent, size, low)
+        total += lines
+    return total
+
+
+def _covered(extent: int, size: int, high: int) -> int:
+    """Sum over the tiles of an axis of their upper ends, moved up and cut by the grid."""
+    tiles = ceil_div(extent, size)
+    free = max(0, min(tiles - 1, (extent - high) // size))  # tiles whose moved end lies inside
+    return size * free * (free + 1) // 2 + free * high + (tiles - free) * extent
+
+
+def _lost(extent: int, size: int, low: int) -> int:
+    """Sum over the tiles of an axis of their lower ends, moved down and cut by the grid."""
+    tiles = ceil_div(extent, size)
+    first = min(tiles, ceil_div(low, size))  # tiles before it start at cell 0
+    return size * (tiles * (tiles - 1) - first * (first - 1)) // 2 - (tiles - first) * low
+
+
+def _full(problem: Problem, shape: Ghosts, levels: int) -> int:
+    """Whole tiles of one band that neither compute nor read anything outside the grid."""
+    stages = range(len(analyse(problem.program).stages))
+    total = 1
+    for axis, (extent, size) in enumerate(zip(problem.shape, shape.space, strict=True)):
+        low = max(shape.below[axis].at(levels, stage) for stage in stages)
+        high = max(shape.above[axis].at(levels, stage) for stage in stages)
+        total *= max(0, (extent - high) // size - ceil_div(low, size))
+    return total

@@ -1,0 +1,326 @@
+"""The search for a fusion: every legal group has its best configuration, and a fusion costs the sum of its groups.
+
+So the best fusions come out of one pass over the *ideals* (the sets of stencils that may have been computed at some
+moment): the best ways to reach an ideal are the best ways to a smaller one and one more group. Nothing is run.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.fusion_cpu import count_group, evaluate_rows
+from tilewright.costs.fusion_gpu import BlockCosts, Blocks, Card, card, evaluate
+from tilewright.machines.machine import Machine
+from tilewright.programs.pipeline_problem import PipelineProblem
+from tilewright.tilings.fusion import Fusion, Group, groups, ideals, in_order, members
+from tilewright.tilings.rows import RowTile, streamable
+
+MAX_PER_THREAD = 8
+WIDTHS = (128, 256, 512, 1024, 2048, 4096)
+ROWS = (1, 2, 4, 8)
+LINES = (8, 16, 32, 64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorFilter:
+    """What CUDA's guides advise: whole warps, blocks of a middling size, a good occupancy.
+
+    Attributes:
+        least: Fewest threads of a block.
+        most: Most threads of a block.
+        occupancy: Least occupancy; where nothing reaches it, the highest there is counts.
+    """
+
+    least: int = 128
+    most: int = 512
+    occupancy: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockChoice:
+    """A thread-block configuration of a group: (T_y, T_x, N_y, N_x) and what it uses."""
+
+    block: tuple[int, int, int, int]
+    seconds: float
+    shared_bytes: int
+    resident: int
+    occupancy: float
+    rounds: int
+    remaining: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChoice:
+    """A tile of a group on a CPU and what it uses."""
+
+    tile: RowTile
+    seconds: float
+    dram_bytes: float
+    ring_bytes: int
+
+
+Choice = BlockChoice | RowChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explored:
+    """Statistics of a search.
+
+    Attributes:
+        groups: Groups that some legal fusion has.
+        configurations: Configurations looked at, all groups together.
+        feasible: Those that fit the machine.
+        relevant: Those that the vendor's guidelines leave.
+        seconds: Wall time of the search.
+    """
+
+    groups: int
+    configurations: int
+    feasible: int
+    relevant: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A fusion with the best configuration of each group."""
+
+    fusion: Fusion
+    choices: tuple[Choice, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionSearch:
+    """The best fusions, and how they were found."""
+
+    candidates: tuple[Candidate, ...]
+    explored: Explored
+
+
+def all_blocks(most_threads: int = 1024, largest: int = MAX_PER_THREAD) -> Blocks:
+    """Return every configuration: T_y and T_x powers of two within a block's threads, N_y and N_x from 1."""
+    powers = [2**k for k in range(most_threads.bit_length())]
+    each = range(1, largest + 1)
+    columns = np.array(
+        [(a, b, c, d) for a in powers for b in powers if a * b <= most_threads for c in each for d in each],
+        dtype=np.int64,
+    ).T
+    return Blocks(ty=columns[0], tx=columns[1], ny=columns[2], nx=columns[3])
+
+
+@dataclass(slots=True)
+class _Counts:
+    configurations: int = 0
+    feasible: int = 0
+    relevant: int = 0
+
+
+def search(
+    problem: PipelineProblem,
+    machine: Machine,
+    *,
+    top: int = 1,
+    model: str = "exact",
+    vendor: VendorFilter | None = VendorFilter(),
+    coarse: bool = False,
+) -> FusionSearch:
+    """Rank the fusions of a pipeline with their configurations, without running anything.
+
+    Args:
+        problem: The pipeline on grids.
+        machine: A GPU or a CPU.
+        top: How many fusions to return.
+        model: ``exact`` or ``published``, for GPUs.
+        vendor: Guidelines that configurations must follow, or None for an exhaustive search; for GPUs.
+        coarse: Rank fusions by two tiles per group only, and refine the tiles of those returned; for CPUs.
+
+    Returns:
+        The best fusions, best first.
+
+    Raises:
+        UsageError: If no configuration of some stencil fits the machine, or the model does not apply.
+    """
+    begin = time.perf_counter()
+    counts = _Counts()
+    every = groups(problem.pipeline)
+    best: dict[Group, Choice] = {}
+    if machine.kind == "cpu":
+        for group in every:
+            found = _best_rows(problem, group, machine, counts, coarse=coarse)
+            if found is not None:
+                best[group] = found
+    else:
+        if problem.pipeline.rank != 2:
+            raise UsageError("the GPU model is for pipelines of two dimensions", "take a CPU: machine='host'")
+        gpu = card(machine)
+        blocks = all_blocks(gpu.threads_block)
+        for group in every:
+            choice = _best_block(problem, group, (blocks, gpu), model, vendor, counts)
+            if choice is not None:
+                best[group] = choice
+    ranked = _rank(problem, best, top)
+    if coarse and machine.kind == "cpu":
+        ranked = tuple(best_choices(problem, machine, candidate.fusion) for candidate in ranked)
+    if not ranked:
+        raise UsageError(f"no configuration of {problem.pipeline.name!r} fits machine {machine.name!r}")
+    explored = Explored(
+        groups=len(every),
+        configurations=counts.configurations,
+        feasible=counts.feasible,
+        relevant=counts.relevant,
+        seconds=time.perf_counter() - begin,
+    )
+    return FusionSearch(candidates=ranked, explored=explored)
+
+
+def best_choices(
+    problem: PipelineProblem,
+    machine: Machine,
+    fusion: Fusion,
+    *,
+    model: str = "exact",
+    vendor: VendorFilter | None = VendorFilter(),
+) -> Candidate:
+    """Return one fusion with the best configuration of each group.
+
+    Raises:
+        UsageError: If some group fits no configuration.
+    """
+    counts = _Counts()
+    gpu = card(machine) if machine.kind == "gpu" else None
+    chosen: list[Choice] = []
+    for group in fusion:
+        found: Choice | None
+        if gpu is None:
+            found = _best_rows(problem, group, machine, counts)
+        else:
+            found = _best_block(problem, group, (all_blocks(gpu.threads_block), gpu), model, vendor, counts)
+        if found is None:
+            raise UsageError(f"a group of this fusion fits no configuration on machine {machine.name!r}", "fuse less")
+        chosen.append(found)
+    return Candidate(fusion=fusion, choices=tuple(chosen), seconds=sum(choice.seconds for choice in chosen))
+
+
+def _best_rows(
+    problem: PipelineProblem, group: Group, machine: Machine, counts: _Counts, *, coarse: bool = False
+) -> RowChoice | None:
+    if len(group) > 1 and streamable(problem, group):
+        return None
+    found: RowChoice | None = None
+    widest = -(-problem.shape[-1] // 64) * 64
+    widths = sorted({min(width, widest) for width in (WIDTHS[1:4:2] if coarse else WIDTHS)})
+    flat = problem.pipeline.rank == 2
+    for rows in (ROWS[2:3] if coarse else ROWS) if flat else (1,):
+        counted = count_group(problem, group, rows, machine)
+        for width, lines in itertools.product(widths, (1,) if flat else LINES):
+            tile = RowTile(width=width, rows=rows, lines=lines)
+            costs = evaluate_rows(problem, counted, tile, machine)
+            counts.configurations += 1
+            counts.feasible += 1
+            counts.relevant += 1
+            if found is None or costs.seconds < found.seconds:
+                found = RowChoice(tile=tile, seconds=costs.seconds, dram_bytes=costs.dram_bytes, ring_bytes=costs.ring)
+    return found
+
+
+def best_rows(problem: PipelineProblem, group: Group, machine: Machine) -> RowChoice:
+    """Return the best tile of one group on a CPU.
+
+    Raises:
+        UsageError: If the group cannot be streamed.
+    """
+    found = _best_rows(problem, group, machine, _Counts())
+    if found is None:
+        raise UsageError(streamable(problem, group), "run its stencils one by one")
+    return found
+
+
+def filtered(
+    costs: BlockCosts, blocks: Blocks, vendor: VendorFilter | None
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which configurations fit and follow the guidelines."""
+    fits = costs.resident > 0
+    if vendor is None or not fits.any():
+        return np.asarray(fits)
+    sized = fits & (blocks.threads % 32 == 0) & (blocks.threads >= vendor.least) & (blocks.threads <= vendor.most)
+    if not sized.any():
+        return np.asarray(fits)
+    enough = min(vendor.occupancy, float(costs.occupancy[sized].max()))
+    return np.asarray(sized & (costs.occupancy >= enough))
+
+
+def _best_block(
+    problem: PipelineProblem,
+    group: Group,
+    where: tuple[Blocks, Card],
+    model: str,
+    vendor: VendorFilter | None,
+    counts: _Counts,
+) -> BlockChoice | None:
+    blocks, gpu = where
+    costs = evaluate(problem, group, blocks, gpu, model)
+    kept = filtered(costs, blocks, vendor)
+    counts.configurations += len(kept)
+    counts.feasible += int((costs.resident > 0).sum())
+    counts.relevant += int(kept.sum())
+    if not kept.any():
+        return None
+    index = int(np.argmin(np.where(kept, costs.seconds, np.inf)))
+    return choice_at(costs, blocks, index)
+
+
+def choice_at(costs: BlockCosts, blocks: Blocks, index: int) -> BlockChoice:
+    """Return one configuration with what it uses."""
+    block = (int(blocks.ty[index]), int(blocks.tx[index]), int(blocks.ny[index]), int(blocks.nx[index]))
+    return BlockChoice(
+        block=block,
+        seconds=float(costs.seconds[index]),
+        shared_bytes=int(costs.shared[index]),
+        resident=int(costs.resident[index]),
+        occupancy=float(costs.occupancy[index]),
+        rounds=int(costs.rounds[index]),
+        remaining=int(costs.remaining[index]),
+    )
+
+
+def _rank(problem: PipelineProblem, best: dict[Group, Choice], top: int) -> tuple[Candidate, ...]:
+    """Find the cheapest partitions: per ideal the ``top`` best ways to reach it, each partition once."""
+    every = ideals(problem.pipeline)
+    seconds = {_bits(group): choice.seconds for group, choice in best.items()}
+    ways: dict[int, list[tuple[float, tuple[int, ...]]]] = {0: [(0.0, ())]}
+    for ideal in every[1:]:
+        found: dict[tuple[int, ...], float] = {}
+        for smaller, reached in ways.items():
+            if smaller & ~ideal or smaller == ideal:
+                continue
+            cost = seconds.get(ideal & ~smaller)
+            if cost is None:
+                continue
+            for before, parts in reached:
+                found[tuple(sorted((*parts, ideal & ~smaller)))] = before + cost
+        ways[ideal] = sorted((cost, parts) for parts, cost in found.items())[:top]
+    ranked: Sequence[tuple[float, tuple[int, ...]]] = ways[every[-1]]
+    result = []
+    for cost, parts in ranked:
+        fusion = in_order(problem.pipeline, [members(bits) for bits in parts])
+        result.append(Candidate(fusion=fusion, choices=tuple(best[group] for group in fusion), seconds=cost))
+    return tuple(result)
+
+
+def _bits(group: Group) -> int:
+    return sum(1 << i for i in group)
+
+
+Measure = Callable[[Candidate], float]
+"""Seconds that a candidate takes; given by whoever can run it."""
+
+
+def measured_best(candidates: Sequence[Candidate], measure: Measure) -> tuple[Candidate, tuple[float, ...]]:
+    """Return the fastest of some candidates, and every candidate's seconds."""
+    times = tuple(measure(candidate) for candidate in candidates)
+    return candidates[int(np.argmin(times))], times

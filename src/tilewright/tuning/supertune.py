@@ -1,0 +1,94 @@
+"""Tuning across strategies: their feasible sets, intersected and apart (Prajapati, thesis, section 2.3.2).
+
+Tile sizes are common coordinates of all families: a height and one size per axis. Every family of a set S of strategies
+can be evaluated at every point; where it cannot be, the point lies outside its feasible set. The points fall into
+classes by the families that are feasible there: with two families the intersection and both differences, which are the
+problems (a), (b) and (c) of the thesis. The least of all classes is the least over the strategies.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats, Ints, Sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeasibleSet:
+    """The sizes at which exactly these families are feasible.
+
+    Attributes:
+        families: The families, in the order of the strategies.
+        points: How many sizes.
+        winner: The family of the least cost there.
+        index: The size of the least cost.
+        cost: That cost.
+        wins: Per family, at how many of the sizes it costs the least.
+    """
+
+    families: tuple[str, ...]
+    points: int
+    winner: str
+    index: int
+    cost: float
+    wins: tuple[int, ...]
+
+
+def union(spaces: Sequence[Sizes]) -> Sizes:
+    """Return the sizes of several spaces, each once, in lexicographic order; k left open.
+
+    Raises:
+        UsageError: If there is no space.
+    """
+    if not spaces:
+        raise UsageError("strategies are compared over at least one space, got none")
+    rows = np.concatenate([np.stack([space.time, *space.space], axis=1) for space in spaces])
+    distinct = np.unique(rows, axis=0)
+    return Sizes(
+        time=distinct[:, 0].copy(),
+        space=tuple(distinct[:, axis].copy() for axis in range(1, distinct.shape[1])),
+        k=np.zeros(len(distinct), dtype=np.int64),
+    )
+
+
+def feasible_sets(families: Sequence[str], costs: Sequence[Floats]) -> tuple[FeasibleSet, ...]:
+    """Split sizes by the families that are feasible there, the cheapest class first.
+
+    Args:
+        families: The strategies.
+        costs: Per family its cost at every size, infinite outside its feasible set; each of shape (n,).
+
+    Returns:
+        Every class that has a size.
+
+    >>> a, b = np.array([1.0, 2.0, np.inf]), np.array([np.inf, 1.5, 3.0])
+    >>> [(each.families, each.winner, each.cost) for each in feasible_sets(("a", "b"), (a, b))]
+    [(('a',), 'a', 1.0), (('a', 'b'), 'b', 1.5), (('b',), 'b', 3.0)]
+    """
+    table = np.stack([np.asarray(cost, dtype=np.float64) for cost in costs])
+    inside = np.isfinite(table)
+    found = []
+    for chosen in itertools.product((True, False), repeat=len(families)):
+        if not any(chosen):
+            continue
+        index: Ints = np.flatnonzero((inside == np.array(chosen)[:, None]).all(axis=0))
+        if not len(index):
+            continue
+        here = table[:, index]
+        winners = np.argmin(here, axis=0)
+        best = int(np.argmin(here.min(axis=0)))
+        members = [number for number, member in enumerate(chosen) if member]
+        found.append(
+            FeasibleSet(
+                families=tuple(families[number] for number in members),
+                points=len(index),
+                winner=families[int(winners[best])],
+                index=int(index[best]),
+                cost=float(here[winners[best], best]),
+                wins=tuple(int((winners == number).sum()) for number in members),
+            )
+        )
+    return tuple(sorted(found, key=lambda each: (each.cost, each.families)))

@@ -1,0 +1,272 @@
+"""Transformations of loop nests: legality by name, and results against the plain loops, run through the C compiler."""
+
+import ctypes
+import itertools
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.codegen.loop_apply import NAMES, apply_transforms
+from tilewright.codegen.loop_transforms import Setting
+from tilewright.codegen.loops_c import code
+from tilewright.codegen.loops_gpu import lower
+from tilewright.codegen.loops_harness import Bound, emit_unit
+from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops_openmp import plan_parallel
+from tilewright.frontends.annotated_c import parse_code
+from tilewright.frontends.annotated_eval import formula
+from tilewright.programs.loopnest import Loop, Transform, map_statements, statements
+from tilewright.programs.loopnest_bounds import check_bounds
+from tilewright.programs.loopnest_dependences import analyse
+from tilewright.programs.loopnest_scalars import inline_temporaries, localise, reductions, scalar_types
+from tilewright.runtime import loops as runtime
+
+MM = "for (i=0;i<=M-1;i++) for (j=0;j<=N-1;j++) for (k=0;k<=K-1;k++) C[i][j] = C[i][j] + A[i][k]*B[k][j];"
+SEIDEL = (
+    "for (t=0;t<=T-1;t++) for (i=1;i<=N-2;i++) for (j=1;j<=N-2;j++) A[i][j] = (A[i-1][j-1]+A[i][j+1]+A[i+1][j])/3.0;"
+)
+ATAX = (
+    "for (i=0;i<=M-1;i++) { t[i] = 0; for (j=0;j<=N-1;j++) t[i] = t[i] + A[i][j]*x[j];"
+    " for (k=0;k<=N-1;k++) y[k] = y[k] + A[i][k]*t[i]; }"
+)
+LU = (
+    "for (k=0;k<=N-1;k++) { for (j=k+1;j<=N-1;j++) A[k][j] = A[k][j]/A[k][k];"
+    " {0}for (i=k+1;i<=N-1;i++) for (j=k+1;j<=N-1;j++) A[i][j] = A[i][j] - A[i][k]*A[k][j]; }"
+)
+SHAPES = {"A": (23, 23), "B": (23, 23), "C": (23, 23), "x": (23,), "y": (23,), "t": (23,)}
+NUMBERS = {"M": 19, "N": 23, "K": 17, "T": 3}
+
+
+def transformed(text, strict=False, known=None):
+    stmt = parse_code(text, "a test")
+    stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
+    setting = Setting(known=known or {}, types=dict.fromkeys(SHAPES, "double"))
+    return apply_transforms(
+        stmt,
+        setting,
+        lambda each: formula(each).value({}),
+        lambda each: parse_code(f"v = {each};", "x").value,
+        strict=strict,
+    )
+
+
+def run(stmt, names):
+    """Compile and run a nest; return its arrays."""
+    bound = [Bound(ctype="double", name=name, extents=SHAPES[name]) for name in names]
+    text = emit_unit(stmt, bound, numbers=NUMBERS, loose={"s": "double"})
+    data = runtime.build(("cc", "-O1", "-fopenmp", "-ffp-contract=off"), text)
+    function = runtime._load(data)
+    rng = np.random.default_rng(1)
+    arrays = [rng.uniform(0.5, 1.5, SHAPES[name]) for name in names]
+    function((ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays)))
+    return arrays
+
+
+CASES = [
+    ("transform Tile(tsize=5, tindex='ii') " + MM, "ABC"),
+    ("transform Unroll(ufactor=4) for (i=0;i<=N-1;i++) y[i] = y[i] + 2.0*x[i];", "xy"),
+    ("transform Unroll(ufactor=3, parallelize=True) for (i=1;i<N;i+=2) y[i] += x[i];", "xy"),
+    ("transform UnrollJam(ufactor=4) " + MM, "ABC"),
+    ("transform RegTile(loops=['i','j'], ufactors=[3,4]) " + MM, "ABC"),
+    ("transform RegTile(loops=['i','j','k'], ufactors=[2,2,3]) " + MM, "ABC"),
+    ("transform Permut(seq=['k','i','j']) " + MM, "ABC"),
+    ("transform Permut(seq=[['j'],['k'],['i']]) " + MM, "ABC"),
+    ("transform ScalarReplace(dtype='double') " + MM, "ABC"),
+    ("transform ScalarReplace() transform RegTile(loops=['i','j'], ufactors=[2,2]) " + MM, "ABC"),
+    ("transform BoundReplace() for (i=max(2,M-9);i<=min(N-1,20);i++) y[i] = x[i];", "xy"),
+    ("transform Pragma(pragma_str='ivdep') for (i=0;i<=N-1;i++) y[i] = x[i];", "xy"),
+    ("transform Pragma(pragma_str=['omp parallel for', 'ivdep']) for (i=0;i<=N-1;i++) y[i] = x[i];", "xy"),
+    (
+        "transform ArrCopy(aref='A[i][k]', dimsizes=[8,8]) transform ArrCopy(aref='C[i][j]', dimsizes=[8,8]) "
+        "for (ii=0;ii<=M-1;ii+=8) for (jj=0;jj<=N-1;jj+=8) for (kk=0;kk<=K-1;kk+=8)"
+        " for (i=ii;i<=min(M-1,ii+7);i++) for (j=jj;j<=min(N-1,jj+7);j++) for (k=kk;k<=min(K-1,kk+7);k++)"
+        " C[i][j] += A[i][k]*B[k][j];",
+        "ABC",
+    ),
+    (
+        "transform Composite(tile=[('i',4,'ii'),('j',8,'jj'),('k',4,'kk'),(('ii','i'),8,'iii'),(('jj','j'),16,'jjj')],"
+        " permut=[(['i'],['k'],['j'])], unrolljam=(['i','j'],[2,3]), regtile=(['k'],[2]),"
+        " scalarreplace=(True,'double'), boundreplace=True, vector=(True,['ivdep','vector always']),"
+        " openmp=(True,'omp parallel for private(i)')) " + MM,
+        "ABC",
+    ),
+    (
+        "transform Composite(tile=[('i',4,'ii'),('j',8,'jj'),('k',4,'kk')], arrcopy=[(True,'x[j]',[8],'_copy'),"
+        "(False,'y[k]',[4])], unrolljam=(['k','j','i'],[2,3,1]), scalarreplace=(True,'double'),"
+        " pragma=[('i',['vector always'])]) " + ATAX,
+        "Axyt",
+    ),
+    ("transform Composite(tile=[('t',2,'tt'),('i',8,'ii'),('j',8,'jj')], unrolljam=(['t','i'],[2,2])) " + SEIDEL, "A"),
+    (LU.replace("{0}", "transform Composite(tile=[('i',4,'ii'),('j',8,'jj')], unrolljam=(['i','j'],[2,2])) "), "A"),
+    ("for (t=0;t<T;t++) transform UnrollJam(ufactor=2) for (i=0;i<M;i++) for (j=0;j<=i;j++) C[i][j] += A[i][j];", "AC"),
+    (
+        "transform UnrollJam(ufactor=3) for (i=0;i<M;i++) { s = 0; for (j=0;j<N;j++) s += A[i][j]*x[j]; y[i] = s; }",
+        "Axy",
+    ),
+    ("transform UnrollJam(ufactor=2) for (i=0;i<M;i++) for (j=0;j<N;j++) if (i > j) C[i][j] = A[i][j];", "AC"),
+    ("for (i=N-1;i>=1;i--) transform Unroll(ufactor=2) for (j=0;j<N;j++) C[i][j] = C[i-1][j];", "C"),
+    ("transform CUDA(threadCount=32) for (i=0;i<N;i++) y[i] = x[i];", "xy"),
+    ("transform OpenCL(workGroups=4, workItemsPerGroup=8) for (i=0;i<N;i++) y[i] = x[i];", "xy"),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), CASES, ids=range(len(CASES)))
+def test_transformed_loops_compute_the_same(text, names):
+    plain = map_statements(parse_code(text, "x"), lambda node: node.body if isinstance(node, Transform) else node)
+    applied = transformed(text, known=NUMBERS)
+    assert not any(isinstance(node, Transform) for node in statements(applied.stmt))
+    for got, wanted in zip(run(applied.stmt, names), run(plain, names), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
+def test_every_transform_is_covered():
+    text = " ".join(case for case, _ in CASES)
+    assert all(f"transform {name}(" in text for name in NAMES)
+
+
+def test_random_composites_compute_the_same():
+    """Whatever the sizes ask for, legal or not: what is illegal is left out."""
+    rng = np.random.default_rng(3)
+    bodies = [(MM, "ABC", "ijk"), (SEIDEL, "A", "tij"), (ATAX, "Axyt", "ijk"), (LU.replace("{0}", ""), "A", "kij")]
+    for text, names, (a, b, c) in bodies:
+        wanted = run(parse_code(text, "x"), names)
+        for _ in range(3):
+            t, u = rng.integers(1, 9, 3), rng.integers(1, 4, 3)
+            composite = (
+                f"transform Composite(tile=[('{a}',{t[0]},'q1'),('{b}',{t[1]},'q2'),('{c}',{t[2]},'q3')],"
+                f" permut=[['{c}','{a}','{b}']], unrolljam=(['{a}','{b}','{c}'],[{u[0]},{u[1]},{u[2]}]),"
+                " scalarreplace=(True,'double')) "
+            )
+            for got, expected in zip(run(transformed(composite + text).stmt, names), wanted, strict=True):
+                np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def loops_of(text):
+    stmt = parse_code(text, "x")
+    stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
+    return stmt, {node.index: node for node in statements(stmt) if isinstance(node, Loop)}
+
+
+@pytest.mark.parametrize(
+    ("text", "parallel", "known"),
+    [
+        ("for (i=0;i<n;i++) y[i] += a*x[i];", "i", {}),
+        ("for (i=1;i<n;i++) y[i] = y[i-1];", "", {}),
+        ("for (i=0;i<n;i++) for (j=0;j<m;j++) A[i*m+j] = 1;", "ij", {"m": 40}),
+        ("for (i=0;i<n;i++) for (j=0;j<m;j++) A[i*m+j] = 1;", "", {}),
+        ("for (i=0;i<n;i++) { c = i + o[i]; if (c >= 0 && c < n) y[i] += x[c]; }", "i", {}),
+        ("for (i=0;i<n;i++) x[o[i]] = 1;", "", {}),
+        ("for (t=0;t<T;t++) { for (i=1;i<n;i++) b[i] = a[i-1]+a[i]; for (i=1;i<n;i++) a[i] = b[i]; }", "i", {}),
+        (LU.replace("{0}", ""), "ij", {}),
+        ("for (i=0;i<n;i+=2) y[i] = y[i+1];", "i", {}),
+        ("for (i=0;i<n;i++) y[2*i] = y[2*i+1];", "i", {}),
+        ("for (i=0;i<n;i++) y[i] = y[n-1-i];", "", {}),
+    ],
+)
+def test_parallel_loops_are_those_without_dependences(text, parallel, known):
+    stmt, loops = loops_of(text)
+    nest = analyse(stmt, known)
+    found = {index for index, loop in loops.items() if nest.carried(loop, {r.name for r in reductions(loop)}) is None}
+    assert found == set(parallel)
+
+
+def test_reductions_are_seen():
+    _, loops = loops_of("for (i=0;i<n;i++) { r = r + x[i]*y[i]; q *= x[i]; b = max(b, x[i]); w = x[i] - w; }")
+    assert {(each.name, each.op) for each in reductions(loops["i"])} == {("r", "+"), ("q", "*"), ("b", "max")}
+
+
+def test_a_recurrence_is_refused_and_named():
+    """The original tool ran a time loop in parallel."""
+    with pytest.raises(IllegalTransformError, match=r"'t'.*dependence of 'a'.*distance \(1"):
+        lower(*device("for (t=1;t<T;t++) a[t] = a[t-1] + 1;"))
+    stmt = parse_code("for (t=0;t<T;t++) a[0] = a[0] * 2;", "x")
+    with pytest.raises(IllegalTransformError, match="cannot run in parallel"):
+        plan_parallel(stmt, Setting())
+
+
+def test_illegal_requests_are_refused_where_asked():
+    with pytest.raises(IllegalTransformError, match=r"order .* illegal: .*dependence of 'A'"):
+        transformed("transform Permut(seq=['j','t','i']) " + SEIDEL, strict=True)
+    with pytest.raises(IllegalTransformError, match="in parallel is illegal"):
+        transformed("transform Unroll(ufactor=2, parallelize=True) for (i=1;i<N;i++) y[i] = y[i-1];", strict=True)
+    notes = transformed("transform Permut(seq=['j','t','i']) " + SEIDEL).notes
+    assert "dependence of 'A'" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("transform Blink(x=1) for (i=0;i<N;i++) y[i] = 0;", "the transforms are"),
+        ("transform Unroll(factor=2) for (i=0;i<N;i++) y[i] = 0;", "Unroll takes"),
+        ("transform Unroll(ufactor='2') for (i=0;i<N;i++) y[i] = 0;", "whole number"),
+        ("transform Unroll(ufactor=0) for (i=0;i<N;i++) y[i] = 0;", "from 1 to"),
+        ("transform Tile(tsize=4, tindex='i') for (i=0;i<N;i++) y[i] = 0;", "in use"),
+        ("transform Pragma(pragma_str='omp master') for (i=0;i<N;i++) y[i] = 0;", "parallel for and simd"),
+        ("transform Pragma(pragma_str='a\\nb') for (i=0;i<N;i++) y[i] = 0;", "plain words"),
+        ("transform RegTile(loops=['i'], ufactors=[1,2]) for (i=0;i<N;i++) y[i] = 0;", "as many factors"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(text, says):
+    with pytest.raises(UsageError, match=says):
+        transformed(text)
+
+
+def test_bounds_are_checked_against_declared_sizes():
+    stmt = parse_code("for (i=0;i<=n;i++) y[i] = x[i];", "x")
+    with pytest.raises(UsageError, match=r"y\[i\] leaves its array where i = 10: extent 1 of 'y' is 10"):
+        check_bounds(stmt, {"x": (11,), "y": (10,)}, {"n": 10})
+    check_bounds(stmt, {"x": (11,), "y": (11,)}, {"n": 10})
+    guarded = parse_code("for (i=0;i<n;i++) { c = i - 3; if (c >= 0 && c < n) y[i] = x[c]; }", "x")
+    check_bounds(guarded, {"x": (10,), "y": (10,)}, {"n": 10})
+    with pytest.raises(UsageError, match="2 extents but used with 1"):
+        check_bounds(stmt, {"x": (11,), "y": (11, 11)}, {"n": 10})
+
+
+def device(text, shapes=None, **args):
+    stmt = parse_code(text, "x")
+    stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
+    types = scalar_types(stmt, {})
+    return stmt, {"kind": "CUDA", **args}, Setting(types=types), shapes or dict.fromkeys("aAxyb", ("n",))
+
+
+def test_kernels_of_both_dialects_say_the_same():
+    program = lower(*device("for (i=0;i<n;i++) r += x[i]*y[i];", threadCount=96, cacheBlocks=True))
+    for dialect in (CUDA, OPENCL):
+        text = kernels_text(program, dialect)
+        assert "tw_kernel1_finish" in text
+        assert "tw_near_x[96]" in text
+        assert dialect.shared in text
+    time_loop = lower(
+        *device("for (t=0;t<T;t++) { for (i=1;i<n-1;i++) b[i] = a[i-1]+a[i+1]; for (i=1;i<n-1;i++) a[i] = b[i]; }")
+    )
+    assert len(time_loop.kernels) == 2
+    assert "'t' stays on the host" in time_loop.notes[0]
+
+
+def test_streams_have_halos():
+    program = lower(*device("for (i=1;i<n-1;i++) y[i] = x[i-1] + x[i+1];", streamCount=4))
+    assert program.streams is not None
+    assert set(program.streams.halos) == {("x", 1, 1), ("y", 0, 0)}
+    other = lower(*device("for (i=0;i<n;i++) y[i] = x[n-1-i];", streamCount=2))
+    assert other.streams is None
+    assert "one stream" in other.notes[0]
+
+
+@pytest.mark.parametrize("args", [{"threadCount": 2048}, {"threadCount": 33}, {"preferL1Size": 20}, {"streamCount": 0}])
+def test_launches_beyond_a_device_are_refused(args):
+    with pytest.raises(UsageError):
+        lower(*device("for (i=0;i<n;i++) y[i] = x[i];", **args))
+
+
+def test_printed_code_parses_to_the_same_tree():
+    for text, _ in itertools.islice(CASES, 6):
+        plain = map_statements(parse_code(text, "x"), lambda node: node.body if isinstance(node, Transform) else node)
+        assert parse_code(code(plain), "x") == plain
+
+
+def test_a_compiler_that_fails_is_an_outcome():
+    from tilewright.base.errors import ToolchainError
+
+    with pytest.raises(ToolchainError, match="failed"):
+        runtime.build(("cc",), "int main( {")

@@ -1,0 +1,153 @@
+"""OpenCL kernels of diagonals and vectors under Oclgrind; CUDA ones through NVRTC."""
+
+import ctypes
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen.sparse_gpu import DIALECTS, emit_dia_gpu, emit_vectors_gpu
+from tilewright.codegen.vectors import CATALOGUE, fuse, multiple
+from tilewright.sparse.dia import Dia, length
+from tilewright.sparse.krylov import reference
+
+EVERY = (*CATALOGUE.values(), multiple(3), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
+
+
+@pytest.fixture(scope="module")
+def device():
+    """A context and queue on Oclgrind, which interprets kernels and reports races and accesses out of bounds."""
+    os.environ["OCLGRIND_DATA_RACES"] = "1"
+    cl = pytest.importorskip("pyopencl", reason="needs pip install 'tilewright[opencl]'")
+    platforms = [each for each in cl.get_platforms() if "Oclgrind" in each.name]
+    if not platforms:
+        pytest.skip("there is no Oclgrind: pip install 'tilewright[opencl]'")
+    context = cl.Context(platforms[0].get_devices()[:1])
+    return cl, context, cl.CommandQueue(context)
+
+
+def silent(capfd):
+    said = capfd.readouterr()
+    assert "race" not in (said.err + said.out).lower()
+    assert "invalid" not in (said.err + said.out).lower()
+
+
+def laid_out(matrix):
+    """A matrix as the kernel takes it: elements, starts, offsets."""
+    values = np.concatenate([*matrix.diagonals, np.zeros(0, matrix.dtype)])
+    starts = np.cumsum([0, *(each.size for each in matrix.diagonals)])[:-1]
+    return values, starts.astype(np.int64), np.array(matrix.offsets, dtype=np.int64)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("groups", "threads", "unroll"), [(1, 8, 1), (3, 16, 4)])
+def test_opencl_products_of_matrices_longer_than_the_grid(device, capfd, dtype, groups, threads, unroll):
+    cl, context, queue = device
+    rng = np.random.default_rng(1)
+    source = emit_dia_gpu(dtype, "opencl", threads, unroll)
+    kernel = cl.Kernel(cl.Program(context, source.text).build(), source.entry)
+    for shape, offsets in (((150, 150), (-40, -1, 0, 1, 40)), ((70, 130), (-69, -3, 0, 60, 129)), ((5, 3), (-2, 0))):
+        a = Dia.from_diagonals({o: rng.standard_normal(length(shape, o)) for o in offsets}, shape, dtype)
+        for matrix in (a, a.T):
+            x = rng.standard_normal(matrix.shape[1]).astype(dtype)
+            y = np.full(matrix.shape[0], np.nan, dtype)
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+            buffers = [cl.Buffer(context, flags, hostbuf=each) for each in (*laid_out(matrix), x, y)]
+            sizes = map(np.int64, (*matrix.shape, len(matrix.offsets)))
+            kernel(queue, (groups * threads,), (threads,), *buffers, *sizes)
+            cl.enqueue_copy(queue, y, buffers[-1])
+            queue.finish()
+            dense = matrix.toarray().astype("float64")
+            bound = 4 * np.finfo(dtype).eps * 6 * (np.abs(dense) @ np.abs(x.astype("float64")))
+            assert np.all(np.abs(y - dense @ x) <= bound)
+    silent(capfd)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("what", EVERY, ids=lambda what: what.name)
+def test_opencl_vectors_longer_than_the_grid(device, capfd, what, dtype):
+    cl, context, queue = device
+    rng = np.random.default_rng(2)
+    groups, threads, n = 3, 8, 101
+    source = emit_vectors_gpu(what, dtype, "opencl", threads)
+    program = cl.Program(context, source.text).build()
+    vectors = [rng.standard_normal(n).astype(dtype) for _ in what.vectors]
+    scalars = rng.standard_normal(len(what.scalars)).astype(dtype)
+    part = np.full(groups * max(1, what.sums), np.nan, dtype)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    buffers = [cl.Buffer(context, flags, hostbuf=each) for each in (*vectors, part)]
+    sums = buffers[-1:] if what.sums else []
+    kernel = cl.Kernel(program, source.entry)
+    kernel(queue, (groups * threads,), (threads,), *buffers[:-1], *scalars, *sums, np.int64(n))
+    if source.finish:
+        cl.Kernel(program, source.finish)(queue, (threads,), (threads,), *sums, np.int32(groups))
+    got = [np.empty_like(each) for each in vectors]
+    for target, buffer in zip(got, buffers, strict=False):
+        cl.enqueue_copy(queue, target, buffer)
+    cl.enqueue_copy(queue, part, buffers[-1])
+    queue.finish()
+    expected, totals = reference(what, vectors, scalars.tolist())
+    tolerance = 1e-4 if dtype == "float32" else 1e-12
+    for mine, wanted in zip(got, expected, strict=True):
+        np.testing.assert_allclose(mine, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(part[: what.sums], totals, rtol=tolerance, atol=tolerance * n)
+    silent(capfd)
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    """Compile CUDA text for an architecture, without a driver and without a GPU."""
+    package = pytest.importorskip("nvidia.cuda_nvrtc", reason="needs pip install 'tilewright[cuda]'")
+    found = sorted(path for root in package.__path__ for path in Path(root).glob("lib/libnvrtc.so*"))
+    if not found:
+        pytest.skip("nvidia-cuda-nvrtc-cu12 has no library for this system")
+    library = ctypes.CDLL(str(found[0]))
+
+    def compile_cuda(text, architecture):
+        program = ctypes.c_void_p()
+        assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"k.cu", 0, None, None) == 0
+        options = (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
+        status = library.nvrtcCompileProgram(program, 1, options)
+        size = ctypes.c_size_t()
+        library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        library.nvrtcGetProgramLog(program, log)
+        assert status == 0, log.value.decode()
+        library.nvrtcGetCUBINSize(program, ctypes.byref(size))
+        assert size.value > 0
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+        return log.value.decode()
+
+    return compile_cuda
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_cuda_kernels_compile(nvrtc, dtype, architecture):
+    assert not nvrtc(emit_dia_gpu(dtype, "cuda", 256, 5).text, architecture).strip()
+    for what in EVERY:
+        assert not nvrtc(emit_vectors_gpu(what, dtype, "cuda").text, architecture).strip()
+
+
+def test_both_dialects_share_their_text():
+    for emit in (lambda d: emit_dia_gpu("float32", d), lambda d: emit_vectors_gpu(CATALOGUE["dot"], "float32", d)):
+        texts = []
+        for dialect in DIALECTS:
+            source = emit(dialect)
+            texts.append(source.text.replace(source.entry, "entry").partition("typedef float real;")[2])
+        assert texts[0] == texts[1]
+
+
+def test_what_there_is_not_is_refused():
+    for call, message in (
+        (lambda: emit_dia_gpu("int32", "cuda"), "no sparse kernel for 'int32'"),
+        (lambda: emit_dia_gpu("float32", "metal"), "in 'metal'"),
+        (lambda: emit_dia_gpu("float32", "cuda", 2000), "1 to 1024 threads"),
+        (lambda: emit_vectors_gpu(CATALOGUE["dot"], "float32", "cuda", 96), "power of two"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            call()

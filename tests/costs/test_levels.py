@@ -1,0 +1,75 @@
+"""L3 on a CPU: what does not fit L2 costs L3's bandwidth as long as it fits L3, then memory's."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tilewright.costs import fit, levels
+from tilewright.costs.setting import blocked_seconds, iteration_seconds, make_setting
+from tilewright.costs.time import evaluate, predict, sizes_of
+from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.machines.machine import Quantity
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.tilings.tiling import Tiling, parse
+
+CPU = {"cores": 2, "simd_bits": 512, "l1_bytes": 2**15, "l2_bytes": 2**20, "clock_hz": 2.6e9}
+WITH = host_machine(CpuDescription(l3_bytes=2**25, **CPU))
+WITHOUT = host_machine(CpuDescription(l3_bytes=0, **CPU))
+
+
+def setting(machine, shape=(4096, 4096), name="j2d5pt"):
+    return make_setting(make_problem(program(name), shape, 64), machine)
+
+
+def test_a_footprint_passes_from_l2_through_l3_to_memory():
+    one = setting(WITH)
+    footprints = np.array([2**18, 2**21, 2**23, 2**26, 2**30])
+    assert levels.missed_inside(footprints, one)[0] == 0
+    assert (np.diff(levels.missed_inside(footprints, one)) > 0).all()
+    assert levels.missed_outside(footprints, one)[:3].tolist() == [0, 0, 0]
+    rate = levels.spill_seconds(footprints, one)
+    assert rate[0] == one.outer_byte_seconds
+    assert (np.diff(rate) >= 0).all()
+    assert rate[-1] == pytest.approx(one.word_seconds / 4, rel=0.02)
+    assert (levels.spill_seconds(footprints, setting(WITHOUT)) == setting(WITHOUT).word_seconds / 4).all()
+
+
+def test_a_grid_costs_what_the_level_costs_that_holds_it():
+    small, middle, large = (setting(WITH, shape) for shape in ((256, 256), (1024, 1024), (4096, 4096)))
+    assert levels.grid_seconds(small) == small.cache_byte_seconds
+    assert levels.grid_seconds(middle) == middle.outer_byte_seconds
+    assert levels.grid_seconds(large) == large.word_seconds / 4
+    assert [levels.off_chip(each) for each in (small, middle, large)] == [False, False, True]
+    assert levels.off_chip(setting(WITHOUT, (1024, 1024)))
+
+
+@pytest.mark.parametrize("tile", ["none", "hybrid:t=32,s=32x4096", "streaming:t=32,s=4096x4096"])
+def test_l3_never_makes_a_prediction_slower(tile):
+    problem = make_problem(program("j2d5pt"), (2048, 4096), 64)
+    assert predict(problem, parse(tile), WITH).seconds <= predict(problem, parse(tile), WITHOUT).seconds
+
+
+def test_blocked_rows_are_measured_or_estimated_without_divisions():
+    plain, root = program("j2d5pt"), program("gradient2d")
+    shares = [blocked_seconds(p, WITH).value / iteration_seconds(p, WITH).value for p in (plain, root)]
+    assert WITH.blocked_ratio is not None
+    assert shares[0] == pytest.approx(WITH.blocked_ratio.value)
+    assert shares[0] < shares[1] < 1
+    known = Quantity(value=1e-9, unit="s", source="measured")
+    measured = replace(WITH, c_iter=(("j2d5pt streaming", known),))
+    assert blocked_seconds(plain, measured) is known
+    assert blocked_seconds(plain, measured, "float64") is not known
+    assert measured.iteration_seconds("j2d5pt") is None
+
+
+def test_the_factors_of_a_streaming_instance_are_those_of_the_model():
+    one = replace(setting(WITH, (600, 512)), sm_count=1, launch_seconds=0.0, cache_byte_seconds=0.0)
+    one = replace(one, outer_byte_seconds=0.0)
+    sizes = sizes_of(Tiling(family="streaming", time=8, space=(4096, 512), rows=4), one)
+    vectors, advances, rest = fit.stream_design(sizes, one)
+    whole = evaluate("streaming", sizes, one).seconds[0]
+    assert whole == pytest.approx(vectors * one.blocked.value + advances * one.advance_seconds + rest, rel=1e-9)
+    assert vectors > 600 * 512 / 16 * 64
+    assert advances >= 64 * 600 / 4

@@ -1,0 +1,158 @@
+"""The time models of skewed, diamond and overlapped tiles against the exact counts, and term by term."""
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.costs import strategies
+from tilewright.costs import time as model
+from tilewright.costs.arrays import Sizes
+from tilewright.costs.setting import make_setting
+from tilewright.machines.files import load
+from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.tilings import catalogue
+from tilewright.tilings.tiling import parse
+
+GTX980, H200 = load("gtx980"), load("h200")
+HOST = host_machine(
+    CpuDescription(cores=2, simd_bits=512, l1_bytes=49152, l2_bytes=2**21, l3_bytes=2**25, clock_hz=2.6e9)
+)
+L = 4e-9 * 7.36e-3
+TAU, LAUNCH = 7.96e-10, 9.24e-7
+
+
+def breakdown(name, shape, steps, tiling, machine=GTX980):
+    setting = make_setting(make_problem(program(name), shape, steps), machine)
+    tiling = parse(tiling)
+    return model.evaluate(tiling.family, model.sizes_of(tiling, setting), setting), setting
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "steps", "tiling"),
+    [
+        ("jacobi1d", (100_000,), 1000, "skewed:t=16,s=96"),
+        ("jacobi1d", (100_000,), 1001, "skewed:t=64,s=32"),
+        ("box1d2r", (7_777,), 100, "skewed:t=8,s=64"),
+        ("box2d1r", (700, 900), 100, "skewed:t=8,s=16x64"),
+        ("box2d1r", (700, 900), 100, "skewed:t=8,s=16x1000"),
+        ("box3d1r", (60, 70, 90), 20, "skewed:t=4,s=8x8x32"),
+        ("jacobi1d", (100_000,), 1000, "diamond:t=16,s=16"),
+        ("box1d2r", (7_777,), 100, "diamond:t=8,s=40"),
+        ("box2d1r", (700, 900), 100, "diamond:t=8,s=8x64"),
+        ("box3d1r", (60, 70, 90), 20, "diamond:t=4,s=8x8x32"),
+        ("jacobi1d", (100_000,), 1000, "overlapped:t=16,s=1000"),
+        ("box2d1r", (700, 900), 100, "overlapped:t=4,s=100x90"),
+        ("box2d2r", (700, 900), 100, "overlapped:t=4,s=100x90"),
+        ("box3d1r", (60, 70, 90), 20, "overlapped:t=2,s=20x35x30"),
+    ],
+)
+def test_the_models_count_what_the_tilings_count(name, shape, steps, tiling):
+    """N_w, cells, words in and out and M_tile of a tile; w up to the rounding of a full pipeline."""
+    result, setting = breakdown(name, shape, steps, tiling)
+    counts = catalogue.counts(make_problem(program(name), shape, steps), parse(tiling))
+    assert result.wavefronts[0] == counts.wavefronts
+    assert result.tile_points[0] == counts.points
+    assert result.input_words[0] == counts.live_in
+    assert result.output_words[0] == pytest.approx(counts.live_out, abs=1.5 * counts.points / parse(tiling).time ** 2)
+    assert result.shared_bytes[0] == pytest.approx(setting.itemsize * counts.footprint, rel=0.12)
+    assert result.tiles_per_wavefront[0] == pytest.approx(counts.tiles_per_wavefront, rel=0.35, abs=1)
+    work = strategies._WORK[parse(tiling).family](model.sizes_of(parse(tiling), setting), setting)
+    assert work.tiles[0] == pytest.approx(counts.tiles, rel=0.03)
+
+
+def test_time_skewing_in_1d_term_by_term():
+    result, setting = breakdown("jacobi1d", (100_000,), 1000, "skewed:t=16,s=96,k=1")
+    assert result.input_words[0] == 96 + 2 * 16
+    assert result.output_words[0] == 96 + 2 * 15
+    transfer = (128 + 126) * L + 2 * TAU
+    compute = 16 * 1 * setting.c_iter.value + 16 * TAU
+    bands, tiles, lag = 63, -(-(100_000 + 15) // 96), 2
+    assert result.wavefronts[0] == (bands - 1) * lag + tiles
+    assert result.io_seconds[0] == pytest.approx(transfer, rel=1e-12)
+    assert result.compute_seconds[0] == pytest.approx(compute, rel=1e-12)
+    # Never more than bands tiles at a time: the pipeline is full after lag * bands wavefronts.
+    together = bands * tiles / (result.wavefronts[0] - lag * bands)
+    assert 63 <= together < 70
+    ramp = lag * bands
+    flat = result.wavefronts[0] - 2 * ramp
+    share = together / 16
+    rising = np.ceil(np.linspace(0, share, 200_001)[1:]).mean()
+    turns = flat * np.ceil(share) + 2 * ramp * rising
+    expected = (transfer + compute) * turns + result.wavefronts[0] * LAUNCH
+    assert result.seconds[0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_sub_tiles_cost_vectors_that_are_not_full():
+    whole, _ = breakdown("jacobi1d", (100_000,), 1000, "skewed:t=16,s=128,k=1")
+    cut, _ = breakdown("jacobi1d", (100_000,), 1000, "skewed:t=16,s=128,sub=32,k=1")
+    assert cut.compute_seconds[0] == pytest.approx(4 * whole.compute_seconds[0])
+    assert cut.input_words[0] == whole.input_words[0]
+
+
+def test_overlapped_tiles_pay_for_what_they_compute_again():
+    short, _ = breakdown("box2d1r", (4000, 4000), 64, "overlapped:t=1,s=32x32")
+    tall, _ = breakdown("box2d1r", (4000, 4000), 64, "overlapped:t=8,s=32x32")
+    assert tall.updates[0] / short.updates[0] == pytest.approx(
+        sum((32 + 2 * left) ** 2 for left in range(8)) / (8 * 32**2)
+    )
+    assert tall.wavefronts[0] * 8 == short.wavefronts[0]
+    assert tall.dram_bytes[0] < short.dram_bytes[0]
+    assert tall.joules[0] > 0
+
+
+@pytest.mark.parametrize("machine", [GTX980, H200, HOST], ids=["gtx980", "h200", "host"])
+@pytest.mark.parametrize("family", strategies.FAMILIES)
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("jacobi1d", (2**20,)), ("heat2d", (2000, 3000)), ("fdtd2d", (600, 700)), ("wave3d", (90, 80, 70))],
+)
+def test_no_family_is_faster_than_the_ideal_machine(machine, family, name, shape):
+    from tilewright.tuning import space
+
+    problem = make_problem(program(name), shape, 96)
+    setting = make_setting(problem, machine, "per_sm")
+    sizes = space.feasible(setting, family=family)
+    assert len(sizes.time) > 20
+    result = model.evaluate(family, sizes, setting)
+    assert np.isfinite(result.seconds).all()
+    assert (result.seconds >= 0.999 * model.ideal_seconds(setting)).all()
+    for index in range(0, len(sizes.time), max(1, len(sizes.time) // 7)):
+        tiling = space.tiling_at(family, sizes, index)
+        assert type(catalogue.check(problem, tiling)).__name__ == "Legal"
+        alone = model.evaluate(family, model.sizes_of(tiling, setting), setting)
+        assert alone.seconds[0] == result.seconds[index]
+
+
+def test_turns_on_a_pipeline():
+    def work(fronts, width, ramp):
+        one = np.ones(1)
+        values = dict.fromkeys(strategies.Work.__slots__, one)
+        values |= {"wavefronts": np.array([fronts]), "width": np.array([width]), "ramp": np.array([ramp])}
+        return strategies.Work(**values)
+
+    four = np.array([4])
+    assert strategies.rounds(work(10, 8.0, 0), four)[0] == 20
+    assert strategies.rounds(work(10, 9.0, 0), four)[0] == 30
+    assert strategies.rounds(work(10, 0.25, 0), four)[0] == 2.5
+    assert strategies.rounds(work(10, 8.0, 5), four)[0] == pytest.approx(10 * 1.5)
+    assert strategies.rounds(work(10, 2.0, 3), four)[0] == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("tiling", "message"),
+    [
+        ("diamond:t=4,s=2x8", "even pitch of at least 4, got t=4, s=2"),
+        ("diamond:t=3,s=8x8", "even height"),
+        ("skewed:t=4,s=8", "one size per axis: 2, got 1"),
+    ],
+)
+def test_sizes_that_no_tile_can_have(tiling, message):
+    with pytest.raises(UsageError, match=message):
+        breakdown("heat2d", (100, 100), 10, tiling)
+
+
+def test_arrays_carry_sub_tiles():
+    sizes = Sizes(time=np.array([1, 2]), space=(np.array([8, 16]),), k=np.array([0, 0]), sub=(np.array([4, 8]),))
+    assert sizes.take(np.array([1])).sub[0].tolist() == [8]

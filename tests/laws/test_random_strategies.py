@@ -1,0 +1,165 @@
+"""The law for skewed, diamond and overlapped tiles: they compute what the reference computes, whatever the program.
+
+Random programs of any rank and reach, several fields, stages and time levels, every boundary that does not wrap, sizes
+that are anything legal. Strict kernels must be equal bit for bit. They run through the package's own run time on
+poisoned memory. ``TILEWRIGHT_LAWS_SEED`` replaces both seeds; a failure prints the seed, the case and its tiling.
+"""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tilewright.codegen.emit import emit_all
+from tilewright.programs.dependences import analyse, slopes
+from tilewright.runtime import cpu
+from tilewright.runtime.session import Inputs
+from tilewright.tilings import catalogue, diamond, overlapped, pipeline, prism, skewed
+from tilewright.tilings.geometry import Diamond, Skew
+from tilewright.tilings.legality import Legal
+from tilewright.tilings.tiling import Tiling
+
+from .generator import LawCase, make_case
+from .harness import BATCH, tools, verdict
+from .test_random_programs import large, seeds
+from .test_random_streaming import Poisoned
+
+FAMILIES = (skewed.NAME, diamond.NAME, overlapped.NAME)
+CASES = 24
+"""Per family and seed."""
+FEW = 6
+"""Cases that look for a seeded error."""
+LEAST_LARGE = 0.25
+"""Fraction of the cases with two full blocks and two wavefronts."""
+_INNERMOST = (3, 8, 16, 17, 32, 40)
+
+pytestmark = pytest.mark.skipif(tools() is None, reason="no C compiler")
+
+
+def strategy_case(family: str, seed: int, index: int) -> LawCase | None:
+    """A case of the generator under a random tiling of a family, or None where none is legal."""
+    case = make_case(seed, index)
+    draw = random.Random(f"{family}/{seed}/{index}")  # noqa: S311  (reproducible, not secret)
+    rank = case.problem.program.rank
+    inner = [draw.choice(_INNERMOST if axis == rank - 1 else (1, 3, 5, 8, 12)) for axis in range(rank)]
+    sub: tuple[int, ...] = ()
+    if family == diamond.NAME:
+        time = draw.choice((2, 4, 4, 6, 8))
+        least = diamond.least_pitch(case.problem, time)
+        space = (least + least % 2 + draw.choice((0, 0, 2, 4, 10)), *inner[1:])
+    else:
+        time = draw.choice((1, 2, 3, 4, 6, 7))
+        space = tuple(inner)
+        if family == skewed.NAME and draw.random() < 0.5:
+            sub = space
+            space = tuple(size * draw.choice((1, 2, 3)) for size in sub)
+    tiling = Tiling(family=family, time=time, space=space, sub=sub)
+    if not isinstance(catalogue.check(case.problem, tiling), Legal):
+        return None
+    stages = len(analyse(case.problem.program).stages)
+    shape = []
+    for size, side, (below, above) in zip(space, slopes(case.problem), case.problem.program.reach, strict=True):
+        travel = 2 * side.widest * (time * stages - 1)
+        whole = below + above + travel + 3 * size + draw.randint(0, size + 3)
+        shape.append(draw.randint(1, 12) if draw.random() < 0.1 else min(whole, {1: 900, 2: 150, 3: 44}[rank]))
+    steps = draw.randint(0, time) if draw.random() < 0.15 else draw.randint(time + 1, 3 * time + 1)
+    problem = replace(case.problem, shape=tuple(shape), steps=steps)
+    return replace(case, problem=problem, tiling=tiling)
+
+
+def cases_of(family: str, seed: int, count: int) -> list[LawCase]:
+    found: list[LawCase] = []
+    index = 0
+    while len(found) < count:
+        case = strategy_case(family, seed, index)
+        index += 1
+        if case is not None:
+            found.append(case)
+    return found
+
+
+def run_all(cases: list[LawCase]) -> list[str]:
+    """What is wrong with each case, in order; an empty text where it agrees."""
+    wrong = [""] * len(cases)
+    for strict in (False, True):
+        chosen = [i for i, case in enumerate(cases) if case.strict is strict]
+        for start in range(0, len(chosen), BATCH):
+            part = chosen[start : start + BATCH]
+            source = emit_all([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
+            for i, kernel in zip(part, cpu.compile_source(source, tools()), strict=True):
+                inputs = Inputs(arrays=cases[i].arrays(), scalars=dict(cases[i].scalars))
+                result = cpu.execute(kernel, cases[i].problem, inputs, threads=2, workspace=Poisoned())
+                wrong[i] = verdict(cases[i], result)
+    return wrong
+
+
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_programs_under_every_strategy(family, seed, law_report):
+    cases = cases_of(family, seed, CASES)
+    several = sum(map(large, cases))
+    strict = sum(case.strict for case in cases)
+    ranks = sorted({case.problem.program.rank for case in cases})
+    law_report.append(
+        f"{family}, seed {seed}: {len(cases)} cases of ranks {ranks}, {several} with two full blocks and two "
+        f"wavefronts, {strict} strict"
+    )
+    failures = [
+        f"seed {seed}, case {case.index}, {case.tiling}, {case.problem}: {text}"
+        for case, text in zip(cases, run_all(cases), strict=True)
+        if text
+    ]
+    assert not failures, "\n".join(failures[:3])
+    assert several >= LEAST_LARGE * len(cases)
+
+
+def _few(family: str) -> list[LawCase]:
+    cases = cases_of(family, 1, 80)
+    chosen = [
+        c for c in cases if large(c) and c.problem.dtype != "int32" and min(map(max, c.problem.program.reach)) > 0
+    ]
+    return chosen[:FEW]
+
+
+def _shallow(**sizes: int) -> Skew:
+    return Skew(**{**sizes, "slope": max(0, sizes["slope"] - 1)})
+
+
+def _narrow(**sizes: int) -> Diamond:
+    return Diamond(**{**sizes, "pitch": max(2, sizes["pitch"] - 2)})
+
+
+def test_a_parallelogram_that_leans_too_little_makes_the_law_fail(monkeypatch):
+    cases = _few(skewed.NAME)
+    assert len(cases) == FEW
+    assert not any(run_all(cases))
+    monkeypatch.setattr(skewed, "Skew", _shallow)
+    assert sum(map(bool, run_all(cases))) >= FEW // 2
+
+
+def test_a_diamond_too_steep_makes_the_law_fail(monkeypatch):
+    cases = []
+    for case in _few(diamond.NAME):
+        least = diamond.least_pitch(case.problem, case.tiling.time)
+        cases.append(replace(case, tiling=replace(case.tiling, space=(least + least % 2, *case.tiling.space[1:]))))
+    assert len(cases) == FEW
+    assert not any(run_all(cases))
+    monkeypatch.setattr(prism, "Diamond", _narrow)
+    assert sum(map(bool, run_all(cases))) >= FEW // 2
+
+
+def test_a_ghost_zone_one_short_makes_the_law_fail(monkeypatch):
+    cases = _few(overlapped.NAME)
+    assert len(cases) == FEW
+    assert not any(run_all(cases))
+    original = pipeline._reach
+
+    def short(*arguments):
+        return tuple((max(0, low - 1), max(0, high - 1)) for low, high in original(*arguments))
+
+    pipeline.of_program.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "_reach", short)
+        found = sum(map(bool, run_all(cases)))
+    pipeline.of_program.cache_clear()
+    assert found >= FEW // 2

@@ -1,0 +1,321 @@
+"""GPU kernels without a GPU: run under Oclgrind, which reports races and wrong accesses, and compiled by NVRTC."""
+
+import dataclasses
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
+from tilewright.codegen.gpu_default import chip_bytes, default_tiling
+from tilewright.codegen.gpu_emit import emit_device, launches
+from tilewright.codegen.gpu_prism import STATIC_BYTES
+from tilewright.programs import rounding
+from tilewright.programs.catalogue import names, program
+from tilewright.programs.dependences import analyse, slopes
+from tilewright.programs.periodic import extend
+from tilewright.programs.problem import make_problem
+from tilewright.runtime import gpu, nvrtc, opencl
+from tilewright.runtime.session import Halo, Inputs
+from tilewright.tilings.catalogue import counts
+from tilewright.tilings.tiling import NONE, Tiling, parse
+
+ARCHITECTURES = ("sm_52", "sm_70", "sm_80", "sm_90")
+TILES = {1: ((8,), (16,)), 2: ((1, 8), (8,)), 3: ((1, 1, 8), (2, 8))}
+"""Per rank the threads, and the classic sizes, of the small tiles that are interpreted."""
+
+
+@pytest.fixture(scope="module")
+def device():
+    opencl.prepare_oclgrind()
+    return opencl.select("oclgrind")
+
+
+def inputs(problem, seed=0):
+    generator = np.random.default_rng(seed)
+    program = problem.program
+
+    def draw():
+        values = generator.uniform(0.1, 1.0, problem.shape)
+        return (values * 20 if problem.dtype.startswith("int") else values).astype(problem.dtype)
+
+    arrays = {field: [draw() for _ in range(program.history(field))] for field in program.fields}
+    return Inputs(arrays=arrays, scalars=dict.fromkeys(program.scalars, 0.25))
+
+
+def small(name, dtype="float32", boundary="fixed"):
+    """A small tiling of a program, and a problem that has whole and cut tiles of it."""
+    known = program(name)
+    probe = make_problem(known, (4,) * known.rank, 3, dtype, boundary)
+    if analyse(known).sweep:
+        return make_problem(known, (9,) * known.rank, 2, dtype, boundary), NONE
+    lean = slopes(probe)
+    time, base = 2, max(1, lean[0].widest)
+    threads, classic = TILES[known.rank]
+    sizes = (base, *classic) if known.rank > 1 else (base + 3,)
+    tiling = Tiling(
+        family="hexagonal" if known.rank == 1 else "hybrid", time=time, space=sizes, threads=threads, rows=1
+    )
+    extents = [low + high + 2 for low, high in known.reach]
+    steps = 4 if known.rank < 3 else 2
+    while not counts((problem := dataclasses.replace(probe, shape=tuple(extents), steps=steps)), tiling).full:
+        shortest = min(range(known.rank), key=lambda axis: extents[axis] / (1 + sizes[axis]))
+        extents[shortest] += 1
+    return problem, tiling
+
+
+def run(device, problem, tiling, given=None, *, edit=None, strict=False, halo=None):
+    source = emit_device(
+        problem if halo is None else halo.problem, tiling, "opencl", strict=strict, periodic=bool(halo)
+    )
+    if edit is not None:
+        source = dataclasses.replace(source, text=edit(source.text))
+    session = gpu.GpuSession(gpu.load(device, source, tiling), problem, given or inputs(problem), halo)
+    try:
+        session.advance(problem.steps)
+        return session.results()
+    finally:
+        session.close()
+
+
+def judge(problem, given, results):
+    exact, allowed = rounding.bound(problem, given.arrays, given.scalars)
+    for field, result in results.items():
+        error, good = rounding.worst_excess(result, exact[field], allowed[field])
+        assert good, (field, error)
+
+
+def verify(device, capfd, problem, tiling, **options):
+    given = inputs(problem)
+    capfd.readouterr()
+    judge(problem, given, run(device, problem, tiling, given, **options))
+    said = capfd.readouterr()
+    assert not re.search("race|invalid|uninitialized", (said.err + said.out).lower()), said.err[:2000]
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_catalogue_runs_without_races_and_inside_its_arrays(device, capfd, name):
+    problem, tiling = small(name, "int32" if name == "smith_waterman" else "float32")
+    verify(device, capfd, problem, tiling)
+
+
+@pytest.mark.parametrize("boundary", ["constant", "nearest", "reflect", "mirror"])
+@pytest.mark.parametrize("name", ["star1d2r", "box2d1r", "fdtd2d", "wave2d", "star3d1r"])
+def test_boundaries(device, capfd, name, boundary):
+    problem, tiling = small(name, "float64", boundary)
+    verify(device, capfd, problem, tiling)
+
+
+@pytest.mark.parametrize("tile", ["variant=param", "reuse=move", "variant=param,reuse=move", "rows=4", "unroll=8"])
+@pytest.mark.parametrize("name", ["j2d5pt", "heat2d_var", "j3d7pt"])
+def test_variants(device, capfd, name, tile):
+    problem, tiling = small(name)
+    options = dict(part.split("=") for part in tile.split(","))
+    changed = {key: int(value) if value.isdigit() else value for key, value in options.items()}
+    verify(device, capfd, problem, dataclasses.replace(tiling, **changed))
+
+
+@pytest.mark.parametrize("threads", ["4", "2x8", "3x5"])
+def test_thread_shapes(device, capfd, threads):
+    name = "j2d5pt" if "x" in threads else "j1d3pt"
+    problem, tiling = small(name)
+    shape = tuple(int(part) for part in threads.split("x"))
+    verify(device, capfd, problem, dataclasses.replace(tiling, threads=shape, rows=None, time=4))
+
+
+@pytest.mark.parametrize("name", ["j1d3pt", "j2d9pt", "fdtd2d", "j3d7pt", "wave3d"])
+@pytest.mark.parametrize("boundary", ["fixed", "wrap", "mirror"])
+def test_without_tiles(device, capfd, name, boundary):
+    known = program(name)
+    problem = make_problem(known, (11, 9, 10)[: known.rank], 3, "float64", boundary)
+    verify(device, capfd, problem, dataclasses.replace(NONE, threads=(8,) if known.rank == 1 else ()))
+
+
+def test_periodic_grids_in_time_tiles(device, capfd):
+    problem = make_problem(program("wave2d"), (9, 12), 7, boundary="wrap")
+    block = extend(problem, 3)
+    halo = Halo(around=block.around, steps=3, problem=block.problem)
+    verify(device, capfd, problem, parse("hybrid:t=2,s=2x8,threads=1x8"), halo=halo)
+
+
+def test_whole_numbers_and_strict_rounding(device, capfd):
+    from tilewright.programs import reference
+
+    problem, tiling = small("j2d5pt")
+    given = inputs(problem)
+    result = run(device, problem, tiling, given, strict=True)["u"]
+    plain = reference.run(problem, given.arrays, given.scalars)["u"]
+    assert np.array_equal(result, plain)
+    assert "race" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["j1d3pt", "j2d5pt"])
+def test_a_missing_barrier_is_seen(device, capfd, name):
+    """Without the barrier after a row, a row races with the one before; so the checks above can fail."""
+    problem, tiling = small(name)
+    head, mark, tail = emit_device(problem, tiling, "opencl").text.rpartition("TW_KERNEL(")
+    assert tail.count("TW_BARRIER();") == 2
+
+    def edit(text):
+        assert text == head + mark + tail
+        return head + mark + tail.replace("TW_BARRIER();", ";")
+
+    capfd.readouterr()
+    run(device, problem, tiling, edit=edit)
+    said = capfd.readouterr()
+    assert "data race" in (said.err + said.out)
+
+
+def test_an_access_outside_is_seen(device, capfd):
+    problem, tiling = small("j2d5pt")
+    capfd.readouterr()
+    run(device, problem, tiling, edit=lambda text: text.replace("out[", "out[1000000 + ", 1))
+    assert "invalid write" in capfd.readouterr().err.lower()
+
+
+def test_versions_survive_parts_of_a_run(device):
+    """Advancing in parts that are no multiple of the versions kept gives the same as at once."""
+    problem, tiling = small("j2d5pt")
+    given = inputs(problem)
+    program_ = gpu.load(device, emit_device(problem, tiling, "opencl"), tiling)
+    session = gpu.GpuSession(program_, problem, given)
+    for steps in (1, 2, 1):
+        session.advance(steps)
+    assert session.steps == 4
+    assert np.array_equal(session.newest("u"), run(device, problem, tiling, given)["u"])
+    session.close()
+
+
+def test_time_by_events(device):
+    problem, tiling = small("j1d3pt")
+    session = gpu.GpuSession(gpu.load(device, emit_device(problem, tiling, "opencl"), tiling), problem, inputs(problem))
+    assert session.timed(problem.steps) > 0
+    session.close()
+
+
+def test_a_tile_that_does_not_fit_is_refused(device):
+    problem = make_problem(program("j2d5pt"), (100, 100), 8)
+    tiling = parse("hybrid:t=64,s=64x512")
+    source = emit_device(problem, tiling, "opencl")
+    assert source.kernels[0].room_bytes == source.shared_bytes == chip_bytes(problem, tiling) > STATIC_BYTES
+    with pytest.raises(ArrayError, match="on chip"):
+        gpu.load(device, source, tiling)
+
+
+def test_text_that_does_not_compile_is_one_sentence(device):
+    source = emit_device(*small("j1d3pt"), "opencl")
+    with pytest.raises(ToolchainError, match="does not compile"):
+        device.build(dataclasses.replace(source, text=source.text.replace("const int left", "const nothing left")))
+    with pytest.raises(UsageError, match="there is no OpenCL device 'nothing like it'"):
+        opencl.select("nothing like it")
+
+
+# What the texts are.
+
+
+@pytest.mark.parametrize("name", ["j2d5pt", "fdtd2d", "smith_waterman"])
+def test_both_dialects_share_their_text(name):
+    problem, tiling = small(name)
+    texts = []
+    for dialect in ("opencl", "cuda"):
+        source = emit_device(problem, tiling, dialect)
+        body = source.text.partition("TW_KERNEL(")[2].partition("TW_KERNEL(")[2]
+        texts.append(body.replace(source.fingerprint[:12], ""))
+    assert texts[0] == texts[1]
+
+
+def test_text_depends_on_neither_shape_nor_steps_and_parametric_text_on_no_size():
+    problem, tiling = small("j2d5pt")
+    other = dataclasses.replace(problem, shape=(500, 700), steps=100)
+    assert emit_device(problem, tiling, "cuda").text == emit_device(other, tiling, "cuda").text
+    first = emit_device(problem, dataclasses.replace(tiling, variant="param"), "cuda")
+    second = emit_device(problem, dataclasses.replace(tiling, variant="param", time=8, space=(5, 24)), "cuda")
+    assert first.text == second.text
+    assert first.kernels[0].room_bytes < second.kernels[0].room_bytes
+
+
+def test_what_has_no_kernel_is_refused():
+    problem, tiling = small("j2d5pt")
+    with pytest.raises(IllegalTilingError, match="no GPU code is made for the tiling family 'streaming'"):
+        emit_device(problem, Tiling(family="streaming"), "cuda")
+    with pytest.raises(UsageError, match="GPU code computes in"):
+        emit_device(dataclasses.replace(problem, dtype="complex64"), tiling, "cuda")
+    with pytest.raises(UsageError, match="the dialect of a GPU"):
+        emit_device(problem, tiling, "metal")
+
+
+@pytest.mark.parametrize("tile", ["hybrid:t=4,s=3x8", "hybrid:t=8,s=1x5", "hybrid:t=2,s=4x9"])
+def test_launches_are_the_wavefronts_of_the_scan(tile):
+    from tilewright.tilings.catalogue import scan
+
+    problem = make_problem(program("j2d5pt"), (40, 30), 13)
+    tiling = parse(tile)
+    started = [
+        (number, launch.numbers[2] + group)
+        for number, launch in enumerate(launches(problem, tiling, 13))
+        for group in range(launch.groups)
+    ]
+    wavefronts = sorted({piece.wavefront for piece in scan(problem, tiling)})
+    wanted = {(wavefronts.index(piece.wavefront), piece.tile) for piece in scan(problem, tiling)}
+    assert wanted <= set(started)
+    assert len({number for number, _ in started}) == len(wavefronts)
+
+
+# NVRTC.
+
+
+def compiled(name, architecture, dtype="float32", tiling=None):
+    known = program(name)
+    problem = make_problem(known, (64,) * known.rank, 20, dtype)
+    chosen = tiling or default_tiling(problem)
+    source = emit_device(problem, chosen, "cuda")
+    return chosen, source, nvrtc.compile_cuda(source.text, architecture)
+
+
+def test_the_default_configurations_compile_without_spills():
+    """Every program of the catalogue for every architecture; two compilers at a time."""
+    jobs = [(name, architecture) for name in names() for architecture in ARCHITECTURES]
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda job: compiled(*job), jobs))
+    spilling = []
+    for (name, architecture), (tiling, source, code) in zip(jobs, results, strict=True):
+        assert code.cubin.startswith(b"\x7fELF")
+        assert code.resources.registers
+        assert code.resources.shared_bytes == source.shared_bytes <= STATIC_BYTES
+        assert name == "smith_waterman" or tiling.family != "none"
+        if code.resources.spill_bytes or code.resources.stack_bytes:
+            spilling.append((name, architecture, code.resources))
+    assert not spilling
+
+
+@pytest.mark.parametrize("name", ["j2d5pt", "gradient2d", "fdtd2d", "star3d1r"])
+def test_double_precision_compiles_without_spills(name):
+    _, _, code = compiled(name, "sm_70", "float64")
+    assert code.resources.spill_bytes == 0
+
+
+@pytest.mark.parametrize("tile", ["hybrid:t=8,s=8x64,variant=param", "hybrid:t=16,s=8x64,reuse=move", "none"])
+def test_variants_compile(tile):
+    _, source, code = compiled("j2d5pt", "sm_80", tiling=parse(tile))
+    assert code.resources.registers
+    assert code.resources.shared_bytes == source.kernels[0].shared_bytes
+
+
+def test_results_are_kept(monkeypatch):
+    _, source, first = compiled("j2d5pt", "sm_90", tiling=NONE)
+
+    def refuse(*_):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(nvrtc, "_compile", refuse)
+    assert nvrtc.compile_cuda(source.text, "sm_90") == first
+    with pytest.raises(AssertionError, match="compiled again"):
+        nvrtc.compile_cuda(source.text, "sm_80")
+
+
+def test_a_refused_text_is_one_sentence():
+    with pytest.raises(ToolchainError, match=r"refuses the kernel: .*error: identifier \"nothing\""):
+        nvrtc.compile_cuda('extern "C" __global__ void k() { nothing(); }', "sm_90")
+    with pytest.raises(ToolchainError, match="refuses the kernel"):
+        nvrtc.compile_cuda('extern "C" __global__ void k() {}', "sm_1")

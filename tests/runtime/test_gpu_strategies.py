@@ -1,0 +1,128 @@
+"""GPU kernels of skewed, diamond and overlapped tiles under Oclgrind: results, races, accesses out of bounds."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import IllegalTilingError
+from tilewright.codegen.gpu_emit import emit_device, launches
+from tilewright.programs import reference, rounding
+from tilewright.programs.catalogue import program
+from tilewright.programs.dependences import analyse, slopes
+from tilewright.programs.problem import make_problem
+from tilewright.runtime import gpu, nvrtc, opencl
+from tilewright.runtime.session import Inputs
+from tilewright.tilings import catalogue, diamond
+from tilewright.tilings.tiling import Tiling
+
+pytest.importorskip("pyopencl")
+
+THREADS = {1: (8,), 2: (2, 8), 3: (1, 2, 8)}
+SIZES = {1: (12,), 2: (5, 8), 3: (3, 3, 8)}
+BOUNDARIES = ("constant", "nearest", "reflect", "mirror")
+
+
+@pytest.fixture(scope="module")
+def device():
+    opencl.prepare_oclgrind()
+    return opencl.select("oclgrind")
+
+
+def small(family, name, dtype="float32", boundary="fixed"):
+    """A small tiling of a family, and a problem that has whole and cut tiles of it."""
+    known = program(name)
+    rank = known.rank
+    probe = make_problem(known, (4,) * rank, 5, dtype, boundary)
+    space, sub = SIZES[rank], ()
+    if family == "diamond":
+        space = (diamond.least_pitch(probe, 2), *space[1:])
+    elif family == "skewed":
+        space, sub = tuple(2 * size for size in space), space
+    time = 3 if family == "overlapped" else 2
+    tiling = Tiling(family=family, time=time, space=space, sub=sub, threads=THREADS[rank])
+    stages = len(analyse(known).stages)
+    shape = tuple(
+        min(2 * size + slope.widest * time * stages + 3, {1: 60, 2: 34, 3: 18}[rank])
+        for size, slope in zip(space, slopes(probe), strict=True)
+    )
+    return dataclasses.replace(probe, shape=shape), tiling
+
+
+def verify(device, capfd, problem, tiling, *, strict=False):
+    generator = np.random.default_rng(0)
+    known = problem.program
+    arrays = {
+        field: [generator.uniform(0.1, 1.0, problem.shape).astype(problem.dtype) for _ in range(known.history(field))]
+        for field in known.fields
+    }
+    given = Inputs(arrays=arrays, scalars=dict.fromkeys(known.scalars, 0.25))
+    capfd.readouterr()
+    source = emit_device(problem, tiling, "opencl", strict=strict)
+    session = gpu.GpuSession(gpu.load(device, source, tiling), problem, given, None)
+    try:
+        session.advance(problem.steps)
+        results = session.results()
+    finally:
+        session.close()
+    said = capfd.readouterr()
+    assert not re.search("race|invalid|uninitialized", (said.err + said.out).lower()), said.err[:2000]
+    if strict:
+        exact = reference.run(problem, given.arrays, given.scalars)
+        assert all(exact[field].tobytes() == np.ascontiguousarray(results[field]).tobytes() for field in exact)
+        return
+    exact, allowed = rounding.bound(problem, given.arrays, given.scalars)
+    for field, result in results.items():
+        error, good = rounding.worst_excess(result, exact[field], allowed[field])
+        assert good, (field, error)
+
+
+@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize("name", ["jacobi1d", "star1d2r", "j2d5pt", "gradient2d", "heat2d_var", "j3d7pt"])
+def test_programs_run_without_races_and_inside_their_arrays(device, capfd, family, name):
+    verify(device, capfd, *small(family, name))
+
+
+@pytest.mark.parametrize("family", ["skewed", "diamond"])
+@pytest.mark.parametrize("name", ["wave2d", "fdtd2d"])
+def test_several_time_levels_and_stages(device, capfd, family, name):
+    verify(device, capfd, *small(family, name))
+
+
+@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_boundaries_bit_for_bit(device, capfd, family, boundary):
+    verify(device, capfd, *small(family, "box2d1r", "float64", boundary), strict=True)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 7])
+@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+def test_any_number_of_steps(device, capfd, family, steps):
+    problem, tiling = small(family, "jacobi1d")
+    verify(device, capfd, dataclasses.replace(problem, steps=steps), tiling, strict=True)
+
+
+def test_a_launch_per_wavefront():
+    problem, tiling = small("skewed", "j2d5pt")
+    found = list(launches(problem, tiling, problem.steps))
+    assert len(found) == catalogue.counts(problem, tiling).wavefronts
+    assert sum(launch.groups for launch in found) >= catalogue.counts(problem, tiling).tiles
+
+
+@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize("name", ["jacobi1d", "heat2d", "j3d7pt"])
+def test_the_cuda_text_compiles(family, name):
+    pytest.importorskip("nvidia.cuda_nvrtc")
+    problem, tiling = small(family, name)
+    text = emit_device(problem, tiling, "cuda").text
+    assert nvrtc.compile_cuda(text, "sm_90")
+
+
+def test_what_has_no_kernel_is_one_sentence():
+    problem, tiling = small("overlapped", "wave2d")
+    with pytest.raises(IllegalTilingError, match="two versions of every updated field and no older one"):
+        emit_device(problem, tiling, "opencl")
+    problem, tiling = small("diamond", "j2d5pt")
+    with pytest.raises(IllegalTilingError, match="diamonds of parametric size"):
+        emit_device(problem, dataclasses.replace(tiling, variant="param"), "opencl")
