@@ -50,6 +50,8 @@ def streaming_case(seed: int, index: int) -> LawCase | None:
     shape = tuple(draw.randint(5 if draw.random() < 0.15 else limit // 2, limit) for _ in range(rank))
     levels = draw.choice((1, 2, 3, 4, 6))
     space = tuple(draw.choice((8, 16, 33, 48) if axis == rank - 1 else (5, 9, 16, 40)) for axis in range(rank))
+    if rank > 1 and draw.random() < 0.2:  # tiles as wide as the grid: rows stay lifted between bands
+        shape, space = (*shape[:-1], draw.randint(172, 260)), (*space[:-1], 264)
     steps = draw.randint(0, levels) if draw.random() < 0.15 else draw.randint(levels + 1, 3 * levels + 1)
     problem = replace(case.problem, shape=shape, steps=steps)
     least = streaming.needed_rows(problem)
@@ -102,6 +104,20 @@ def test_random_programs_under_streaming_tiles(seed, record_property):
         if text
     ]
     assert not failures, "\n".join(failures[:3])
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_many_random_programs_with_older_levels(seed):
+    found: list[LawCase] = []
+    index = 0
+    while len(found) < CASES:
+        case = streaming_case(seed, index)
+        index += 1
+        program = case and case.problem.program
+        if program and max(program.history(field) for field in program.updated) > 1:
+            found.append(case)
+    assert not [(case.index, text) for case, text in zip(found, run_all(found), strict=True) if text]
 
 
 def test_a_reach_one_short_makes_the_law_fail(monkeypatch):

@@ -153,7 +153,7 @@ class _Block:
         names = f"{plan.fields[field]}{at[0]}{at[1]}_"
         return lower_tape(tape, Leaves(dtype=dtype, read=read, vector=True), prefix=names)
 
-    def load(self, field: int, level: int, offset: tuple[int, ...], row: tuple[int, int]) -> Expr:
+    def load(self, field: int, level: int, offset: tuple[int, ...], row: tuple[int, int]) -> Var:
         """Load a vector unless it is at hand."""
         plan = self.plan
         position = row[0] + offset[0] - plan.lag(plan.pipeline.stage_of[field], self.stage, 1 - level)

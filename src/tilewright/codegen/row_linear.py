@@ -37,25 +37,23 @@ def weighted_sum(tape: Tape) -> Terms | None:
 
 def _value(node: Node, values: Sequence[Terms | float | None]) -> Terms | float | None:
     """A number, a weighted sum, or None for anything else."""
+    if isinstance(node, Apply):
+        return _applied(node.op, [values[arg] for arg in node.args])
     if isinstance(node, Const):
         return float(node.value)
-    if isinstance(node, Read):
-        return {node: 1.0}
-    if not isinstance(node, Apply):
-        return None
-    args = [values[arg] for arg in node.args]
-    if node.op == "neg" and isinstance(args[0], dict):
-        return _combine({}, args[0], -1.0)
-    if len(args) != 2:
-        return None
-    left, right = args
-    if node.op in {"add", "sub"} and isinstance(left, dict) and isinstance(right, dict):
-        return _combine(left, right, 1.0 if node.op == "add" else -1.0)
-    if node.op == "mul" and isinstance(left, float) and isinstance(right, dict):
-        return _combine({}, right, left)
-    if isinstance(left, dict) and isinstance(right, float):
-        factor = right if node.op == "mul" else 1.0 / right if node.op == "div" and right else None
-        return None if factor is None else _combine({}, left, factor)
+    return {node: 1.0} if isinstance(node, Read) else None
+
+
+def _applied(op: str, args: list[Terms | float | None]) -> Terms | None:
+    match op, args:
+        case "neg", [dict() as only]:
+            return _combine({}, only, -1.0)
+        case "add" | "sub", [dict() as left, dict() as right]:
+            return _combine(left, right, 1.0 if op == "add" else -1.0)
+        case ("mul", [float() as factor, dict() as terms]) | ("mul", [dict() as terms, float() as factor]):
+            return _combine({}, terms, factor)
+        case "div", [dict() as terms, float() as factor] if factor:
+            return _combine({}, terms, 1.0 / factor)
     return None
 
 

@@ -202,10 +202,10 @@ def _loads(plan: Plan, fields: tuple[int, ...]) -> tuple[Stmt, ...]:
     for field in fields:
         new = slabs(plan, field, "out", write=True)
         base = _source(plan, field, sub(Int(-1), T))
+        place = outer(plan, strides_in(plan, field))
         call = Call(
             plan.name(f"load_{field}"),
-            (*outer(plan, strides_in(plan, field)), *new.params[:2], base, _SPARE, _Y0)
-            + (GX, GY, N, EDGE, _lifted_in(plan, field)),
+            (*place, *new.params[:2], base, _SPARE, _Y0, GX, GY, N, EDGE, _lifted_in(plan, field)),
         )
         history = plan.pipeline.history[field]
         body.append(If(Op("ge", (T, Int(-history))), (call,)))

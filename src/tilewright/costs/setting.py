@@ -11,7 +11,9 @@ from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.expression import Apply
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
+from tilewright.tilings import streaming
 from tilewright.tilings.pipeline import of_problem
+from tilewright.tilings.streaming import Footing
 
 SCOPES = ("device", "per_sm")
 WORD = 4
@@ -55,6 +57,7 @@ class Setting:
         advance_seconds: Start-up of one advance of one level of a streaming tile.
         cpu: Whether the machine is a CPU with caches.
         energy: The energy model of the problem on the machine; None where no energy is asked for.
+        stream: How streaming tiles of the problem grow, on a CPU.
     """
 
     shape: tuple[int, ...]
@@ -87,6 +90,7 @@ class Setting:
     advance_seconds: float
     cpu: bool
     energy: Energy | None = None
+    stream: Footing | None = None
 
     @property
     def updated(self) -> int:
@@ -159,6 +163,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         advance_seconds=machine.advance_seconds.value if machine.advance_seconds else 0.0,
         cpu=cpu,
         energy=make_energy(problem, machine),
+        stream=streaming.footing(problem) if cpu and streaming.applies(problem) else None,
     )
 
 

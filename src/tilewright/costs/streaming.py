@@ -3,22 +3,25 @@
 A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level. Per vector it pays the
 longer of its arithmetic (C_iter of blocked rows, which ``calibrate`` measures) and the lines that travel to and from
 the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead; per advance and
-level a start-up; and, once per band, loading, transposing and storing. This is our own extension.
+level a start-up; and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are transposed by the first and the
+last band only. This is our own extension; shares were fitted to measurements (docs/cpu.md).
 """
 
 import numpy as np
 
+from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.levels import data_bytes, grid_seconds, off_chip, spill_seconds
 from tilewright.costs.setting import WORD, Setting
 
-TURN_OPERATIONS = {1: 24.0, 2: 24.0, 3: 8.0}
-"""Loading or storing one vector of the grid, per band, in operations, by rank: 3D rows are not transposed."""
+LIFT, LOWER, COPY = 12.0, 20.0, 3.0
+"""Operations that transposing a vector on its way in and out takes as long as, and copying it."""
+TOGETHER = {1: 1.0, 2: 0.6, 3: 0.46}
+"""Time of the lines between L1 and what lies behind it over what their bytes say, by rank: fetches overlap."""
 USABLE = 0.8
 """Share of L2 that a tile's slabs may use."""
-_ROWS = {1: 1, 2: 4, 3: 2}
 _LINE = 64
 
 
@@ -61,19 +64,19 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
 def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, ...]:
     """Bands, tiles, points, words in and out, footprint, seconds of computing and of moving for one tile."""
     rank, steps = len(space), max(1, setting.steps)
-    shape, slopes = setting.shape, setting.slopes
+    shape, footing = setting.shape, setting.stream
+    if footing is None:
+        raise UsageError("the cost of streaming tiles is known for CPUs and where such tiles are legal")
     if rank == 1:
-        shape, slopes, space = (1, *shape), (0, *slopes), (1, *space)
+        shape, space = (1, *shape), (1, *space)
     bands = ceil_div(steps, levels)
     bands += bands % 2 != steps % 2
     depth = min(levels, ceil_div(steps, bands))
     unit = max(1, _LINE // setting.itemsize)
     cuts = [ceil_div(extent, size) for extent, size in zip(shape, space, strict=True)]
     sides = [ceil_div(extent, count) for extent, count in zip(shape, cuts, strict=True)]
-    growth = [2 * slope * setting.stages for slope in slopes]
+    growth, keep, rows = footing.growth, footing.keep, footing.rows
     grown = [grow * (count > 1) for grow, count in zip(growth, cuts, strict=True)]  # no neighbour, no halo
-    keep = max(1, growth[0])
-    rows = 1 if rank == 1 else max(_ROWS[rank], keep)
     width = max(unit * unit, ceil_div(space[-1] + growth[-1] * levels, unit) * unit)
     outer = [side + 0.5 * grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     lines = float(np.prod(outer))
@@ -81,7 +84,9 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     vectors = lines * width / setting.vector_width
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
     footprint = plane * setting.copies / 2 * ((2 * keep * (levels + 1)) + 2 * max(0, rows - keep))
-    lines_moved = _line_traffic(rank, rows, keep, setting) * _LINE * _line_seconds(footprint, setting)
+    wide = (rows + keep) * width * setting.itemsize * (setting.levels + setting.constants) > setting.l1_bytes
+    traffic = _line_traffic(rank, rows, keep, setting, wide=wide)
+    lines_moved = traffic * TOGETHER[rank] * _LINE * _line_seconds(footprint, setting)
     # The hardware fetches ahead, so that the longer of the two counts; where they are alike, both are felt.
     each = float(np.hypot(setting.blocked.value**2, lines_moved**2) ** 0.5)
     compute = depth * (vectors * each + advances * setting.advance_seconds)
@@ -91,7 +96,8 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     loads = words_in * WORD / setting.itemsize / setting.vector_width
     stores = words_out * WORD / setting.itemsize / setting.vector_width
     operation = setting.c_iter.value / max(1, setting.flops + 8)
-    move = (loads + stores) * TURN_OPERATIONS[rank] * operation
+    turned = min(1.0, 1.0 / bands) if rank > 1 and cuts[-1] == 1 else 1.0
+    move = (loads * (LIFT * turned + COPY * (1 - turned)) + stores * (LOWER * turned + COPY * (1 - turned))) * operation
     move += (words_in + words_out) * WORD * grid_seconds(setting)
     points = depth * lines * (sides[-1] + 0.5 * growth[-1] * depth)
     return (bands, float(np.prod(cuts)), points, words_in, words_out, footprint, compute, move)
@@ -104,9 +110,11 @@ def _line_seconds(footprint: float, setting: Setting) -> float:
     return (1.0 - missed) * inside + missed * float(spill_seconds(np.array(footprint), setting))
 
 
-def _line_traffic(rank: int, rows: int, keep: int, setting: Setting) -> float:
-    """Lines between L1 and L2 per vector and level: every slab in 3D, those that outlive an advance in 2D."""
+def _line_traffic(rank: int, rows: int, keep: int, setting: Setting, *, wide: bool) -> float:
+    """Lines between L1 and L2 per vector and level: all, or those that outlive an advance where L1 holds the others."""
     fields = max(1, setting.levels + setting.constants)
-    if rank == 3:
+    if rank == 1:
+        return fields * 2.0
+    if rank == 3 or wide:
         return fields * ((rows + keep) / rows + 2.0)
     return fields * 3.0 * min(1.0, keep / rows)

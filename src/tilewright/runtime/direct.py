@@ -58,9 +58,9 @@ def execute(
     """
     program, kernel = problem.program, compiled.kernel
     plan = layout(problem.shape, problem.itemsize)
-    rows, cells = problem.cells // problem.shape[-1], problem.shape[-1]
+    lines, cells = problem.cells // problem.shape[-1], problem.shape[-1]
     lifted = program.rank > 1 and cells <= kernel.width <= _MOST_WASTE * cells
-    distance = max(plan.slot, round_up(rows * kernel.width, _LINE)) if lifted else plan.slot
+    distance = max(plan.slot, round_up(lines * kernel.width, _LINE)) if lifted else plan.slot
     slots = [0 if copies == 1 else copies for copies in kernel.copies]  # fields that do not change stay where they are
     own = round_up(sum(slots) * distance * plan.itemsize, _PAGE)
     total = own + kernel.scratch * threads

@@ -28,7 +28,9 @@ RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "overlapped tiles that stream along the first axis, several time levels in a pipeline"
 MAX_LEVELS = 1024
 MAX_ROWS = 16
-_DEFAULTS = {1: (32, (4096,), 1), 2: (16, (1024, 704), 4), 3: (4, (1024, 48, 4096), 2)}
+_DEFAULTS = {1: (32, (4096,)), 2: (16, (1024, 704)), 3: (5, (1024, 40, 1024))}
+_MANY_READS = 16
+"""Reads per cell above which the results of four planes and what they read do not fit into registers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,21 @@ class Stream:
     rows: int
     levels: tuple[int, ...]
     cuts: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footing:
+    """What a cost model needs to know of a problem's streaming tiles, whatever their sizes; axes as in a pipeline.
+
+    Attributes:
+        rows: Cells of axis 0 per advance, where the tiling does not say.
+        keep: The most cells of axis 0 that outlive an advance.
+        growth: Per axis, the cells that a tile computes beyond its own, per step to come and on both sides.
+    """
+
+    rows: int
+    keep: int
+    growth: tuple[int, ...]
 
 
 def bands(steps: int, most: int, sides: int) -> int:
@@ -79,6 +96,23 @@ def needed_rows(problem: Problem) -> int:
     return max(1, *of_problem(problem).keep)
 
 
+def default_rows(problem: Problem) -> int:
+    """Return the number of rows that a tile advances by where nothing else is asked for."""
+    rank = problem.program.rank
+    if rank == 1:
+        return 1
+    most = 3 if rank == 3 and problem.program.loads > _MANY_READS else 4
+    return max(most, needed_rows(problem))
+
+
+def footing(problem: Problem) -> Footing:
+    """Return how the streaming tiles of a problem grow."""
+    pipeline = of_problem(problem)
+    sides = zip(pipeline.below, pipeline.above, strict=True)
+    growth = tuple(below.period + above.period for below, above in sides)
+    return Footing(rows=default_rows(problem), keep=max(pipeline.keep), growth=growth)
+
+
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
     """Fill in what a tiling leaves out.
 
@@ -86,7 +120,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
         UsageError: If a key does not apply or a value is out of its range.
     """
     rank = problem.program.rank
-    time, space, rows = _DEFAULTS[rank]
+    time, space = _DEFAULTS[rank]
     example = f"write it like {NAME}:t={time},s={format_shape(space)}"
     given = {"sub": tiling.sub, "threads": tiling.threads, "k": tiling.k}
     for key, value in given.items():
@@ -98,10 +132,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
         raise UsageError(f"a {NAME} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
     if time > MAX_LEVELS:
         raise UsageError(f"a {NAME} tiling has at most {MAX_LEVELS} levels, got t={time}", example)
-    if tiling.rows is not None:
-        rows = tiling.rows
-    elif rank > 1:
-        rows = max(rows, needed_rows(problem))
+    rows = default_rows(problem) if tiling.rows is None else tiling.rows
     return Tiling(family=NAME, time=time, space=space, rows=rows, unroll=tiling.unroll, variant=tiling.variant)
 
 

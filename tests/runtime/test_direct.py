@@ -1,0 +1,115 @@
+"""Runs on the caller's own arrays: the same results as on copies, and only where arrays allow it."""
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.base.errors import ToolchainError
+from tilewright.codegen.emit import emit
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.runtime import cpu, direct
+from tilewright.runtime.session import Inputs, Session
+from tilewright.runtime.toolchain import toolchain
+from tilewright.tilings import catalogue
+from tilewright.tilings.tiling import parse
+
+
+def tools():
+    """The C compiler, if there is one."""
+    try:
+        return toolchain()
+    except ToolchainError:
+        return None
+
+
+pytestmark = pytest.mark.skipif(tools() is None, reason="no C compiler")
+
+CASES = [
+    ("j2d5pt", (37, 90), "streaming:t=3,s=20x32"),
+    ("j2d5pt", (40, 160), "streaming:t=3,s=20x160"),
+    ("wave2d", (37, 200), "streaming:t=3,s=20x200"),
+    ("heat2d_var", (37, 64), "streaming:t=2,s=20x32"),
+    ("fdtd2d", (30, 100), "streaming:t=2,s=16x32"),
+    ("j1d3pt", (999,), "streaming:t=5,s=128"),
+    ("j3d7pt", (18, 20, 264), "streaming:t=2,s=9x10x264"),
+]
+
+
+def compiled_of(name, shape, text, steps, boundary="fixed"):
+    problem = make_problem(program(name), shape, steps, "float32", boundary)
+    tiling = catalogue.complete(problem, parse(text))
+    (kernel,) = cpu.compile_source(emit(problem, tiling), tools())
+    return problem, kernel
+
+
+def data(problem, seed=0):
+    generator = np.random.default_rng(seed)
+    chosen = problem.program
+    return {
+        field: [generator.random(problem.shape, dtype=np.float32) * 0.2 for _ in range(chosen.history(field))]
+        for field in chosen.fields
+    }
+
+
+@pytest.mark.parametrize(("name", "shape", "text"), CASES)
+def test_the_same_bits_as_on_copies(name, shape, text):
+    for steps in (1, 2, 7):
+        problem, kernel = compiled_of(name, shape, text, steps)
+        arrays = data(problem)
+        before = {field: [version.copy() for version in versions] for field, versions in arrays.items()}
+        inputs = Inputs(arrays=arrays, scalars={})
+        assert direct.applies(kernel, problem, inputs)
+        found = direct.execute(kernel, problem, inputs, 2)
+        session = Session(kernel, problem, inputs, 2)
+        session.advance(steps, last=True)
+        expected = session.results()
+        session.close()
+        for field, values in expected.items():
+            np.testing.assert_array_equal(found[field], values)
+            assert found[field].flags.c_contiguous
+            assert found[field].flags.writeable
+        for field, versions in before.items():
+            for version, kept in zip(arrays[field], versions, strict=True):
+                np.testing.assert_array_equal(version, kept)
+
+
+def test_only_for_arrays_that_kernels_can_read_and_write():
+    problem, kernel = compiled_of("j2d5pt", (40, 96), "streaming:t=3,s=20x96", 5)
+    plain = data(problem)
+
+    def applies(arrays, out=None):
+        return direct.applies(kernel, problem, Inputs(arrays={"u": [arrays]}, scalars={}, out=out))
+
+    (array,) = plain["u"]
+    assert applies(array)
+    assert not applies(np.asfortranarray(array))
+    assert not applies(array.astype(np.float64))
+    assert not applies(np.repeat(array, 2, axis=1)[:, ::2])
+    assert applies(array, {"u": np.empty_like(array)})
+    assert not applies(array, {"u": array})
+    assert not applies(array, {"u": np.empty((40, 96), np.float64)})
+    hybrid, other = compiled_of("j2d5pt", (40, 96), "hybrid:t=4,s=4x32", 5)
+    assert not direct.applies(other, hybrid, Inputs(arrays=plain, scalars={}))
+
+
+def test_a_result_written_in_place_of_the_input():
+    array = data(make_problem(program("j2d5pt"), (40, 96), 5, "float32"))["u"][0]
+    expected = tw.run("j2d5pt", array, steps=5, tiling="none")
+    out = array.copy()
+    tw.run("j2d5pt", out, steps=5, tiling="streaming:t=3,s=20x96", out=out)
+    np.testing.assert_allclose(out, expected, rtol=1e-5)
+
+
+def test_what_lies_outside_of_results_is_not_touched():
+    problem, kernel = compiled_of("j2d5pt", (40, 90), "streaming:t=3,s=20x32", 5)
+    memory = np.full(40 * 90 + 64, 7, np.float32)
+    for shift in (0, 1, 16, 17):
+        memory[:] = 7
+        out = memory[shift : shift + 3600].reshape(40, 90)
+        inputs = Inputs(arrays=data(problem), scalars={}, out={"u": out})
+        assert direct.applies(kernel, problem, inputs)
+        direct.execute(kernel, problem, inputs, 2)
+        assert np.all(memory[:shift] == 7)
+        assert np.all(memory[shift + 3600 :] == 7)
+        np.testing.assert_array_equal(out[0], inputs.arrays["u"][0][0])
