@@ -125,6 +125,9 @@ def test_cuda_without_a_driver():
     try:
         cuda.select()
     except ToolchainError as error:
-        assert "driver" in str(error) or "device" in str(error)
-        with pytest.raises(ToolchainError):
-            tw.run("jacobi2d", np.ones((9, 9), np.float32), steps=1, backend="cuda")
+        message = str(error)
+    else:
+        pytest.skip("there is a GPU")
+    assert any(word in message for word in ("driver", "device"))
+    with pytest.raises(ToolchainError):
+        tw.run("jacobi2d", np.ones((9, 9), np.float32), steps=1, backend="cuda")

@@ -3,8 +3,8 @@
 A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level. Per vector it pays the
 longer of its arithmetic (C_iter of blocked rows, which ``calibrate`` measures) and the lines that travel to and from
 the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead; per advance and
-level a start-up; and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are transposed by the first and the
-last band only. This is our own extension; shares were fitted to measurements (docs/cpu.md).
+level a start-up; and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are transposed
+by the first and the last band only. This is our own extension; shares were fitted to measurements (docs/cpu.md).
 """
 
 import numpy as np
