@@ -192,7 +192,7 @@ def _scored(sweep: Sweep, rows: Sequence[tuple[Tiling, float, Measurement]]) -> 
     predicted, measured = (np.array(column) for column in zip(*mine, strict=True))
     found = scores(predicted, measured)
     every = [f.median for _, _, f in good]
-    lead = measured.min() / min(every)  # below 1 if a family wins that no run chooses by itself
+    lead = min(every) / measured.min()  # below 1 if a family wins that no run chooses by itself
     choice = min((row for row in good if row[0].family in sweep.families), key=lambda row: row[1])
     families = {tiling.family: sum(t.family == tiling.family for t, _, _ in good) for tiling, _, _ in good}
     best_of = {
