@@ -46,6 +46,8 @@ def test_the_commands_of_readme_run(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     Image.fromarray(np.arange(48 * 64 * 3, dtype=np.uint8).reshape(48, 64, 3)).save("photo.png")
     np.save("u.npy", np.ones((40, 50), dtype=np.float32))
+    for name, letters in (("a", "GATTACA"), ("b", "GCATGCA")):
+        Path(f"{name}.fasta").write_text(f">{name}\n{letters}\n", encoding="utf-8")
     heat = "u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])"
     Path("mine.py").write_text(f"def heat(u, alpha):\n    return {heat}\n", encoding="utf-8")
     (block,) = [block for block in _blocks(README, "bash") if block.startswith("tilewright run")]
