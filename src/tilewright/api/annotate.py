@@ -1,49 +1,20 @@
 """``tw.annotate``: annotated C in, tuned C, OpenCL or CUDA out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tilewright.api.annotate_case import Case, input_sizes, make_case
+from tilewright.api.annotate_options import MAX_RUNS, Options
 from tilewright.api.annotate_output import replaced
-from tilewright.api.annotate_site import SiteResult, plain_site, tune_site
+from tilewright.api.annotate_result import SiteResult
+from tilewright.api.annotate_site import plain_site, tune_site
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated_file import Site, read_file, read_text
-from tilewright.tuning.loop_search import Budget
 
 BACKENDS = ("c", "opencl", "cuda")
 _SUFFIX = {"c": ".c", "opencl": ".c", "cuda": ".cu"}
-MAX_RUNS = 100_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How to tune.
-
-    Attributes:
-        backend: What is written.
-        seconds: For the whole file.
-        runs: Most variants per size of the input, or what the specification says.
-        algorithm: A search, or what the specification says.
-        sizes: Input parameters that the user sets.
-        strict: Refuse what a dependence forbids instead of leaving it out.
-        allowed: Compilers that the user permits.
-        log: File in which results are kept and found again, or None.
-        seed: Of everything that is left to chance.
-        repeats: Times that a variant is timed, or what the specification says.
-    """
-
-    backend: str = "c"
-    seconds: float = 60.0
-    runs: int | None = None
-    algorithm: str | None = None
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    strict: bool = False
-    allowed: tuple[str, ...] = ()
-    log: Path | None = None
-    seed: int = 0
-    repeats: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,13 +155,3 @@ def _write(target: Path, text: str) -> None:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"the output {str(target)!r} cannot be written: {error.strerror}") from None
-
-
-def budget_of(case: Case, options: Options, seconds: float) -> Budget:
-    """Return when the search of a case ends."""
-    spec = case.site.spec
-    total = spec.arg("search", "total_runs") if spec is not None else None
-    limit = spec.arg("search", "time_limit") if spec is not None else None
-    runs = options.runs or (total if isinstance(total, int) and not isinstance(total, bool) and total > 0 else 1000)
-    own = float(limit) * 60.0 if isinstance(limit, int | float) and limit > 0 else seconds
-    return Budget(runs=min(runs, MAX_RUNS), seconds=min(seconds, own))

@@ -4,11 +4,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright.api.annotate_case import Case, command_of, prepared, transformed
 from tilewright.api.annotate_meter import CpuMeter, Variant
-from tilewright.api.annotate_site import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
+from tilewright.api.annotate_options import Options, budget_of
+from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.codegen.loop_transforms import Setting
@@ -23,9 +24,6 @@ from tilewright.runtime.build_command import current_architecture, parse_build_c
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers import pool
 from tilewright.tuning.loop_search import LoopChoice, search_loops
-
-if TYPE_CHECKING:
-    from tilewright.api.annotate import Options
 
 _MOST_POINTS = 200
 _SMS, _REGISTERS, _THREADS, _BLOCKS = 132, 65536, 2048, 32
@@ -50,9 +48,7 @@ class DeviceVariant:
     notes: tuple[str, ...] = ()
 
 
-def device_variant(
-    case: Case, codes: Sequence[Stmt], values: Mapping[str, object], options: "Options"
-) -> DeviceVariant:
+def device_variant(case: Case, codes: Sequence[Stmt], values: Mapping[str, object], options: Options) -> DeviceVariant:
     """Return a point as text for a device.
 
     Raises:
@@ -100,7 +96,7 @@ def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[str, ...]]:
 class OpenCLMeter(CpuMeter):
     """Builds and runs variants through OpenCL's own library, in the worker that ran the original body."""
 
-    options: "Options"
+    options: Options
 
     def variant(self, values: Mapping[str, object]) -> Variant:
         """Return a point as text."""
@@ -123,7 +119,7 @@ class CudaMeter:
     """
 
     case: Case
-    options: "Options"
+    options: Options
     architecture: str
     codes: list[Stmt] = field(default_factory=list)
     resources: dict[str, Mapping[str, Resources]] = field(default_factory=dict)
@@ -190,7 +186,7 @@ def expected_seconds(programs: Sequence[DeviceProgram], taken: Mapping[str, Reso
     return total
 
 
-def plain_device(case: Case, options: "Options") -> SiteResult:
+def plain_device(case: Case, options: Options) -> SiteResult:
     """Generate device code of a region without a tuning specification; its arguments are literals."""
     codes = [prepared(loop, case) for loop in case.site.loops]
     made = device_variant(case, codes, {}, options)
@@ -216,7 +212,7 @@ def _plain(taken: Mapping[str, Resources]) -> dict[str, Any]:
     }
 
 
-def tune_device(case: Case, options: "Options", seconds: float) -> SizeResult:
+def tune_device(case: Case, options: Options, seconds: float) -> SizeResult:
     """Tune a case for a device."""
     return _tune_opencl(case, options, seconds) if options.backend == "opencl" else _tune_cuda(case, options, seconds)
 
@@ -227,9 +223,7 @@ def _spec(case: Case) -> TuningSpec:
     return case.site.spec
 
 
-def _tune_opencl(case: Case, options: "Options", seconds: float) -> SizeResult:
-    from tilewright.api.annotate import budget_of
-
+def _tune_opencl(case: Case, options: Options, seconds: float) -> SizeResult:
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     with pool(1) as workers:
@@ -264,9 +258,7 @@ def _tune_opencl(case: Case, options: "Options", seconds: float) -> SizeResult:
     )
 
 
-def _tune_cuda(case: Case, options: "Options", seconds: float) -> SizeResult:
-    from tilewright.api.annotate import budget_of
-
+def _tune_cuda(case: Case, options: Options, seconds: float) -> SizeResult:
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     first = {each.name: each.values[0] for each in spec.params}

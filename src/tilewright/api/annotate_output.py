@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tilewright.api.annotate_site import SiteResult, SizeResult
+from tilewright.api.annotate_result import SiteResult, SizeResult
 from tilewright.codegen.loops_c import text as expression_text
 from tilewright.codegen.loops_harness import region_text
 from tilewright.frontends.annotated_eval import Plain
