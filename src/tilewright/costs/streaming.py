@@ -3,8 +3,9 @@
 A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level. Per vector it pays the
 longer of its arithmetic (C_iter of blocked rows, which ``calibrate`` measures) and the lines that travel to and from
 the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead; per advance and
-level a start-up; and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are transposed
-by the first and the last band only. This is our own extension; shares were fitted to measurements (docs/cpu.md).
+level a start-up; and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are
+transposed by the first and the last band only. This is our own extension; shares were fitted to measurements
+(docs/cpu.md).
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ from tilewright.costs.setting import WORD, Setting
 
 LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 """Operations that transposing a vector on its way in and out takes as long as, and copying it."""
-TOGETHER = {1: 1.0, 2: 0.6, 3: 0.46}
+TOGETHER = {1: 1.0, 2: 0.6, 3: 0.42}
 """Time of the lines between L1 and what lies behind it over what their bytes say, by rank: fetches overlap."""
 USABLE = 0.8
 """Share of L2 that a tile's slabs may use."""
