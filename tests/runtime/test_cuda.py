@@ -1,6 +1,6 @@
 """The CUDA driver's interface against a library that keeps memory in this process and notes what it is asked."""
 
-# ruff: noqa: N802  (the driver's own names)
+# ruff: noqa: N802, N815  (the driver's own names)
 
 import ctypes
 import dataclasses
