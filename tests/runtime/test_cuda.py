@@ -1,6 +1,8 @@
 # ruff: noqa: N802, N815  (the driver's own names)
 """The CUDA driver's interface against a library that keeps memory in this process and notes what it is asked."""
 
+# ruff: noqa: N802, N815  (the driver's own names)
+
 import ctypes
 import dataclasses
 

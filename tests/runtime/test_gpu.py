@@ -53,6 +53,8 @@ def small(name, dtype="float32", boundary="fixed"):
     lean = slopes(probe)
     time, base = 2, max(1, lean[0].widest)
     threads, classic = TILES[known.rank]
+    if known.rank == 3 and lean[1].widest > 2:
+        threads, classic = (1, 2, 16), (6, 16)  # fewer tiles: what they share is loaded again for each
     sizes = (base, *classic) if known.rank > 1 else (base + 3,)
     tiling = Tiling(
         family="hexagonal" if known.rank == 1 else "hybrid", time=time, space=sizes, threads=threads, rows=1
