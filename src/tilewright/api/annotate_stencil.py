@@ -1,6 +1,7 @@
 """Handing an iterated stencil that was found in a region to the stencil compiler, time tiling included."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tilewright.api.annotate_case import Case
@@ -55,7 +56,10 @@ def _found(case: Case, loop: LoopRegion) -> Recognised | None:
         return recognise(loop.old, case.known)
     spec = case.site.spec
     lets: dict[str, Any] = {**(spec.lets if spec is not None else {}), **case.numbers, **case.known}
-    return read_stencil(loop.stencil, lets, loop.region.line)
+    written = read_stencil(loop.stencil, lets, loop.region.line)
+    # The old body may leave the newest values in a second array, too.
+    old = recognise(loop.old, case.known)
+    return written if old is None else replace(written, box=old.box, mirror=old.mirror)
 
 
 def _problem(case: Case, found: Recognised) -> Problem | None:
