@@ -210,8 +210,6 @@ def energy(
     cost = constants(where)
     tile = None if asked is None else energy_tiles.printed(known.name, shape, steps, asked)
     if tile is not None and asked is not None and asked.family != "hybrid":
-        if seconds is None and asked.family not in time_model.FAMILIES:
-            raise UsageError(f"the time of {asked.family!r} tiles has no model", "give a measured one by --seconds")
         make_problem(known, shape, steps, dtype, boundary)
         if seconds is None:
             found = predict_time(known, shape=shape, steps=steps, machine=where, tiling=asked, dtype=dtype, scope=scope)
