@@ -24,6 +24,7 @@ from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import store, toolchain, warn
 from tilewright.tilings.tiling import NONE, parse
+from tilewright.tuning.shortlist import shortlist
 
 SMALL = {"shape": (150, 300), "steps": 16, "progress": False}
 FAULTS = {
@@ -89,7 +90,7 @@ def log_records(tmp_path):
 
 def test_planning_runs_nothing_and_works_for_any_machine(monkeypatch):
     monkeypatch.setattr(subprocess, "Popen", None)
-    plan = tw.tune("heat3d", shape=(512,) * 3, steps=512, machine="h200", backend="cuda", effort="none", candidates=7)
+    plan = tw.tune("heat3d", shape=(512,) * 3, steps=512, machine="h200", backend="opencl", effort="none", candidates=7)
     assert len(plan.candidates) == 7
     assert plan.evaluated == 0
     assert plan.space_size > 1000
@@ -205,21 +206,26 @@ def test_wisdom_that_is_not_legal_here_is_not_used():
 def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running):
     """A crashing, an endless, a wrong, a non-compiling candidate and one whose compiler hangs: the sweep ends well."""
     problem = make_problem(program("j2d5pt"), SMALL["shape"], SMALL["steps"])
-    clean = tw.tune("j2d5pt", effort="none", candidates=30, **SMALL)
-    picks = [str(each.tiling) for each in clean.candidates if each.tiling != NONE]
+    lists = []
+    with monkeypatch.context() as patch:
+        patch.setenv("TILEWRIGHT_STORE", str(tmp_path / "clean"))
+        patch.setattr(tuning, "shortlist", lambda *asked: lists.append(shortlist(*asked)) or lists[-1])
+        tw.tune("j2d5pt", effort="quick", candidates=12, **SMALL)
+    # Tilings whose sizes are arguments of one kernel share its faults.
+    kernels = {emit(problem, each.tiling).entry: str(each.tiling) for each in lists[0] if each.tiling != NONE}
     kinds = ["crash", "endless", "wrong", "compile", "hang"]
-    faults = dict(zip(picks, kinds, strict=False))
-    inject(problem, faults)
-    monkeypatch.setattr(tuning, "LIMITS", meter.Limits(compile=1.5, check=1.5))
+    inject(problem, dict(zip(kernels.values(), kinds, strict=False)))
+    spoiled = dict(zip(kernels, kinds, strict=False))
+    monkeypatch.setattr(tuning, "LIMITS", meter.Limits(compile=8.0, check=4.0))
     mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
     monkeypatch.setenv("TW_TEST_MARK", mark)
     plan = tw.tune("j2d5pt", effort="quick", candidates=12, **SMALL)
     outcomes = {str(each.tiling): str(each.outcome) for each in plan.candidates}
     expected = {"crash": "crash", "endless": "timeout", "wrong": "wrong", "compile": "compile", "hang": "timeout"}
-    met = {faults[tile]: outcome for tile, outcome in outcomes.items() if tile in faults}
-    assert met == expected
-    assert {outcome for tile, outcome in outcomes.items() if tile not in faults} == {"ok"}
-    assert str(plan.tiling) not in faults
+    faults = {tile: spoiled.get(emit(problem, parse(tile)).entry, "") for tile in outcomes}
+    assert {kind: outcomes[tile] for tile, kind in faults.items() if kind} == expected
+    assert {outcome for tile, outcome in outcomes.items() if not faults[tile]} == {"ok"}
+    assert not faults[str(plan.tiling)]
     assert plan.confirmed
     details = {str(each.outcome): each.detail for each in plan.candidates if each.outcome != "ok"}
     assert "SIGSEGV" in details["crash"]

@@ -155,7 +155,6 @@ def test_without_a_compiler_numpy_computes(cli, monkeypatch, tmp_path):
         (("heat2d", "--shape", "8x8", "--tile", "hexagonal:t=4,s=8"), 2, ""),
         (("fdtd2d", "--shape", "8x8", "--tile", "hybrid:t=4,s=8x8", "--boundary", "hz=wrap"), 2, "wrap"),
         (("smith_waterman", "--shape", "8x8", "--tile", "hybrid:t=4,s=8x8"), 2, "recurrence"),
-        (("heat2d", "--shape", "8x8", "--backend", "cuda"), 2, "cuda"),
         (("heat2d", "--shape", "8x8", "--backend", "fortran"), 2, "backend"),
         (("heat2d", "--shape", "8x8", "--dtype", "text"), 2, "dtype"),
         (("heat2d", "--shape", "8x8", "--threads", "0"), 2, "threads"),
