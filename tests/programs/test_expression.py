@@ -78,7 +78,7 @@ def test_operators(value, expected):
 
 def test_every_operator_takes_its_operands():
     for operator in OPERATORS.values():
-        assert np.ndim(operator.evaluate(*[np.float64(1.0)] * operator.arity)) == 0
+        assert np.ndim(operator.evaluate(*[np.int64(1)] * operator.arity)) == 0
 
 
 @pytest.mark.parametrize(
