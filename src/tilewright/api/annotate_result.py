@@ -75,7 +75,7 @@ class SizeResult:
             "skipped_reasons": [{"values": dict(v), "reason": r} for v, r in (choice.skipped[:5] if choice else ())],
             "finished": choice.finished if choice else True,
             "interrupted": choice.interrupted if choice else False,
-            "validated": bool(choice and choice.winner),
+            "validated": bool(choice and choice.winner and math.isfinite(self.seconds)),
             "finite": self.finite,
             "command": " ".join(self.command),
             "notes": list(self.notes),
