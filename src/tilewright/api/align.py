@@ -222,7 +222,7 @@ def choose_tile(lengths: tuple[int, int], threads: int, *, traced: bool) -> tupl
     """Choose rows and columns of a tile: an equal number of columns of tiles per thread, rows short enough to start.
 
     >>> choose_tile((10000, 10000), 2, traced=False), choose_tile((300, 200), 2, traced=True)
-    ((312, 2560), (64, 128))
+    ((313, 2560), (64, 128))
     """
     m, n = lengths
     count = min(threads, ceil_div(n, _LANES))
