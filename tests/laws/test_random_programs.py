@@ -20,7 +20,7 @@ from tilewright.tilings.tiling import NONE
 from .generator import LawCase, make_case
 from .harness import compile_cases, judge, tools
 
-FIXED_SEED = 20170204
+FIXED_SEEDS = (20170204, 7)
 CASES = 300
 """Per seed."""
 LEAST_LARGE = 0.6
@@ -33,9 +33,11 @@ pytestmark = pytest.mark.skipif(tools() is None, reason="no C compiler")
 
 
 def seeds() -> list[int]:
-    """The fixed and a random seed, or the one asked for."""
+    """Two fixed seeds, so that a run can be repeated, or the one asked for; ``random`` draws one."""
     chosen = os.environ.get("TILEWRIGHT_LAWS_SEED")
-    return [int(chosen)] if chosen else [FIXED_SEED, secrets.randbelow(2**32)]
+    if chosen == "random":
+        return [secrets.randbelow(2**32)]
+    return [int(chosen)] if chosen else list(FIXED_SEEDS)
 
 
 def draw(seed: int) -> list[LawCase]:
@@ -91,7 +93,7 @@ def test_every_kernel_agrees_with_the_reference(seed: int, tmp_path: Path, law_r
 
 def _few(family: str) -> list[LawCase]:
     """A handful of large tiled cases of a family that read across tiles on every axis."""
-    cases = (make_case(FIXED_SEED, index) for index in range(CASES))
+    cases = (make_case(FIXED_SEEDS[0], index) for index in range(CASES))
     chosen = [
         case
         for case in cases
