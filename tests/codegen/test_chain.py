@@ -203,34 +203,6 @@ def test_opencl_kernels_compute_and_move_what_the_formulas_count(device, capfd, 
     assert "invalid" not in said.err.lower() + said.out.lower()
 
 
-@pytest.fixture(scope="module")
-def nvrtc():
-    """Compile CUDA text for an architecture, without a driver and without a GPU."""
-    from pathlib import Path
-
-    package = pytest.importorskip("nvidia.cuda_nvrtc", reason="needs pip install 'tilewright[cuda]'")
-    found = sorted(path for root in package.__path__ for path in Path(root).glob("lib/libnvrtc.so*"))
-    if not found:
-        pytest.skip("nvidia-cuda-nvrtc-cu12 has no library for this system")
-    library = ctypes.CDLL(str(found[0]))
-
-    def compile_cuda(text, architecture):
-        program = ctypes.c_void_p()
-        assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"k.cu", 0, None, None) == 0
-        options = (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
-        status = library.nvrtcCompileProgram(program, 1, options)
-        size = ctypes.c_size_t()
-        library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        library.nvrtcGetProgramLog(program, log)
-        assert status == 0, log.value.decode()
-        library.nvrtcGetCUBINSize(program, ctypes.byref(size))
-        assert size.value > 0
-        return log.value.decode()
-
-    return compile_cuda
-
-
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("fusion", ["left", "right"])
 @pytest.mark.parametrize(("dtype", "counting"), [("float32", False), ("float64", True)])

@@ -1,8 +1,6 @@
 """Fused groups for GPUs: run by Oclgrind, compiled by NVRTC."""
 
-import ctypes
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,29 +95,6 @@ def test_opencl_kernels_convert(device):
     wanted = compute(problem, [grids["G1"]], {})
     start(device, emit_gpu_group(problem, (0, 1, 2), "opencl", (2, 4, 2, 1)), problem, grids, ())
     np.testing.assert_array_equal(grids["G4"], wanted["G4"])
-
-
-@pytest.fixture(scope="module")
-def nvrtc():
-    """Compile CUDA text for an architecture, without a driver and without a GPU."""
-    package = pytest.importorskip("nvidia.cuda_nvrtc", reason="needs pip install 'tilewright[cuda]'")
-    found = sorted(path for root in package.__path__ for path in Path(root).glob("lib/libnvrtc.so*"))
-    if not found:
-        pytest.skip("nvidia-cuda-nvrtc-cu12 has no library for this system")
-    library = ctypes.CDLL(str(found[0]))
-
-    def compile_cuda(text, architecture):
-        program = ctypes.c_void_p()
-        assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"k.cu", 0, None, None) == 0
-        options = (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
-        status = library.nvrtcCompileProgram(program, 1, options)
-        size = ctypes.c_size_t()
-        library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        library.nvrtcGetProgramLog(program, log)
-        assert status == 0, log.value.decode()
-
-    return compile_cuda
 
 
 @pytest.mark.parametrize(("name", "options", "border", "shape", "block", "fusion", "dtype"), CASES[::2])

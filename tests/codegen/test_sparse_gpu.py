@@ -1,8 +1,6 @@
 """OpenCL kernels of diagonals and vectors under Oclgrind; CUDA ones through NVRTC."""
 
-import ctypes
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -96,33 +94,6 @@ def test_opencl_vectors_longer_than_the_grid(device, capfd, what, dtype):
         np.testing.assert_allclose(mine, wanted, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(part[: what.sums], totals, rtol=tolerance, atol=tolerance * n)
     silent(capfd)
-
-
-@pytest.fixture(scope="module")
-def nvrtc():
-    """Compile CUDA text for an architecture, without a driver and without a GPU."""
-    package = pytest.importorskip("nvidia.cuda_nvrtc", reason="needs pip install 'tilewright[cuda]'")
-    found = sorted(path for root in package.__path__ for path in Path(root).glob("lib/libnvrtc.so*"))
-    if not found:
-        pytest.skip("nvidia-cuda-nvrtc-cu12 has no library for this system")
-    library = ctypes.CDLL(str(found[0]))
-
-    def compile_cuda(text, architecture):
-        program = ctypes.c_void_p()
-        assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"k.cu", 0, None, None) == 0
-        options = (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
-        status = library.nvrtcCompileProgram(program, 1, options)
-        size = ctypes.c_size_t()
-        library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        library.nvrtcGetProgramLog(program, log)
-        assert status == 0, log.value.decode()
-        library.nvrtcGetCUBINSize(program, ctypes.byref(size))
-        assert size.value > 0
-        library.nvrtcDestroyProgram(ctypes.byref(program))
-        return log.value.decode()
-
-    return compile_cuda
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])

@@ -23,16 +23,12 @@ from tilewright.codegen.loop_transforms import (
     unroll_jam,
 )
 from tilewright.programs.loopnest import (
-    Block,
-    Declare,
     Expr,
-    If,
     Item,
     Loop,
     Stmt,
     Transform,
     map_statements,
-    statements,
     written,
 )
 from tilewright.programs.loopnest_dependences import analyse
@@ -423,13 +419,3 @@ def apply_transforms(
     applier = _Applier(setting=setting, evaluate=evaluate, parse=parse, strict=strict, openmp=openmp)
     new = applier.visit(stmt)
     return Applied(stmt=new, device=applier.device, notes=list(dict.fromkeys(applier.notes)))
-
-
-def has_declarations(stmt: Stmt) -> bool:
-    """Whether a statement declares variables at its top."""
-    return isinstance(stmt, Block) and any(isinstance(each, Declare) for each in stmt.body)
-
-
-def conditions_in(stmt: Stmt) -> bool:
-    """Whether a statement has conditionals."""
-    return any(isinstance(node, If) for node in statements(stmt))

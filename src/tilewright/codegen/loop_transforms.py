@@ -411,8 +411,3 @@ def innermost(stmt: Stmt) -> list[Loop]:
         for node in statements(stmt)
         if isinstance(node, Loop) and not any(isinstance(each, Loop) for each in statements(node.body))
     ]
-
-
-def assignments(stmt: Stmt) -> list[Assign]:
-    """Return the assignments of a statement."""
-    return [node for node in statements(stmt) if isinstance(node, Assign)]

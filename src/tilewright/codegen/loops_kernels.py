@@ -17,6 +17,7 @@ from tilewright.programs.loopnest import (
     map_expressions,
     map_statements,
 )
+from tilewright.programs.loopnest_math import MATH_FUNCTIONS
 from tilewright.programs.loopnest_scalars import Reduction, neutral
 
 
@@ -51,43 +52,6 @@ class Dialect:
     functions: Mapping[str, str]
 
 
-_FLOAT_FUNCTIONS = [
-    "sqrt",
-    "cbrt",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "pow",
-    "atan2",
-    "hypot",
-    "fmod",
-    "fabs",
-    "floor",
-    "ceil",
-    "round",
-    "trunc",
-    "fmax",
-    "fmin",
-    "fma",
-    "erf",
-    "erfc",
-    "tgamma",
-    "lgamma",
-    "copysign",
-]
 _LIMITS = """#ifndef DBL_MAX
 #define DBL_MAX 1.7976931348623157e308
 #define FLT_MAX 3.402823466e38f
@@ -119,7 +83,7 @@ OPENCL = Dialect(
     block="(int)get_group_id(0)",
     blocks="(int)get_num_groups(0)",
     types={"int64_t": "long", "int32_t": "int", "size_t": "ulong"},
-    functions={f"{name}f": name for name in _FLOAT_FUNCTIONS},
+    functions={f"{name}f": name for name in MATH_FUNCTIONS},
 )
 DIALECTS = {"cuda": CUDA, "opencl": OPENCL}
 

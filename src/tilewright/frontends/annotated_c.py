@@ -37,51 +37,12 @@ from tilewright.programs.loopnest import (
     names,
     written,
 )
+from tilewright.programs.loopnest_math import MATH_FUNCTIONS
 
 MAX_CODE = 2**17
 """Longest code of a region, characters."""
 _MOST_BRACKETS = 60
-MATH = frozenset(
-    name + tail
-    for name in [
-        "sqrt",
-        "cbrt",
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "pow",
-        "atan2",
-        "hypot",
-        "fmod",
-        "fabs",
-        "floor",
-        "ceil",
-        "round",
-        "trunc",
-        "fmax",
-        "fmin",
-        "fma",
-        "erf",
-        "erfc",
-        "tgamma",
-        "lgamma",
-        "copysign",
-    ]
-    for tail in ("", "f")
-) | {"abs", "min", "max"}
+MATH = frozenset(name + tail for name in MATH_FUNCTIONS for tail in ("", "f")) | {"abs", "min", "max"}
 """The functions that a region may call."""
 _TYPEDEFS = "typedef int int32_t; typedef long int64_t; typedef unsigned long size_t; typedef double PetscScalar; "
 _TYPEDEFS += "typedef double PetscReal; typedef int PetscInt; typedef int bool;\n"

@@ -14,14 +14,12 @@ from tilewright.programs.loopnest import (
     Item,
     Loop,
     Name,
-    Num,
     Stmt,
     Transform,
     arrays,
     block,
     counters,
     expressions,
-    literal,
     map_statements,
     names,
     parts,
@@ -296,8 +294,3 @@ def scalar_types(stmt: Stmt, declared: Mapping[str, str]) -> dict[str, str]:
         if isinstance(node, Assign) and isinstance(node.target, Name):
             found.setdefault(node.target.name, "int" if node.target.name in choosing else "double")
     return found
-
-
-def is_literal(expr: Expr) -> bool:
-    """Whether an expression is a number."""
-    return isinstance(expr, Num) and literal(expr.text) is not None

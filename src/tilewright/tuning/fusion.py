@@ -318,9 +318,3 @@ def _bits(group: Group) -> int:
 
 Measure = Callable[[Candidate], float]
 """Seconds that a candidate takes; given by whoever can run it."""
-
-
-def measured_best(candidates: Sequence[Candidate], measure: Measure) -> tuple[Candidate, tuple[float, ...]]:
-    """Return the fastest of some candidates, and every candidate's seconds."""
-    times = tuple(measure(candidate) for candidate in candidates)
-    return candidates[int(np.argmin(times))], times
