@@ -1,5 +1,6 @@
 """The host's part of a device program: allocation, transfers, launches, in CUDA's and OpenCL's run-time calls."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 from tilewright.codegen.loops_c import lines as c_lines
@@ -84,7 +85,7 @@ def _text_name(program: DeviceProgram) -> str:
     return program.kernels[0].name.rpartition("_")[0] + "_text"
 
 
-class _Writer:
+class _Writer(ABC):
     """What the two hosts have in common: the walk over the steps."""
 
     def __init__(self, program: DeviceProgram) -> None:
@@ -111,8 +112,9 @@ class _Writer:
             else:
                 yield from self.run(step, depth)
 
+    @abstractmethod
     def run(self, step: Run, depth: int) -> Iterator[str]:
-        raise NotImplementedError
+        """Yield the lines of one kernel's launch."""
 
     def bounds(self, kernel: Kernel, depth: int) -> list[str]:
         """Lines that compute the bounds of a kernel's loop, and a test that it runs at all."""
