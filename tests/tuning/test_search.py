@@ -31,6 +31,7 @@ class Table:
     def __init__(self, faults=None, wrong=(), noise=None):
         self.faults, self.wrong, self.noise = faults or {}, set(wrong), noise
         self.built, self.sampled, self.confirmed = Counter(), Counter(), []
+        self.seconds = []
         self.order = []
         self.log = []
 
@@ -48,8 +49,9 @@ class Table:
         self.log.append((tiling, result))
         return result
 
-    def confirm(self, tiling):
+    def confirm(self, tiling, second):
         self.confirmed.append(tiling)
+        self.seconds.append(second)
         return Measurement(outcome=Outcome.WRONG if tiling in self.wrong else Outcome.OK)
 
 
@@ -121,6 +123,28 @@ def test_a_winner_that_a_second_schedule_contradicts_is_dropped():
     assert meter.confirmed == [best, choice.winner.candidate.tiling]
     assert choice.winner.candidate.tiling != best
     assert next(t for t in choice.trials if t.candidate.tiling == best).measurement.outcome is Outcome.WRONG
+
+
+def test_a_schedule_that_failed_contradicts_nobody():
+    """A winner is compared with what ran well itself: untiled order, another family, or its own strict order."""
+    meter = Table()
+    search(SPACE, EFFORT, meter)
+    assert meter.seconds == [NONE]
+
+    meter = Table(faults={NONE: Outcome.CRASH})
+    choice = search(SPACE, EFFORT, meter)
+    (second,) = meter.seconds
+    assert second.family != choice.winner.candidate.tiling.family
+    assert meter.sampled[second] > 0
+
+    class Lonely(Table):
+        def build(self, tilings):
+            self.faults = {tiling: Outcome.CRASH for tiling in tilings if tiling != NONE}
+            return super().build(tilings)
+
+    meter = Lonely()
+    assert search(SPACE, EFFORT, meter).winner.candidate.tiling == NONE
+    assert meter.seconds == [NONE]
 
 
 def test_nothing_that_runs_is_no_winner():

@@ -12,7 +12,7 @@ from tilewright.base.errors import TilewrightError
 from tilewright.base.records import Measurement, Outcome
 from tilewright.runtime import store
 from tilewright.runtime.workers import Pool, Reply
-from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.tilings.tiling import Tiling, parse
 from tilewright.tuning.search import merge
 
 _FATAL = 3
@@ -107,8 +107,6 @@ class WorkerMeter:
         limits: Limits,
         log: Path | None = None,
         history: History | None = None,
-        *,
-        second: Tiling | None = None,
     ) -> None:
         """Make a meter.
 
@@ -118,10 +116,8 @@ class WorkerMeter:
             limits: Time limits.
             log: The log's file, or None for no log.
             history: What the log holds already.
-            second: The schedule that a winner without tiling is compared with; its own order on one thread by default.
         """
         self._pool, self._job, self._limits, self._log = pool, job, limits, log
-        self._second = second
         self._confirmed = {} if history is None else dict(history.confirmed)
         self._best = min(
             (sum(m.seconds) / len(m.seconds) for m in (history.measurements if history else {}).values() if m.seconds),
@@ -150,12 +146,10 @@ class WorkerMeter:
         self._best = min(self._best or seconds, seconds)
         return self._note("sample", tiling, Measurement(seconds=(seconds,)))
 
-    def confirm(self, tiling: Tiling) -> Measurement:
+    def confirm(self, tiling: Tiling, second: Tiling) -> Measurement:
         """Compare the whole result on the user's problem with that of a second schedule."""
         if tiling in self._confirmed:
             return self._confirmed[tiling]
-        # Untiled order is the second schedule of every tiling; its own is a tiled one, or one thread's strict order.
-        second = NONE if tiling.family != "none" else self._second or NONE
         share = self._job.problem.steps / self._job.steps
         limit = self._limits.run + 10 * _MARGIN * share * self._best
         reply = self._pool.call(trial.confirm, self._with(tiling), second, limit=limit)

@@ -239,7 +239,7 @@ def _search(task: _Task, job: TrialJob, log: Path | None, history: History, prog
     memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(task.problem)
     title = f"tuning {task.problem.program.name}"
     with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
-        meter = WorkerMeter(processes, job, LIMITS, log, history, second=_second(task))
+        meter = WorkerMeter(processes, job, LIMITS, log, history)
 
         def report(state: Progress) -> None:
             best = "" if state.best is None else f", best {state.best:.3g} s"
@@ -264,12 +264,6 @@ def _search(task: _Task, job: TrialJob, log: Path | None, history: History, prog
 
 LIMITS = Limits()
 """Time limits of the worker processes."""
-
-
-def _second(task: _Task) -> Tiling | None:
-    """Return what a winner without tiling is compared with: the model's first tiled choice, if any is legal."""
-    tiled = [stratum for stratum in task.strata if stratum.family != "none"]
-    return next((candidate.tiling for candidate in ranked(tiled, 1)), None)
 
 
 def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tilewright.base.records import Measurement, Outcome
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, neighbours, shortlist
 
 BATCH = 8
@@ -33,8 +33,11 @@ class Meter(Protocol):
     def sample(self, tiling: Tiling) -> Measurement:
         """Take one sample of the time on the user's problem."""
 
-    def confirm(self, tiling: Tiling) -> Measurement:
-        """Compare the result on the user's problem with that of a second schedule."""
+    def confirm(self, tiling: Tiling, second: Tiling) -> Measurement:
+        """Compare the result on the user's problem with that of a second schedule.
+
+        The candidate itself as its second schedule runs in its strict order on one thread.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,7 +314,20 @@ def _confirm(state: _State) -> bool:
         if best is None:
             return False
         state.tell("comparing the winner with a second schedule")
-        verdict = state.meter.confirm(best.candidate.tiling)
+        verdict = state.meter.confirm(best.candidate.tiling, _second(state, best))
         if verdict.outcome is Outcome.OK:
             return True
         state.trials[best.candidate.tiling] = replace(best, measurement=verdict)
+
+
+def _second(state: _State, winner: Trial) -> Tiling:
+    """Return what the winner is compared with, never one that failed: its fault would be the winner's.
+
+    Untiled order for a tiled winner; else the fastest of another family; else the winner itself.
+    """
+    own = winner.candidate.tiling
+    untried = NONE not in state.trials
+    if own != NONE and (untried or state.trials[NONE].ok):
+        return NONE
+    others = [trial for trial in state.trials.values() if trial.ok and trial.candidate.tiling.family != own.family]
+    return min(others, key=lambda trial: trial.measurement.median).candidate.tiling if others else own
