@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.api.predict import MachineLike, Prediction, as_machine
+from tilewright.api.predict import MachineLike, as_machine
+from tilewright.api.prediction import Prediction
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
