@@ -11,7 +11,8 @@ import numpy as np
 
 from tilewright.api.arrays import gather
 from tilewright.api.compile import prepare
-from tilewright.api.predict import Prediction, as_machine
+from tilewright.api.predict import as_machine
+from tilewright.api.prediction import Prediction
 from tilewright.api.watch import make_state
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import time as time_model

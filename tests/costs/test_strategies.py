@@ -156,3 +156,19 @@ def test_sizes_that_no_tile_can_have(tiling, message):
 def test_arrays_carry_sub_tiles():
     sizes = Sizes(time=np.array([1, 2]), space=(np.array([8, 16]),), k=np.array([0, 0]), sub=(np.array([4, 8]),))
     assert sizes.take(np.array([1])).sub[0].tolist() == [8]
+
+
+def test_no_part_of_a_predicted_time_is_below_nothing():
+    """Streaming tiles block rows in registers: measured against C_iter of other code their waits would be negative."""
+    from tilewright.api.bottleneck import explain
+    from tilewright.api.predict import predict
+    from tilewright.api.supertune import supertune
+
+    case = {"shape": (2048, 2048), "steps": 64, "machine": "host"}
+    found = supertune("heat2d", **case)
+    assert {entry.tiling.family for entry in found.entries} >= {"streaming", "hybrid", "none"}
+    assert all(seconds >= -1e-12 for entry in found.entries for _, seconds in entry.parts)
+    one = predict("heat2d", **case, tiling=next(e.tiling for e in found.entries if e.tiling.family == "streaming"))
+    why = explain(one, program="heat2d", machine="host")
+    assert why.overhead >= 0
+    assert all(each.use <= 1.0 for each in why.resources if each.kind == "work")

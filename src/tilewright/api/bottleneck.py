@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.api.predict import MachineLike, Prediction, as_machine
+from tilewright.api.predict import MachineLike, as_machine
+from tilewright.api.prediction import Prediction
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
@@ -89,13 +90,13 @@ def explain(
     setting, tiling = make_setting(problem, where, scope), prediction.tiling
     sizes = time_model.sizes_of(tiling, setting)
     result = time_model.evaluate(tiling.family, sizes, setting, prediction.model)
-    ideal = time_model.ideal_seconds(setting)
+    ideal = time_model.ideal_seconds(setting, tiling.family)
     seconds = float(result.seconds[0])
     hexagons = tiling.family in {"hexagonal", "hybrid"}
     tiled = tiling.family not in {"none", "streaming"}
     printed = float(time_model.overhead_estimate(sizes, setting)[0]) if hexagons else None
     return Explanation(
-        resources=bottleneck.resources(result, 0, setting),
+        resources=bottleneck.resources(result, 0, setting, tiling.family),
         speedups=_speedups(problem, where, tiling, (prediction.model, scope), seconds),
         k_effect=_k_effect(tiling, setting, prediction.model) if tiled and not setting.cpu else (),
         ideal_seconds=ideal,

@@ -1,15 +1,16 @@
 """``Plan``: what tuning decided, ready to run, to explain and to export."""
 
 import dataclasses
-import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.api.predict import Prediction
-from tilewright.base.errors import UsageError
+from tilewright.api.predict import as_machine
+from tilewright.api.prediction import Prediction
+from tilewright.api.study import Case, of_case
+from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.emit import emit
@@ -18,6 +19,7 @@ from tilewright.codegen.header import header
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
+from tilewright.report.study import Candidate, Study
 from tilewright.tilings.tiling import Tiling
 
 
@@ -54,6 +56,17 @@ class Tried:
         tiling = {key: list(v) if isinstance(v, tuple) else v for key, v in dataclasses.asdict(self.tiling).items()}
         plain = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         return {**plain, "tiling": tiling, "tile": str(self.tiling), "outcome": self.outcome and str(self.outcome)}
+
+    def candidate(self) -> Candidate:
+        """Return it as a candidate of a page."""
+        failure = f"{self.outcome}: {self.detail}" if self.detail else str(self.outcome or "")
+        return Candidate(
+            tiling=str(self.tiling),
+            predicted=self.predicted_seconds,
+            measured=self.measured_seconds,
+            spread=self.spread,
+            outcome="unstable" if self.unstable else failure,
+        )
 
     def cells(self) -> tuple[str, ...]:
         """Return it as the cells of a table: tiling, predicted, measured, spread, registers, spills, outcome."""
@@ -278,11 +291,27 @@ class Plan:
             "interrupted": self.interrupted,
         }
 
+    def study(self) -> Study:
+        """Return what a page shows of it; of a machine that is in no catalogue only what the plan holds."""
+        tried, lines = tuple(each.candidate() for each in self.candidates), tuple(self.explain().splitlines())
+        try:
+            machine = as_machine(self.machine)
+        except TilewrightError:
+            notes = (f"the machine {self.machine!r} is in no catalogue",)
+            return dataclasses.replace(self.prediction.study(), candidates=tried, explanation=lines, notes=notes)
+        case = Case(
+            program=self.problem.program, shape=self.problem.shape, steps=self.problem.steps, dtype=self.problem.dtype,
+            boundary=self.boundary, machine=machine, model=self.prediction.model,
+        )  # fmt: skip
+        return of_case(case, tried, lines)
+
     def __str__(self) -> str:
         return self.explain()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.explain())}</pre>"
+        from tilewright.report.page import fragment
+
+        return fragment(self.study())
 
 
 def needed_bytes(problem: Problem) -> int:

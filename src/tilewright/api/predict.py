@@ -1,26 +1,26 @@
 """``tw.predict`` and ``tw.select``: what a program costs on a machine, without a compiler and without a device."""
 
 import dataclasses
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tilewright.api.blocks import Blocks, plan_blocks
+from tilewright.api.prediction import Prediction
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.table import Table
 from tilewright.api.table_costs import TableRequest, case_of, costs_of, ranked, table_of, value
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs import orthogonal as table_model
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu_terms import hardware
+from tilewright.costs.roofline import roofline
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines import files
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
 from tilewright.programs.periodic import wrapped_axes
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.table import Recurrence
@@ -35,62 +35,6 @@ from tilewright.tuning.thread_shapes import select_with_threads
 METRICS = choices.METRICS
 MachineLike = Machine | str | Path
 """A machine, a name of the catalogue, ``host``, or the path of a machine file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """What one tiling of a problem costs on a machine.
-
-    Attributes:
-        program: The program's name.
-        machine: The machine's name.
-        shape: Extents of the grid.
-        steps: Time steps.
-        dtype: Element type.
-        model: ``exact`` or ``published``.
-        tiling: The tiling.
-        costs: Its costs.
-        c_iter: Seconds per loop-body iteration of one vector unit, with provenance.
-    """
-
-    program: str
-    machine: str
-    shape: tuple[int, ...]
-    steps: int
-    dtype: str
-    model: str
-    tiling: Tiling
-    costs: Costs
-    c_iter: Quantity
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the prediction as plain data, the JSON document of ``tilewright predict``."""
-        tiling: dict[str, object] = dataclasses.asdict(self.tiling)
-        keys = ("value", "source", "low", "high", "note")
-        return {
-            "program": self.program,
-            "machine": self.machine,
-            "shape": list(self.shape),
-            "steps": self.steps,
-            "dtype": self.dtype,
-            "model": self.model,
-            "tiling": {key: list(value) if isinstance(value, tuple) else value for key, value in tiling.items()},
-            "costs": self.costs.to_dict(),
-            "c_iter": {key: getattr(self.c_iter, key) for key in keys},
-            "energy": self.costs.energy.to_dict() if self.costs.energy else None,
-        }
-
-    def __str__(self) -> str:
-        return (
-            f"{self.program} {format_shape(self.shape)}, {self.steps} steps on {self.machine}: {self.tiling} takes "
-            f"{format_seconds(self.costs.seconds)}, {self.costs.gcells_per_second:.3g} GCells/s, "
-            f"{format_bytes(self.costs.dram_bytes)} off chip, bound by {self.costs.bound_by}"
-        )
-
-    def _repr_html_(self) -> str:
-        import html
-
-        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def predict(
@@ -387,4 +331,5 @@ def _prediction(
         tiling=tiling,
         costs=costs,
         c_iter=setting.c_iter,
+        roof=roofline(setting),
     )

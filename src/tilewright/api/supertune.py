@@ -214,15 +214,16 @@ def _best(family: str, sizes: Sizes | None, setting: Setting, how: _How) -> Entr
         value=float(cost[index]),
         costs=costs,
         points=int(np.isfinite(cost).sum()),
-        parts=_parts(result, index, setting, how[1]),
+        parts=_parts(result, index, setting, (family, how[1])),
         loss=0.0,
     )
 
 
-def _parts(result: Breakdown, index: int, setting: Setting, metric: str) -> tuple[tuple[str, float], ...]:
-    """Return what a metric is made of for one tiling."""
+def _parts(result: Breakdown, index: int, setting: Setting, what: tuple[str, str]) -> tuple[tuple[str, float], ...]:
+    """Return what a metric is made of for one tiling of a family."""
+    family, metric = what
     if metric == "time":
-        return bottleneck.parts_of_time(result, index, setting)
+        return bottleneck.parts_of_time(result, index, setting, family)
     if metric == "traffic":
         return (("traffic", float(result.dram_bytes[index])),)
     costs = time_model.costs_at(result, index, setting).energy

@@ -14,6 +14,7 @@ from tilewright.api.gpu import is_gpu
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.api.plan import Plan, Tried, needed_bytes
 from tilewright.api.predict import MachineLike, as_machine
+from tilewright.api.prediction import Prediction
 from tilewright.api.screen import screen
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.strata import strata
@@ -287,7 +288,7 @@ def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, 
     )
 
 
-def _prediction(task: _Task, tiling: Tiling) -> model_api.Prediction:
+def _prediction(task: _Task, tiling: Tiling) -> Prediction:
     return model_api.predict(
         task.problem.program,
         shape=task.problem.shape,

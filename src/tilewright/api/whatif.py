@@ -229,7 +229,7 @@ def _row(factor: float, amount: str, where: tuple[Problem, Machine], held: Tilin
     kept = _cost(held, setting, how)
     if kept is not None and kept < least:  # the grid of sizes is coarse, and moves with the problem and the machine
         tiling, costs, least = held, time_model.predict(where[0], held, where[1], model=how[1], scope=how[2]), kept
-    ideal = time_model.ideal_seconds(setting)
+    ideal = time_model.ideal_seconds(setting, tiling.family)
     return Row(
         factor=factor,
         amount=amount,

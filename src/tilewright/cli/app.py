@@ -23,6 +23,7 @@ from tilewright.cli import (
     image,
     petsc,
     predict,
+    report,
     run,
     settings,
     tune,
@@ -131,6 +132,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "annotate": annotate.annotate,
     "fuse": fuse.fuse,
     "image": image.image,
+    "report": report.report,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

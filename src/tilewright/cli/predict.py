@@ -9,7 +9,7 @@ from tilewright.cli import output
 from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, StepsOrOnce, Tile
 
 if TYPE_CHECKING:
-    from tilewright.api.predict import Prediction
+    from tilewright.api.prediction import Prediction
     from tilewright.programs.stencil import Program
     from tilewright.programs.table import Recurrence
 

@@ -35,13 +35,14 @@ class Resource:
     saturated: bool
 
 
-def resources(result: Breakdown, index: int, setting: Setting) -> tuple[Resource, ...]:
+def resources(result: Breakdown, index: int, setting: Setting, family: str = "") -> tuple[Resource, ...]:
     """Return the use of every resource by one tiling.
 
     Args:
         result: The time model's quantities.
         index: Which tiling.
         setting: The problem on its machine.
+        family: The tiling's family.
 
     Returns:
         Resources, those that work first, each group by falling use.
@@ -51,7 +52,7 @@ def resources(result: Breakdown, index: int, setting: Setting) -> tuple[Resource
     parallel = setting.sm_count * resident
     tiles = max(1, int(result.tiles_per_wavefront[index]))
     work = {
-        "vector units": ideal_seconds(setting) / seconds,
+        "vector units": ideal_seconds(setting, family) / seconds,
         "memory": float(result.dram_bytes[index]) * setting.byte_seconds / seconds,
         "synchronisation": float(result.sync_seconds[index]) / seconds,
     }
@@ -65,13 +66,14 @@ def resources(result: Breakdown, index: int, setting: Setting) -> tuple[Resource
     return (*_sorted(work, "work"), *_sorted(held, "held"))
 
 
-def parts_of_time(result: Breakdown, index: int, setting: Setting) -> tuple[tuple[str, float], ...]:
+def parts_of_time(result: Breakdown, index: int, setting: Setting, family: str = "") -> tuple[tuple[str, float], ...]:
     """Take the predicted time of one tiling apart, in seconds.
 
     Args:
         result: The time model's quantities.
         index: Which tiling.
         setting: The problem on its machine.
+        family: The tiling's family.
 
     Returns:
         Arithmetic with all vector units at work, what overlapping tiles compute again included; synchronisation; and
@@ -81,7 +83,7 @@ def parts_of_time(result: Breakdown, index: int, setting: Setting) -> tuple[tupl
     if result.updates is not None and setting.cells * setting.steps:
         again = max(1.0, float(result.updates[index]) / (1.0 * setting.cells * setting.steps))
     parts = {
-        "arithmetic": again * ideal_seconds(setting),
+        "arithmetic": again * ideal_seconds(setting, family),
         "synchronisation": float(result.sync_seconds[index]),
     }
     return (*parts.items(), ("transfers, idle units and barriers", seconds - sum(parts.values())))

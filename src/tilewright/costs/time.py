@@ -266,9 +266,15 @@ def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
     )
 
 
-def ideal_seconds(setting: Setting) -> float:
-    """Time of an ideal machine, without transfers and synchronisation (thesis, equation 8.3): a lower bound."""
-    return setting.cells * setting.steps * setting.c_iter.value / (setting.sm_count * setting.vector_width)
+def ideal_seconds(setting: Setting, family: str = "") -> float:
+    """Time of an ideal machine, without transfers and synchronisation (thesis, equation 8.3): a lower bound.
+
+    Args:
+        setting: The problem on its machine.
+        family: ``streaming`` for C_iter of rows blocked in registers, which is lower than that of all other families.
+    """
+    iteration = setting.blocked if family == "streaming" else setting.c_iter
+    return setting.cells * setting.steps * iteration.value / (setting.sm_count * setting.vector_width)
 
 
 def overhead_estimate(sizes: Sizes, setting: Setting) -> Floats:

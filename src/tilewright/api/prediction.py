@@ -1,0 +1,117 @@
+"""``Prediction``: what the model says about one tiling, ready to be printed and shown."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.costs.roofline import Roofline
+from tilewright.costs.time import Costs
+from tilewright.machines.machine import Quantity
+from tilewright.tilings.tiling import Tiling
+
+if TYPE_CHECKING:
+    from tilewright.report.study import Candidate, Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What one tiling of a problem costs on a machine.
+
+    Attributes:
+        program: The program's name.
+        machine: The machine's name.
+        shape: Extents of the grid.
+        steps: Time steps.
+        dtype: Element type.
+        model: ``exact`` or ``published``.
+        tiling: The tiling.
+        costs: Its costs.
+        c_iter: Seconds per loop-body iteration of one vector unit, with provenance.
+        roof: What the machine's arithmetic and memory allow the program, or None of a table.
+    """
+
+    program: str
+    machine: str
+    shape: tuple[int, ...]
+    steps: int
+    dtype: str
+    model: str
+    tiling: Tiling
+    costs: Costs
+    c_iter: Quantity
+    roof: Roofline | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the prediction as plain data, the JSON document of ``tilewright predict``."""
+        tiling: dict[str, object] = dataclasses.asdict(self.tiling)
+        keys = ("value", "source", "low", "high", "note")
+        return {
+            "program": self.program,
+            "machine": self.machine,
+            "shape": list(self.shape),
+            "steps": self.steps,
+            "dtype": self.dtype,
+            "model": self.model,
+            "tiling": {key: list(value) if isinstance(value, tuple) else value for key, value in tiling.items()},
+            "costs": self.costs.to_dict(),
+            "c_iter": {key: getattr(self.c_iter, key) for key in keys},
+            "energy": self.costs.energy.to_dict() if self.costs.energy else None,
+        }
+
+    def study(self) -> "Study":
+        """Return what a page shows of it, from nothing but what it holds."""
+        from tilewright.report.study import Study
+
+        return Study(
+            title=self.title, facts=self.facts(), candidates=(self.candidate(),), roof=self.roof,
+            explanation=(str(self),),
+        )  # fmt: skip
+
+    def candidate(self) -> "Candidate":
+        """Return it as a candidate of a page."""
+        from tilewright.report.study import Candidate
+
+        return Candidate(
+            tiling=str(self.tiling),
+            predicted=self.costs.seconds,
+            flops=float(self.costs.flops),
+            dram_bytes=self.costs.dram_bytes,
+            joules=self.costs.joules,
+            bound_by=self.costs.bound_by,
+        )
+
+    @property
+    def title(self) -> str:
+        """What was predicted, in one line."""
+        return f"{self.program} {format_shape(self.shape)}, {self.steps} steps on {self.machine}"
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return names and values for people."""
+        costs = self.costs
+        facts = [
+            ("tiling", str(self.tiling)),
+            ("element type", self.dtype),
+            ("predicted time", f"{format_seconds(costs.seconds)} ({self.model} model)"),
+            ("speed", f"{costs.gcells_per_second:.4g} GCells/s, {costs.gflops_per_second:.4g} GFlops/s"),
+            ("off-chip traffic", format_bytes(costs.dram_bytes)),
+            ("bound by", costs.bound_by),
+        ]
+        if costs.energy is not None:
+            low, high = f"{costs.energy.low:.3g}", f"{costs.energy.high:.3g}"
+            facts.append(("energy", f"{costs.energy.joules:.4g} J ({low} to {high} J, {costs.energy.source})"))
+        spread = "" if self.c_iter.low is None else f", {self.c_iter.low:.3g} to {self.c_iter.high:.3g} s"
+        facts.append(("C_iter", f"{self.c_iter.value:.4g} s ({self.c_iter.source}{spread})"))
+        return tuple(facts)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title}: {self.tiling} takes "
+            f"{format_seconds(self.costs.seconds)}, {self.costs.gcells_per_second:.3g} GCells/s, "
+            f"{format_bytes(self.costs.dram_bytes)} off chip, bound by {self.costs.bound_by}"
+        )
+
+    def _repr_html_(self) -> str:
+        from tilewright.report.page import fragment
+
+        return fragment(self.study())

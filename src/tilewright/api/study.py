@@ -1,0 +1,154 @@
+"""Plans, predictions and files -> studies, which pages and notebooks show."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.api import predict as model_api
+from tilewright.api.predict import MachineLike, as_machine
+from tilewright.api.prediction import Prediction
+from tilewright.base.errors import TilewrightError
+from tilewright.base.units import format_seconds, format_shape
+from tilewright.costs.setting import make_setting
+from tilewright.machines.machine import Machine
+from tilewright.programs import catalogue
+from tilewright.programs.problem import BoundarySpec, make_problem
+from tilewright.programs.stencil import Program
+from tilewright.report.study import Candidate, Choice, Study, Used
+from tilewright.tilings.tiling import Tiling
+from tilewright.tuning import select as selection
+from tilewright.tuning import space
+
+_FILLED = 60
+"""Candidates for which the model is asked again for traffic and energy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What a result is of; the model can be asked about it again.
+
+    Attributes:
+        program: The program.
+        shape: Extents.
+        steps: Time steps.
+        dtype: Element type.
+        boundary: Boundaries.
+        machine: The machine.
+        model: ``exact`` or ``published``.
+    """
+
+    program: Program
+    shape: tuple[int, ...]
+    steps: int
+    dtype: str
+    boundary: BoundarySpec
+    machine: Machine
+    model: str = "exact"
+
+    def predict(self, tiling: Tiling | str) -> Prediction:
+        """Ask the model about one tiling."""
+        return model_api.predict(
+            self.program, shape=self.shape, steps=self.steps, machine=self.machine, tiling=tiling, dtype=self.dtype,
+            boundary=self.boundary, model=self.model,
+        )  # fmt: skip
+
+    def families(self) -> tuple[Choice, ...]:
+        """Return the best tiling of every family by predicted time, best first."""
+        problem = make_problem(self.program, self.shape, self.steps, self.dtype, self.boundary)
+        setting, found = make_setting(problem, self.machine), []
+        for family in model_api.families_of(problem, setting, self.model):
+            sizes, result = model_api.evaluated(setting, family, self.model)
+            index = 0 if family == "none" else selection.best(result.seconds, sizes)
+            if index is None or result.joules is None or not np.isfinite(result.seconds[index]):
+                continue
+            tiling = "none" if family == "none" else str(space.tiling_at(family, sizes, index))
+            found.append(
+                Choice(tiling=tiling, seconds=float(result.seconds[index]), joules=float(result.joules[index]))
+            )
+        return tuple(sorted(found, key=lambda each: each.seconds))
+
+
+def of_case(case: Case, candidates: Sequence[Candidate], explanation: Sequence[str] = ()) -> Study:
+    """Return the full study of a result: the model is asked for whatever the result does not hold.
+
+    Args:
+        case: What the result is of.
+        candidates: The chosen tiling first.
+        explanation: Lines of text; the chosen tiling's prediction by default.
+    """
+    from tilewright.api.bottleneck import explain
+    from tilewright.api.energy import compare
+
+    filled = tuple(_filled(case, each) if place < _FILLED else each for place, each in enumerate(candidates))
+    try:
+        one = case.predict(filled[0].tiling)
+    except TilewrightError as error:
+        note = f"the model cannot say more about the chosen tiling: {error}"
+        title = f"{case.program.name} {format_shape(case.shape)}, {case.steps} steps on {case.machine.name}"
+        return Study(title=title, facts=(), candidates=filled, explanation=tuple(explanation), notes=(note,))
+    why = explain(one, program=case.program, machine=case.machine, boundary=case.boundary)
+    pairs = compare(
+        case.program, shape=case.shape, steps=case.steps, machine=case.machine, dtype=case.dtype,
+        boundary=case.boundary, model=case.model,
+    )  # fmt: skip
+    front = tuple(Choice(tiling=str(p.tiling), seconds=p.seconds, joules=p.joules) for p in pairs.front)
+    return Study(
+        title=one.title,
+        facts=one.facts() + _measured(filled[0], one),
+        candidates=filled,
+        roof=one.roof,
+        front=front,
+        families=case.families(),
+        used=tuple(Used(name=each.name, kind=each.kind, use=each.use) for each in why.resources),
+        gains=tuple((text, factor) for text, factor in why.speedups if factor > 1.0005),
+        explanation=tuple(explanation) or (str(one),),
+        notes=_estimates(one),
+    )
+
+
+def of_predictions(many: Sequence[Prediction], program: Program, machine: MachineLike, outside: BoundarySpec) -> Study:
+    """Return the study of ranked predictions of one problem, best first."""
+    first = many[0]
+    case = Case(
+        program=program, shape=first.shape, steps=first.steps, dtype=first.dtype, boundary=outside,
+        machine=as_machine(machine), model=first.model,
+    )  # fmt: skip
+    return of_case(case, [each.candidate() for each in many])
+
+
+def known_program(name: str) -> Program | None:
+    """Return the built-in program of a name, or None."""
+    return catalogue.program(name) if name in catalogue.names() else None
+
+
+def _filled(case: Case, each: Candidate) -> Candidate:
+    """Add what the model says about a candidate; one that it knows nothing of stays as it is."""
+    if each.dram_bytes is not None:
+        return each
+    try:
+        known = case.predict(each.tiling).candidate()
+    except TilewrightError:
+        return each
+    predicted = each.predicted if each.known else known.predicted
+    return dataclasses.replace(
+        each, predicted=predicted, flops=known.flops, dram_bytes=known.dram_bytes, joules=known.joules,
+        bound_by=known.bound_by,
+    )  # fmt: skip
+
+
+def _measured(chosen: Candidate, one: Prediction) -> tuple[tuple[str, str], ...]:
+    """Say what was measured of the chosen tiling, where anything was."""
+    if not chosen.measured:
+        return ()
+    speed = one.costs.gcells_per_second * one.costs.seconds / chosen.measured
+    return (("measured time", f"{format_seconds(chosen.measured)}, {speed:.4g} GCells/s"),)
+
+
+def _estimates(one: Prediction) -> tuple[str, ...]:
+    """Say what is estimated, not measured."""
+    found = ["C_iter"] if one.c_iter.source == "estimated" else []
+    if one.costs.energy is not None and one.costs.energy.source == "estimated":
+        found.append("the energy")
+    return (f"estimated, not measured: {' and '.join(found)}",) if found else ()

@@ -1,0 +1,158 @@
+"""Results as HTML: a page of its own, and fragments for notebooks. No script, nothing loaded from a network."""
+
+import html
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_bytes, format_seconds
+from tilewright.report.figures import figures
+from tilewright.report.study import Candidate, Choice, Study
+
+MOST_ROWS = 200
+"""Candidates in the table of a page."""
+_FEW_ROWS = 8
+_STYLE = """
+body{font-family:system-ui,sans-serif;color:#10161d;background:#fff;max-width:72rem;margin:2rem auto;padding:0 1rem}
+.tw h2{border-bottom:1px solid #ccc;padding-bottom:.2rem;margin-top:2.5rem}
+.tw .plots{display:flex;flex-wrap:wrap;gap:1rem}
+.tw figure{margin:0;flex:1 1 28rem;min-width:20rem;max-width:36rem}
+.tw svg{width:100%;height:auto}
+.tw table{border-collapse:collapse;font-size:.9rem;margin:.8rem 0}
+.tw th,.tw td{padding:.15rem .7rem .15rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #eee}
+.tw .n{text-align:right;font-variant-numeric:tabular-nums}
+.tw code{font-family:ui-monospace,monospace;font-size:.85rem}
+.tw .note{color:#7a4b00}
+.tw .wide{overflow-x:auto}
+"""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""Said to the browser as well: nothing is loaded, no script runs."""
+
+
+def page(studies: Sequence[Study], title: str) -> str:
+    """Make a self-contained page.
+
+    Args:
+        studies: The results, one section each.
+        title: The page's title.
+
+    Returns:
+        The HTML document.
+
+    Raises:
+        UsageError: If matplotlib is missing.
+    """
+    body = "\n".join(_section(study, figures(study), MOST_ROWS) for study in studies)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f'<body class="tw"><h1>{html.escape(title)}</h1>\n{body}\n</body></html>\n'
+    )
+
+
+def fragment(study: Study) -> str:
+    """Make what a notebook shows of a result; the plots are left out where matplotlib is missing.
+
+    Args:
+        study: The result.
+    """
+    try:
+        plots = figures(study)
+    except UsageError:
+        plots = {}
+    style = "".join(line for line in _STYLE.splitlines() if line.startswith(".tw"))
+    return f'<div class="tw"><style>{style}</style>{_section(study, plots, _FEW_ROWS)}</div>'
+
+
+def write(studies: Sequence[Study], path: Path, title: str) -> Path:
+    """Write a self-contained page; see :func:`page`.
+
+    Raises:
+        UsageError: If the file's name does not end in .html, or it cannot be written.
+    """
+    if path.suffix.lower() not in {".html", ".htm"}:
+        raise UsageError(f"a report is written to a file that ends in .html, got {path.name!r}")
+    text = page(studies, title)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    return path
+
+
+def _section(study: Study, plots: Mapping[str, str], rows: int) -> str:
+    parts = [f"<h2>{html.escape(study.title)}</h2>", _pairs(study.facts)]
+    parts += [f'<p class="note">{html.escape(note)}</p>' for note in study.notes]
+    if study.explanation:
+        lines = "<br>".join(html.escape(line) for line in study.explanation)
+        parts.append(f"<h3>Why this tiling</h3><p>{lines}</p>")
+    if study.gains:
+        gains = [(text, f"{factor:.3f}x") for text, factor in study.gains]
+        parts.append(_table(("the same tile with", ">speed"), gains))
+    drawn = "".join(f"<figure>{svg}</figure>" for svg in plots.values())
+    parts.append(f'<div class="plots">{drawn}</div>' if drawn else "")
+    parts.append(_ranked(study.candidates, rows))
+    if study.families:
+        parts.append("<h3>The best of every family</h3>" + _choices(study.families))
+    if study.front:
+        parts.append("<h3>Pareto set of time and energy</h3>" + _choices(study.front))
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _ranked(candidates: Sequence[Candidate], most: int) -> str:
+    measured = any(each.measured is not None for each in candidates)
+    times = (">measured", ">measured / predicted") if measured else ()
+    columns = (">", "tiling", ">predicted", *times, ">off chip", ">joules", "outcome" if measured else "bound by")
+    rows = [
+        (
+            str(place),
+            each.tiling,
+            format_seconds(each.predicted) if each.known else "-",
+            *(_times(each) if measured else ()),
+            "-" if each.dram_bytes is None else format_bytes(each.dram_bytes),
+            "-" if each.joules is None else f"{each.joules:.4g}",
+            _outcome(each),
+        )
+        for place, each in enumerate(candidates[:most], 1)
+    ]
+    more = len(candidates) - len(rows)
+    rest = f"<p>… and {more} more</p>" if more > 0 else ""
+    return f"<h3>Candidates</h3>{_table(columns, rows)}{rest}"
+
+
+def _times(each: Candidate) -> tuple[str, str]:
+    if each.measured is None:
+        return "-", "-"
+    return format_seconds(each.measured), f"{each.measured / each.predicted:.2f}" if each.known else "-"
+
+
+def _outcome(each: Candidate) -> str:
+    spread = "" if each.spread is None else f" (samples within {each.spread:.1%})"
+    return f"{each.outcome or each.bound_by}{spread}"
+
+
+def _choices(many: Sequence[Choice]) -> str:
+    rows = [(each.tiling, format_seconds(each.seconds), f"{each.joules:.4g}") for each in many[:MOST_ROWS]]
+    return _table(("tiling", ">predicted", ">joules"), rows)
+
+
+def _pairs(facts: Sequence[tuple[str, str]]) -> str:
+    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in facts)
+    return f"<table>{rows}</table>"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Make a table; columns whose name starts with ``>`` are right-aligned, tilings are set as code."""
+    kinds = [' class="n"' if column.startswith(">") else "" for column in columns]
+    head = "".join(
+        f"<th{kind}>{html.escape(name.removeprefix('>'))}</th>" for kind, name in zip(kinds, columns, strict=True)
+    )
+    body = ""
+    for row in rows:
+        cells = [
+            f"<code>{html.escape(c)}</code>" if n == "tiling" else html.escape(c)
+            for n, c in zip(columns, row, strict=True)
+        ]
+        body += "<tr>" + "".join(f"<td{k}>{c}</td>" for k, c in zip(kinds, cells, strict=True)) + "</tr>"
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
