@@ -7,7 +7,7 @@ void jacobi_time_loop(int T, int N, double a[N][N], double b[N][N]) {
       param TC[] = [64, 128];
       param CFLAGS[] = ['', '-march=native'];
     }
-    def input_params { param T[] = [64]; param N[] = [300]; }
+    def input_params { param T[] = [100]; param N[] = [3000]; }
     def input_vars { decl static double a[N][N] = random; decl static double b[N][N] = 0; }
   ) @*/
   int t, i, j;

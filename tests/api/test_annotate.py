@@ -27,6 +27,8 @@ SMALL = {
     "matmult_seqdia": {"m": 32, "n": 32},
     "vec_dot_norm": {"N": 3000},
     "bratu_function": {"M": 16, "K": 16},
+    "jacobi_time_loop": {"T": 5, "N": 60},
+    "heat_expression": {"T": 20, "N": 500},
 }
 DEVICE = ["matmult_seqdia", "vec_dot_norm", "vec_waxpy_norm", "blur_streams", "lu_factor", "bratu_function"]
 RECURRENCE = """

@@ -37,12 +37,14 @@ class Variant:
         unit: The translation unit for timing.
         command: The compiler and its flags.
         notes: What was left out, and why.
+        prelude: What the bodies need at the top of the file.
     """
 
     bodies: tuple[Stmt, ...]
     unit: str
     command: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    prelude: str = ""
 
     @property
     def key(self) -> str:

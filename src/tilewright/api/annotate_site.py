@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tilewright.api.annotate_case import Case, neutral_command, prepared, transformed
+from tilewright.api.annotate_case import Case, prepared, transformed
 from tilewright.api.annotate_gpu import plain_device, tune_device
-from tilewright.api.annotate_meter import PARALLEL, CpuMeter, Variant
+from tilewright.api.annotate_meter import PARALLEL, CpuMeter
 from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.base.errors import UsageError
@@ -14,10 +14,9 @@ from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_openmp import on_cpu
 from tilewright.frontends.annotated_file import Site
 from tilewright.frontends.annotated_spec import TuningSpec
-from tilewright.programs.loopnest import Stmt, Transform, Verbatim, statements
+from tilewright.programs.loopnest import Stmt, Transform, statements
 from tilewright.programs.loopnest_bounds import check_bounds
 from tilewright.programs.loopnest_scalars import scalar_types
-from tilewright.runtime.build_command import parse_build_command
 from tilewright.runtime.workers import pool
 from tilewright.tuning.loop_search import Budget, Space, search_loops
 
@@ -78,6 +77,7 @@ def _spec(site: Site) -> TuningSpec:
 
 def _tune_cpu(case: Case, options: Options, seconds: float) -> SizeResult:
     from tilewright.api.annotate_prior import prior_of
+    from tilewright.api.annotate_stencil import hand_over
 
     spec = _spec(case.site)
     space = _with_threads(space_of(spec, case.numbers), case)
@@ -99,10 +99,12 @@ def _tune_cpu(case: Case, options: Options, seconds: float) -> SizeResult:
             raise UsageError(*nothing(choice))
         variant = meter.variant(choice.winner.values)
         ours, theirs = meter.beside(variant)
-        handed = _handed(case, meter, ours, theirs)
-    if handed is not None:
-        return replace(handed, choice=choice, notes=(*variant.notes, *handed.notes), finite=meter.finite)
+        handed = hand_over(case, meter, ours, theirs)
+    if handed is not None and handed.result is not None:
+        found = handed.result
+        return replace(found, choice=choice, notes=(*variant.notes, *found.notes), finite=meter.finite)
     notes, bodies, kept = list(variant.notes), variant.bodies, False
+    notes += [] if handed is None else [handed.note]
     if theirs < _KEEP * ours:
         notes.insert(0, "no variant is faster than the original body built alike, so that stays")
         bodies, kept = tuple(loop.old for loop in case.site.loops), True
@@ -117,36 +119,6 @@ def _tune_cpu(case: Case, options: Options, seconds: float) -> SizeResult:
         command=(variant.command[0].rpartition("/")[2], *variant.command[1:]),
         finite=meter.finite,
         extra={"kept_original": kept, "reused": meter.reused},
-    )
-
-
-def _handed(case: Case, meter: CpuMeter, ours: float, theirs: float) -> SizeResult | None:
-    """Try the stencil compiler on regions that are iterated stencils; return its result where it is the fastest."""
-    from tilewright.api import annotate_stencil as handing
-
-    if len(case.site.loops) != 1:
-        return None
-    loop = case.site.loops[0]
-    made = handing.stencil_code(case, loop)
-    if made is None:
-        return None
-    kernel, call, tiling = made
-    prelude = handing.HEAD + kernel
-    bodies = (Verbatim(call),)
-    command = (*meter.program(parse_build_command(neutral_command(case.site.spec), meter.allowed)), *handing.FLAGS)
-    seconds, why = meter.single(Variant(bodies=bodies, unit=case.unit(bodies, prelude), command=command))
-    if why or not (seconds < min(ours, theirs) or loop.stencil):
-        return None
-    return SizeResult(
-        numbers=dict(case.numbers),
-        values={},
-        bodies=(),
-        seconds=seconds,
-        original=theirs,
-        notes=(f"an iterated stencil: handed to the stencil compiler, tiling {tiling}",),
-        command=(command[0].rpartition("/")[2], *command[1:]),
-        text=(call,),
-        extra={"_prelude": prelude, **handing.facts(tiling), "kept_original": False},
     )
 
 

@@ -1,161 +1,202 @@
 """Handing an iterated stencil that was found in a region to the stencil compiler, time tiling included."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.api.annotate_case import Case
+from tilewright.api.annotate_meter import CpuMeter, Variant
+from tilewright.api.annotate_result import SizeResult
 from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.codegen.emit import C_DTYPES, Kernel, emit
-from tilewright.codegen.loops_c import text
+from tilewright.base.units import format_seconds
+from tilewright.codegen.emit import C_DTYPES, emit
+from tilewright.codegen.loops_stencil import HEAD, Handover, call_text
 from tilewright.frontends.annotated_file import LoopRegion
-from tilewright.frontends.annotated_stencil import Recognised, read_stencil, recognise
-from tilewright.programs.loopnest import evaluate
+from tilewright.frontends.annotated_stencil import read_stencil
+from tilewright.frontends.annotated_sweeps import Recognised, recognise
+from tilewright.programs.loopnest import Verbatim, evaluate
+from tilewright.programs.loopnest_scalars import inline_temporaries
 from tilewright.programs.problem import Problem, make_problem
-from tilewright.tilings.tiling import Tiling
+from tilewright.runtime.direct import slots_of
+from tilewright.runtime.host import thread_count
+from tilewright.runtime.toolchain import toolchain
+from tilewright.tilings import catalogue
+from tilewright.tilings.legality import Violation
+from tilewright.tilings.tiling import NONE, Tiling
 
-FLAGS = ("-O2", "-march=native", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
-"""How the stencil compiler's kernels are built."""
-_CTYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
-_PAGE = 4096
+_STEPS = 2
+"""Steps that a tiling is chosen for where their number is not known."""
 
 
-def stencil_code(case: Case, loop: LoopRegion) -> tuple[str, str, str] | None:
-    """Return a region as a call of the stencil compiler's kernel.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """What the stencil compiler made of a region.
+
+    Attributes:
+        result: Its result where it is the one to take, or None.
+        note: What was tried, and what became of it.
+    """
+
+    result: SizeResult | None
+    note: str
+
+
+def hand_over(case: Case, meter: CpuMeter, ours: float, theirs: float) -> Handed | None:
+    """Measure the stencil compiler's kernels for a region that is an iterated stencil.
 
     Args:
         case: The site at one size of its input.
-        loop: The region.
+        meter: Runs and compares.
+        ours: Seconds of the best variant of the loops.
+        theirs: Seconds of the original body.
 
     Returns:
-        The kernel, the call, and the tiling; None if the region is no iterated stencil.
+        What came out, or None where the region is no iterated stencil.
 
     Raises:
-        UsageError: If it is written as a stencil and is none.
+        UsageError: If it is written as a stencil and is none, or no kernel computes what its old body does.
     """
+    if len(case.site.loops) != 1:
+        return None
+    loop = case.site.loops[0]
     found = _found(case, loop)
-    if found is None:
+    problem = None if found is None else _problem(case, found, asked=bool(loop.stencil))
+    if found is None or problem is None:
         return None
-    try:
-        problem = _problem(case, found)
-    except TilewrightError:
+    trials: list[tuple[float, Variant, Tiling]] = []
+    reasons: list[str] = []
+    for tiling in candidates(problem):
+        variant = stencil_variant(case, found, problem, tiling)
+        seconds, why = meter.single(variant)
+        reasons += [f"{tiling}: {why}"] if why else []
+        trials += [] if why else [(seconds, variant, tiling)]
+    if not trials:
         if loop.stencil:
-            raise
-        return None
-    if problem is None:
-        return None
-    from tilewright.api.compile import default_tiling
+            raise UsageError(f"the stencil of line {loop.region.line} did not run: {reasons[0]}")
+        return Handed(result=None, note=f"an iterated stencil, but its kernel did not run: {reasons[0]}")
+    seconds, variant, tiling = min(trials, key=lambda trial: trial[0])
+    if not seconds < min(ours, theirs) and not loop.stencil:
+        note = f"an iterated stencil; the stencil compiler's {tiling} took {format_seconds(seconds)}, the loops stay"
+        return Handed(result=None, note=note)
+    note = f"an iterated stencil: handed to the stencil compiler, {tiling}, the best of {len(trials)} tilings"
+    result = SizeResult(
+        numbers=dict(case.numbers),
+        values={},
+        bodies=(),
+        seconds=seconds,
+        original=theirs,
+        notes=(note, *reasons),
+        command=(variant.command[0].rpartition("/")[2], *variant.command[1:]),
+        text=tuple(body.text for body in variant.bodies if isinstance(body, Verbatim)),
+        extra={"_prelude": variant.prelude, "stencil_tiling": str(tiling), "kept_original": False},
+    )
+    return Handed(result=result, note=note)
 
-    tiling = default_tiling(problem)
+
+def candidates(problem: Problem) -> tuple[Tiling, ...]:
+    """Return the tilings to measure: what tuning found before, the model's choice, and its neighbours in time."""
+    from tilewright.api.compile import default_tiling
+    from tilewright.api.wisdom import remembered
+
+    chosen = default_tiling(problem)
+    learned = remembered(problem, thread_count(None))
+    more = [replace(chosen, time=steps) for steps in (chosen.time // 2, 2 * chosen.time) if steps > 0]
+    if chosen.family == "none":
+        more = []
+    kept = [tiling for tiling in (learned, chosen, *more) if tiling is not None and _legal(problem, tiling)]
+    return tuple(dict.fromkeys(kept)) or (NONE,)
+
+
+def _legal(problem: Problem, tiling: Tiling) -> bool:
+    try:
+        return not isinstance(catalogue.check(problem, catalogue.complete(problem, tiling)), Violation)
+    except TilewrightError:
+        return False
+
+
+def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Tiling) -> Variant:
+    """Return a region as a call of the stencil compiler's kernel."""
     source = emit(problem, tiling)
-    return source.text, _call(case, found, problem, source.kernels[0], tiling), str(tiling)
+    kernel = source.kernels[0]
+    packed = tuple(math.prod(problem.shape[axis + 1 :]) for axis in range(len(problem.shape) - 1))
+    slots = slots_of(kernel, problem)
+    call = Handover(
+        problem=problem,
+        kernel=kernel,
+        tiling=tiling,
+        steps=found.steps,
+        strides=slots.strides[:-1] if kernel.direct else packed,
+        slot=slots.distance if kernel.direct else problem.cells,
+        lifted=kernel.direct and slots.lifted,
+        boxes=found.boxes,
+        mirrors=found.mirrors,
+        sizes=tuple((name, case.known[name]) for name in sorted(found.guards) if name in case.known),
+        old=case.site.loops[0].old,
+    )
+    bodies = (Verbatim(call_text(call)),)
+    tools = toolchain()
+    prelude = HEAD + source.text
+    return Variant(
+        bodies=bodies,
+        unit=case.unit(bodies, prelude),
+        command=(*tools.command, *tools.flags(strict=False)),
+        prelude=prelude,
+    )
 
 
 def _found(case: Case, loop: LoopRegion) -> Recognised | None:
+    old = recognise(inline_temporaries(loop.old, case.site.behind), case.known, case.types)
     if not loop.stencil:
-        return recognise(loop.old, case.known)
+        return old
     spec = case.site.spec
     lets: dict[str, Any] = {**(spec.lets if spec is not None else {}), **case.numbers, **case.known}
     written = read_stencil(loop.stencil, lets, loop.region.line)
-    # The old body may leave the newest values in a second array, too.
-    old = recognise(loop.old, case.known)
-    return written if old is None else replace(written, box=old.box, mirror=old.mirror)
+    if old is None or old.program.updated != written.program.updated:
+        return replace(written, guards=frozenset(case.numbers))
+    # The old body may leave the newest values in a second array, too, and says on which names steps and grid depend.
+    return replace(old, program=written.program)
 
 
-def _problem(case: Case, found: Recognised) -> Problem | None:
+def _problem(case: Case, found: Recognised, *, asked: bool) -> Problem | None:
     """Return the problem, if the region's cells are those that the stencil updates."""
     program = found.program
     dtypes = {each.name: each.dtype for each in case.inputs}
-    shapes = {name: case.shapes.get(name) for name in program.fields}
-    shape = shapes[program.fields[0]]
-    kinds = {dtypes.get(name, "") for name in program.fields}
-    if shape is None or len(set(shapes.values())) != 1 or len(kinds) != 1 or not kinds <= set(C_DTYPES):
-        if found.box:
-            return None
-        raise UsageError(
-            f"the fields {', '.join(program.fields)} are not arrays of one shape and type", "see input_vars"
-        )
-    if any(name in case.shapes for name in program.scalars):
+    used = (*program.fields, *(name for name, _ in found.mirrors))
+    shapes = {_folded(case.shapes.get(name), found.rows) for name in used}
+    kinds = {dtypes.get(name, "") for name in used}
+    pointers = [each for each in case.site.parameters.values() if each.name in used and each.heap]
+    shape = next(iter(shapes))
+    fits = shape is not None and len(shapes) == 1 and len(kinds) == 1 and kinds <= set(C_DTYPES) and not pointers
+    if not fits or shape is None or any(name in case.shapes for name in program.scalars):
+        _refuse(program.fields, asked=asked)
         return None
     steps = evaluate(found.steps, case.known)
-    problem = make_problem(program, shape, max(0, int(steps)) if steps is not None else 2, kinds.pop(), "fixed")
-    if found.box:
-        updated = tuple((low, high - 1) for low, high in problem.update_box(program.statements[0]))
-        if updated != found.box or (found.mirror and case.shapes.get(found.mirror) != shape):
+    count = max(0, int(steps)) if steps is not None else _STEPS
+    try:
+        problem = make_problem(program, shape, count, kinds.pop(), "fixed")
+    except UsageError:
+        _refuse(program.fields, asked=asked)
+        return None
+    for statement in program.statements:
+        updated = tuple((low, high - 1) for low, high in problem.update_box(statement))
+        if found.boxes and found.boxes.get(statement.field) != updated:
+            _refuse(program.fields, asked=asked)
             return None
     return problem
 
 
-def _call(case: Case, found: Recognised, problem: Problem, kernel: Kernel, tiling: Tiling) -> str:
-    """Print the code that lays the fields out, runs the kernel and copies the newest values back."""
-    del case, tiling
-    program, kind = problem.program, _CTYPES[problem.dtype]
-    cells = " * ".join(str(extent) for extent in problem.shape)
-    extents = ", ".join(str(extent) for extent in problem.shape)
-    strides = []
-    for axis in range(1, len(problem.shape)):
-        product = 1
-        for extent in problem.shape[axis:]:
-            product *= extent
-        strides.append(str(product))
-    size = ", ".join(["tw_steps", "tw_threads", extents, *strides, "tw_cells"])
-    first = program.fields[0]
-    out = [
-        "  {",
-        f"    const int64_t tw_steps = {text(found.steps)} > 0 ? {text(found.steps)} : 0;",
-        f"    const int64_t tw_cells = (int64_t){cells};",
-        "    int64_t tw_threads = 1;",
-        "#ifdef _OPENMP",
-        "    tw_threads = omp_get_max_threads();",
-        "#endif",
-        f"    {kind} *tw_field[{len(program.fields)}];",
-    ]
-    for number, (name, copies) in enumerate(zip(program.fields, kernel.copies, strict=True)):
-        pages = f"({copies} * (size_t)tw_cells * sizeof({kind}) + {_PAGE - 1}) / {_PAGE}"
-        out += [
-            f"    tw_field[{number}] = ({kind} *)aligned_alloc({_PAGE}, {pages} * {_PAGE});",
-            f"    for (int tw_v = 0; tw_v < {copies}; tw_v++)",
-            f"      memcpy(tw_field[{number}] + tw_v * tw_cells, {name}, (size_t)tw_cells * sizeof({kind}));",
-        ]
-    scalars = ", ".join(program.scalars) or "0"
-    out += [f"    const {kind} tw_scalar[] = {{{scalars}}};", *_constants(kernel, problem, kind)]
-    newest = f"tw_field[0] + tw_steps % {kernel.copies[0]} * tw_cells"
-    out += [
-        f"    const int64_t tw_size[] = {{{size}}};",
-        f"    {kernel.entry}(tw_field, tw_size, tw_scalar, (const {kind} *const *)tw_constant);",
-        f"    memcpy({first}, {newest}, (size_t)tw_cells * sizeof({kind}));",
-    ]
-    if found.mirror:
-        counters = [f"tw_i{axis}" for axis in range(len(problem.shape))]
-        index = "".join(f"[{each}]" for each in counters)
-        loops = [
-            f"for (int {c} = {low}; {c} <= {high}; {c}++)" for c, (low, high) in zip(counters, found.box, strict=True)
-        ]
-        out.append(f"    if (tw_steps > 0) {' '.join(loops)} {found.mirror}{index} = {first}{index};")
-    out += [f"    free(tw_field[{number}]);" for number in range(len(program.fields))]
-    if kernel.scratch:
-        out.append("    free(tw_scratch);")
-    return "\n".join([*out, "  }", ""])
+def _refuse(fields: Sequence[str], *, asked: bool) -> None:
+    if asked:
+        raise UsageError(
+            f"the fields {', '.join(fields)} are not arrays of one shape and type whose inner cells are updated",
+            "see input_vars and the old body",
+        )
 
 
-def _constants(kernel: Kernel, problem: Problem, kind: str) -> list[str]:
-    rows = [f"tw_row{number}" for number in range(len(kernel.constants))]
-    out = []
-    for row, value in zip(rows, kernel.constants, strict=True):
-        extent = problem.shape[-1]
-        out.append(f"    static {kind} {row}[{extent}];")
-        out.append(f"    for (int tw_c = 0; tw_c < {extent}; tw_c++) {row}[tw_c] = {value!r};")
-    names = list(rows)
-    if kernel.scratch:
-        out.append(f"    void *tw_scratch = aligned_alloc({_PAGE}, (size_t){kernel.scratch} * tw_threads);")
-        names.append(f"({kind} *)tw_scratch")
-    return [*out, f"    {kind} *tw_constant[] = {{{', '.join(names) or '0'}}};"]
-
-
-HEAD = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n"
-"""What the call needs before the kernel."""
-
-
-def facts(tiling: str) -> Mapping[str, object]:
-    """Return what a report says about a region that was handed over."""
-    return {"stencil_tiling": tiling}
+def _folded(shape: tuple[int, ...] | None, rows: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the shape of an array that one index runs over, its inner extents given."""
+    if shape is None or not rows:
+        return shape
+    inner = math.prod(rows)
+    return (math.prod(shape) // inner, *rows) if len(shape) == 1 and shape[0] % inner == 0 else None

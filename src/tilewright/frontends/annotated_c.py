@@ -462,7 +462,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def parse_parameters(text: str) -> dict[str, Declare]:
-    """Read a function's parameter list; what is no number or array is left out.
+    """Read a function's parameter list; what is no number or array is left out, what holds pointers is on the heap.
 
     >>> parse_parameters("int n, double *y")["y"].dims
     (Num(text='0'),)
@@ -480,7 +480,9 @@ def parse_parameters(text: str) -> dict[str, Declare]:
         if ctype not in INTEGER_TYPES | REAL_TYPES:
             continue
         rank = len(match["stars"]) + match["dims"].count("[")
-        found[match["name"]] = Declare(ctype=ctype, name=match["name"], dims=(Num("0"),) * rank, heap=rank > 0)
+        found[match["name"]] = Declare(
+            ctype=ctype, name=match["name"], dims=(Num("0"),) * rank, heap=len(match["stars"]) > 1
+        )
     return found
 
 

@@ -5,10 +5,12 @@ Only between bands does a kernel need memory of its own for the fields; nothing 
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.base.intmath import round_up
+from tilewright.codegen.emit import Kernel
 from tilewright.programs.problem import Problem
 from tilewright.runtime.memory import Array, Workspace, allocate, check_memory, copy_jobs, frame, layout, spread
 from tilewright.runtime.session import SHARED, Inputs, Runnable
@@ -17,6 +19,30 @@ _PAGE = 4096
 _LINE = 64
 _MOST_WASTE = 1.5
 """Cells of a tile's row per cell of the grid's up to which the state between bands is kept as the kernel orders it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slots:
+    """Where a kernel keeps its own versions of the fields.
+
+    Attributes:
+        strides: Distances of neighbours per axis, elements; the last is 1.
+        distance: Distance between versions, elements.
+        lifted: Whether rows are kept as the kernel orders them.
+    """
+
+    strides: tuple[int, ...]
+    distance: int
+    lifted: bool
+
+
+def slots_of(kernel: Kernel, problem: Problem) -> Slots:
+    """Lay out a kernel's own versions for a problem."""
+    plan = layout(problem.shape, problem.itemsize)
+    lines, cells = problem.cells // problem.shape[-1], problem.shape[-1]
+    lifted = problem.program.rank > 1 and cells <= kernel.width <= _MOST_WASTE * cells
+    distance = max(plan.slot, round_up(lines * kernel.width, _LINE)) if lifted else plan.slot
+    return Slots(strides=plan.strides, distance=distance, lifted=lifted)
 
 
 def applies(compiled: Runnable, problem: Problem, inputs: Inputs) -> bool:
@@ -57,12 +83,9 @@ def execute(
         ArrayError: If there is not enough memory.
     """
     program, kernel = problem.program, compiled.kernel
-    plan = layout(problem.shape, problem.itemsize)
-    lines, cells = problem.cells // problem.shape[-1], problem.shape[-1]
-    lifted = program.rank > 1 and cells <= kernel.width <= _MOST_WASTE * cells
-    distance = max(plan.slot, round_up(lines * kernel.width, _LINE)) if lifted else plan.slot
+    plan = slots_of(kernel, problem)
     slots = [0 if copies == 1 else copies for copies in kernel.copies]  # fields that do not change stay where they are
-    own = round_up(sum(slots) * distance * plan.itemsize, _PAGE)
+    own = round_up(sum(slots) * plan.distance * problem.itemsize, _PAGE)
     total = own + kernel.scratch * threads
     check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(program.updated)))
     results = {field: _result(problem) if inputs.out is None else inputs.out[field] for field in program.updated}
@@ -74,12 +97,12 @@ def execute(
         places = []
         for field, count in zip(program.fields, slots, strict=True):
             places.append(start if count else versions[field][0].ctypes.data)
-            start += count * distance * plan.itemsize
+            start += count * plan.distance * problem.itemsize
         callers = [version.ctypes.data for field in program.fields for version in versions[field]]
         packed = [math.prod(problem.shape[axis + 1 :]) for axis in range(program.rank - 1)]
         pointers = [*places, *callers, *(results[field].ctypes.data for field in program.updated)]
         team = threads if compiled.parallel else 1
-        sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], distance, 1 + lifted, 1, *packed]
+        sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
         fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
         scalars = np.array([*(inputs.scalars[name] for name in program.scalars), 0], dtype=problem.dtype)
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in kernel.constants]
