@@ -89,7 +89,7 @@ def test_a_table_without_inputs():
         (lambda: tw.fill("lcs", "a", "b", gap=1), "has no scalar 'gap'"),
         (lambda: tw.fill("lcs", "a", "b", dtype="int8"), "the dtype of a table is one of"),
         (lambda: tw.fill("lcs", "a", "b", result="best"), "table, last, sum"),
-        (lambda: tw.fill("lcs", "a", "b", backend="cuda"), "auto, c, numpy"),
+        (lambda: tw.fill("lcs", "a", "b", backend="gpu"), "auto, c, numpy"),
         (lambda: tw.fill("lcs", "a", "b", tiling="hybrid:t=4,s=8x8"), "cut into orthogonal tiles"),
         (lambda: tw.fill("lcs", [1.5], [2.5]), "int32 tables cannot use"),
         (lambda: tw.fill("lcs", [[1]], [2]), "has one dimension, got 2"),

@@ -1,10 +1,13 @@
 """The law for recurrences: tiled = untiled = the NumPy reference, whatever reads, semiring, type and sizes.
 
+On GPUs the same recurrences run under Oclgrind, which reports races and accesses out of bounds.
+
 ``TILEWRIGHT_LAWS_SEED`` replaces the seed; a failure prints the seed and the case.
 """
 
 import os
 import random
+import re
 
 import numpy as np
 import pytest
@@ -15,13 +18,14 @@ from tilewright.codegen import table as codegen
 from tilewright.programs.expression import Scalar, Value, apply
 from tilewright.programs.stencil import FieldBuilder
 from tilewright.programs.table import COLUMN, ROW, lookup, recurrence
+from tilewright.runtime import opencl
 
 from .harness import tools
 
 SEED = int(os.environ.get("TILEWRIGHT_LAWS_SEED", "20260"))
-CASES = 24
+CASES, GPU_CASES = 24, 10
 
-pytestmark = pytest.mark.skipif(tools() is None, reason="no C compiler")
+compiled = pytest.mark.skipif(tools() is None, reason="no C compiler")
 
 
 def _offset(draw, reach):
@@ -133,17 +137,62 @@ def agree(seed, index):
     return ""
 
 
+@compiled
 @pytest.mark.parametrize("index", range(CASES))
 def test_tiles_compute_what_the_reference_computes(index):
     assert agree(SEED, index) == "", f"seed {SEED}, case {index}"
 
 
+@compiled
 @pytest.mark.stress
 @pytest.mark.parametrize("index", range(CASES, 300))
 def test_many_tiles_compute_what_the_reference_computes(index):
     assert agree(SEED, index) == "", f"seed {SEED}, case {index}"
 
 
+def agree_on_a_gpu(seed, index):
+    """Return what is wrong with one small case on a GPU, or an empty string."""
+    draw = random.Random(f"gpu tables/{seed}/{index}")  # noqa: S311
+    program = make_recurrence(draw)
+    dtype = "bool" if program.semiring.name == "or_and" else draw.choice(("int16", "int32", "int64", "float32"))
+    inputs, scalars, _ = make_inputs(draw, program, dtype)
+    sub = max(1, program.reach[1]) + draw.randint(0, 3)
+    tile = f"orthogonal:t={max(1, program.reach[0]) + draw.choice((0, 3, 9))},s={sub * draw.randint(1, 5)},sub={sub}"
+    for result in ("table", "last", "sum"):
+        options = {"dtype": dtype, "result": result}
+        found = filling(program, inputs, scalars, tiling=tile, backend="opencl:oclgrind", **options).values
+        expected = filling(program, inputs, scalars, backend="numpy", **options).values
+        if result == "sum":
+            zero = np.array(program.semiring.zero(dtype), dtype=dtype)
+            join = {"max_plus": np.maximum, "min_plus": np.minimum, "or_and": np.logical_or}[program.semiring.name]
+            expected = join(expected, zero)
+        if not np.array_equal(np.array(found), np.array(expected), equal_nan=dtype.startswith("float")):
+            return f"{result} of {tile} in {dtype}: {program}"
+    return ""
+
+
+def _watched(capfd, index):
+    pytest.importorskip("pyopencl")
+    opencl.prepare_oclgrind()
+    capfd.readouterr()
+    wrong = agree_on_a_gpu(SEED, index)
+    said = capfd.readouterr()
+    assert wrong == "", f"seed {SEED}, case {index}"
+    assert not re.search("race|invalid|uninitialized", (said.err + said.out).lower()), said.err[:2000]
+
+
+@pytest.mark.parametrize("index", range(GPU_CASES))
+def test_a_gpu_computes_what_the_reference_computes(capfd, index):
+    _watched(capfd, index)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("index", range(GPU_CASES, 150))
+def test_a_gpu_computes_many_tables(capfd, index):
+    _watched(capfd, index)
+
+
+@compiled
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -3,6 +3,8 @@
 import time
 from dataclasses import asdict, dataclass
 
+from tilewright.api.gpu import is_gpu
+from tilewright.api.table import filling
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_seconds
@@ -47,6 +49,7 @@ class Alignment:
         tiling: The tiling.
         threads: Threads that were used.
         bits: Bits that the tiles were computed on, from the fewest to the most that one of them needed.
+        backend: ``c``, or the GPU's.
     """
 
     score: int
@@ -63,6 +66,7 @@ class Alignment:
     tiling: Tiling
     threads: int
     bits: tuple[int, int]
+    backend: str = "c"
 
     @property
     def matches(self) -> int:
@@ -92,6 +96,7 @@ class Alignment:
             f"score {self.score}, {self.scoring}, gaps {self.gap_open} + {self.gap_extend} for each further letter\n"
             f"{self.cells} cells in {format_seconds(self.seconds)}, {self.gcells_per_second:.3g} GCells/s, "
             f"{self.tiling}, {self.threads} thread{'s' * (self.threads != 1)}"
+            f"{'' if self.backend == 'c' else ' per group, ' + self.backend}"
         )
         if self.a is None or self.b is None or not self.a_line:
             return head
@@ -122,6 +127,7 @@ def align(
     score_only: bool = False,
     tiling: Tiling | str | None = None,
     threads: int | None = None,
+    backend: str = "auto",
 ) -> Alignment:
     """Find a best local alignment of two sequences (Smith and Waterman; Gotoh), or only its score.
 
@@ -138,13 +144,14 @@ def align(
         score_only: Whether the score is enough: no alignment is traced, memory is linear in the lengths.
         tiling: ``orthogonal:t=rows,s=columns``, the columns a multiple of 64; chosen by the lengths by default.
         threads: Threads; every CPU that the process may use by default.
+        backend: ``auto`` or ``c``; ``opencl`` or ``cuda``, as :func:`tilewright.fill` takes them, for the score alone.
 
     Returns:
         The alignment. Of several best ones it is one.
 
     Raises:
         UsageError: If a letter, an option or a size cannot be used.
-        ToolchainError: If there is no C compiler that works.
+        ToolchainError: If there is no C compiler, or no device, that works.
         ArrayError: If there is not enough memory.
 
     >>> align("GATTACA", "GCATGCATTACA", match=2, mismatch=-3, gap_open=5, gap_extend=2).a_line
@@ -157,6 +164,8 @@ def align(
         if not text:
             raise UsageError(f"the {name} sequence has no letters")
     check_range(scoring, (len(a), len(b)))
+    if backend not in {"auto", "c"}:
+        return _score_on_gpu((a, b), scoring, tiling, backend, score_only=score_only)
     pair = kernels.Pair(x=scoring.encode(a), y=scoring.encode(b), scoring=scoring)
     count = 1 if threads is None and len(a) * len(b) < _THREADED else thread_count(threads)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
@@ -185,6 +194,31 @@ def align(
         tiling=Tiling(family="orthogonal", time=tile[0], space=(tile[1],), sub=(tile[1] // _LANES,)),
         threads=min(count, ceil_div(len(b), tile[1])) if parallel else 1,
         bits=(int(table.bits.min()), int(table.bits.max())),
+    )
+
+
+def _score_on_gpu(
+    texts: tuple[str, str], scoring: Scoring, tiling: Tiling | str | None, backend: str, *, score_only: bool
+) -> Alignment:
+    """Compute the score alone, as the recurrence of the same name."""
+    if not is_gpu(backend):
+        raise UsageError(f"alignments are computed by c, opencl or cuda, got the backend {backend!r}")
+    if not score_only:
+        raise UsageError("an alignment is traced on the CPU, a GPU computes its score alone", "pass score_only=True")
+    inputs = (scoring.encode(texts[0]), scoring.encode(texts[1]), scoring.array())
+    costs = {"gap_open": scoring.gap_open, "gap_extend": scoring.gap_extend}
+    found = filling("smith_waterman", inputs, costs, result="sum", tiling=tiling, backend=backend)
+    return Alignment(
+        score=int(found.values),
+        scoring=scoring.name,
+        gap_open=scoring.gap_open,
+        gap_extend=scoring.gap_extend,
+        cells=len(texts[0]) * len(texts[1]),
+        seconds=found.seconds,
+        tiling=found.tiling,
+        threads=found.threads,
+        bits=(32, 32),
+        backend=found.backend,
     )
 
 

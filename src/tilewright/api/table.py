@@ -3,18 +3,20 @@
 import functools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, overload
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
+from tilewright.api.gpu import is_gpu, open_device
+from tilewright.api.table_data import make_data
+from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.frontends.recurrence import Outside, trace_recurrence
 from tilewright.programs import recurrences
 from tilewright.programs.table import DTYPES, Recurrence
-from tilewright.programs.table_reference import TableData, check_data, joined
+from tilewright.programs.table_reference import TableData, joined
 from tilewright.programs.table_reference import fill as fill_reference
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
@@ -23,10 +25,16 @@ from tilewright.tilings import orthogonal
 from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import NONE, Tiling, parse
 
+if TYPE_CHECKING:
+    from tilewright.runtime.table import Filled
+
 Array = npt.NDArray[Any]
 RESULTS = ("table", "last", "sum")
 """What :func:`fill` may return: the tables, the last cell of the first one, or all its cells joined."""
 _BACKENDS = ("auto", "c", "numpy")
+_GPU_SUB, _GPU_THREADS, _GPU_ROWS = 8, 32, 128
+"""Columns of a thread, threads and rows of a tile on a GPU by default: a warp, whose barriers cost little."""
+_GPU_MOST = 256
 _ROWS, _COLUMNS = 512, 2048
 """Sizes of a tile by default: its ring of anti-diagonals stays in the first or second level of the cache."""
 _TURNS = 8
@@ -162,9 +170,9 @@ class Filling:
     Attributes:
         values: The result that was asked for.
         tiling: The tiling; ``none`` for NumPy.
-        backend: ``c`` or ``numpy``.
-        threads: Threads that were used.
-        seconds: Time of filling, without compiling.
+        backend: ``c``, ``numpy``, or the GPU's.
+        threads: Threads that were used, on a GPU those of a group.
+        seconds: Time of filling, without compiling; on a GPU by its own clock, without copies to and from it.
     """
 
     values: Any
@@ -196,7 +204,8 @@ def fill(
         dtype: Element type of the tables: bool, int16, int32, int64, float32 or float64. Whole numbers wrap around.
         shape: Rows and columns, where no input gives them.
         tiling: Such as ``orthogonal:t=512,s=2048``.
-        backend: ``auto``, ``c`` or ``numpy``; ``auto`` is C where there is a compiler.
+        backend: ``auto``, ``c``, ``numpy``, ``opencl`` or ``cuda``, the last two with ``:`` and a number or part of a
+            name for a certain device; ``auto`` is C where there is a compiler.
         threads: Threads; every CPU that the process may use by default.
         **scalars: The recurrence's scalars.
 
@@ -207,7 +216,7 @@ def fill(
         UsageError: If a name, an option or a scalar cannot be used.
         ArrayError: If an input does not fit.
         IllegalTilingError: If the tiling breaks a dependence.
-        ToolchainError: If ``backend="c"`` and there is no compiler that works.
+        ToolchainError: If ``backend`` is named and there is no compiler or no device that works.
 
     >>> int(fill("edit_distance", "kitten", "sitting", result="last"))
     3
@@ -232,13 +241,16 @@ def filling(
     known = as_recurrence(program)
     if result not in RESULTS:
         raise UsageError(f"a result is one of {', '.join(RESULTS)}, got {result!r}")
-    if backend not in _BACKENDS:
-        raise UsageError(f"the backend of a recurrence is one of {', '.join(_BACKENDS)}, got {backend!r}")
+    if backend not in _BACKENDS and not is_gpu(str(backend)):
+        names = ", ".join((*_BACKENDS, "opencl", "cuda"))
+        raise UsageError(f"the backend of a recurrence is one of {names}, got {backend!r}")
     if dtype not in DTYPES:
         raise UsageError(f"the dtype of a table is one of {', '.join(DTYPES)}, got {dtype!r}")
     data = make_data(known, inputs, scalars, dtype, shape)
     count = 1 if threads is None and data.shape[0] * data.shape[1] < _THREADED else thread_count(threads)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
+    if is_gpu(backend):
+        return _on_gpu(known, data, asked, backend, result)
     chosen = _legal(known, data.shape, asked, count)
     if backend != "numpy" and chosen.family == "orthogonal":
         try:
@@ -260,6 +272,28 @@ def filling(
     return Filling(values=values, tiling=NONE, backend="numpy", threads=1, seconds=seconds)
 
 
+def _on_gpu(known: Recurrence, data: TableData, asked: Tiling | None, backend: str, result: str) -> Filling:
+    from tilewright.runtime import table_gpu
+
+    tiling = _legal(known, data.shape, choose_gpu_tile(known, data.shape) if asked is None else _split(asked), 1)
+    if tiling.family != "orthogonal":
+        raise UsageError(f"on a GPU {known.name!r} runs in orthogonal tiles, got {str(tiling)!r}", "leave the tile out")
+    device, dialect = open_device(backend), backend.partition(":")[0]
+    kernel = table_gpu.load_table(device, dialect, known, data, tiling)  # compiles, which is not part of the time
+    found, seconds = table_gpu.fill_on_device(kernel, known, data, (result == "table", result == "sum"))
+    values = _values(known, found, result)
+    return Filling(values=values, tiling=tiling, backend=dialect, threads=kernel.shape.threads, seconds=seconds)
+
+
+def _split(asked: Tiling) -> Tiling:
+    """Cut a tile without sub-tiles for a group of threads: the widest sub-tiles of at most a few columns."""
+    if asked.family != "orthogonal" or asked.sub or len(asked.space) != 1:
+        return asked
+    s = asked.space[0]
+    fitting = [sub for sub in range(1, s + 1) if s % sub == 0 and s // sub <= _GPU_MOST]
+    return replace(asked, sub=(min(fitting, key=lambda sub: (abs(sub - _GPU_SUB), sub)),))
+
+
 def _compiled(known: Recurrence, data: TableData, tiling: Tiling, threads: int, result: str) -> Filling:
     from tilewright.runtime import table as kernels
 
@@ -270,12 +304,16 @@ def _compiled(known: Recurrence, data: TableData, tiling: Tiling, threads: int, 
         known, data, (tiling.time, tiling.space[0]), threads, (result == "table", result == "sum")
     )
     seconds = time.perf_counter() - begin
-    tables = tuple(found.tables[name] for name in known.tables) if result == "table" else ()
-    values = found.last if result == "last" else found.folded
-    if result == "table":
-        values = tables[0] if len(tables) == 1 else tables
     used = min(threads, ceil_div(data.shape[0], tiling.time))
-    return Filling(values=values, tiling=tiling, backend="c", threads=used, seconds=seconds)
+    return Filling(values=_values(known, found, result), tiling=tiling, backend="c", threads=used, seconds=seconds)
+
+
+def _values(known: Recurrence, found: "Filled", result: str) -> Any:  # noqa: ANN401
+    """Return the part of what was filled that was asked for."""
+    if result != "table":
+        return found.last if result == "last" else found.folded
+    tables = tuple(found.tables[name] for name in known.tables)
+    return tables[0] if len(tables) == 1 else tables
 
 
 def _legal(known: Recurrence, shape: tuple[int, int], asked: Tiling | None, threads: int) -> Tiling:
@@ -299,91 +337,10 @@ def choose_tile(known: Recurrence, shape: tuple[int, int], threads: int) -> Tili
     return Tiling(family="orthogonal", time=rows, space=(max(left, 1, min(_COLUMNS, shape[1])),))
 
 
-def make_data(
-    known: Recurrence,
-    inputs: tuple[Any, ...],
-    scalars: Mapping[str, float],
-    dtype: str,
-    shape: tuple[int, int] | None = None,
-) -> TableData:
-    """Check and convert what a user gives.
-
-    Raises:
-        UsageError: If a number of inputs or a scalar's name does not fit.
-        ArrayError: If an input does not fit.
-    """
-    names = [each.name for each in known.inputs]
-    if len(inputs) != len(names):
-        listed = ", ".join(names) or "none"
-        raise UsageError(f"{known.name!r} has {len(names)} inputs ({listed}), got {len(inputs)}")
-    strange = [name for name in scalars if name not in known.scalars]
-    if strange:
-        raise UsageError(f"{known.name!r} has no scalar {strange[0]!r}", f"its scalars are {list(known.scalars)}")
-    arrays = {}
-    rows = columns = 0
-    for each, value in zip(known.inputs, inputs, strict=True):
-        array = _array(each.name, value)
-        arrays[each.name] = _typed(each.name, array, dtype, matrix=each.kind == "matrix")
-        if array.ndim != (1 if each.kind in {"row", "column"} else 2):
-            need = "one dimension" if each.kind in {"row", "column"} else "two dimensions"
-            raise ArrayError(f"the input {each.name!r} has {need}, got {array.ndim}")
-        if each.kind in {"row", "cell"}:
-            rows = array.shape[0]
-        if each.kind in {"column", "cell"}:
-            columns = array.shape[-1]
-    extents = shape or (rows, columns)
-    if len(extents) != 2 or min(extents) < 1:
-        hint = "pass shape=(rows, columns)" if not rows or not columns else ""
-        raise ArrayError(f"a table has at least one row and one column, got {extents}", hint)
-    data = TableData(shape=(int(extents[0]), int(extents[1])), dtype=dtype, arrays=arrays, scalars=dict(scalars))
-    check_data(known, data)
-    _check_lookups(known, data)
-    return data
-
-
-def _array(name: str, value: Any) -> Array:  # noqa: ANN401
-    if isinstance(value, str):
-        return np.frombuffer(value.encode("utf-32-le"), dtype=np.uint32)
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        raise ArrayError(f"the input {name!r} is made of numbers or is a text, got {array.dtype}")
-    return array
-
-
-def _typed(name: str, array: Array, dtype: str, *, matrix: bool) -> Array:
-    """Whole numbers become int32, others the tables' type; so do matrices."""
-    if matrix:
-        with np.errstate(all="ignore"):
-            values = array.astype(dtype)
-        if not np.array_equal(values, array) and not dtype.startswith("float"):
-            raise ArrayError(f"the matrix {name!r} does not fit {dtype}")
-        return values
-    if array.dtype.kind == "f":
-        if not dtype.startswith("float"):
-            raise ArrayError(f"the input {name!r} holds {array.dtype} values, which {dtype} tables cannot use")
-        return array.astype(dtype)
-    if array.size and (array.max() >= 2**31 or array.min() < -(2**31)):
-        raise ArrayError(f"the input {name!r} holds whole numbers beyond 32 bits")
-    return array.astype(np.int32)
-
-
-def _check_lookups(known: Recurrence, data: TableData) -> None:
-    """Refuse values that no matrix has a row or a column for: a kernel would read beyond it."""
-    from tilewright.programs.expression import Apply, Read
-    from tilewright.programs.table import LOOKUP
-
-    for statement in known.statements:
-        for node in statement.tape:
-            if not isinstance(node, Apply) or not node.op.startswith(LOOKUP):
-                continue
-            matrix = data.arrays[node.op[len(LOOKUP) :]]
-            for axis, place in enumerate(node.args):
-                leaf = statement.tape[place]
-                if not isinstance(leaf, Read) or leaf.field in known.tables:
-                    raise UsageError(f"{known.name!r} looks {node.op[len(LOOKUP) :]!r} up by something computed")
-                values = data.arrays[leaf.field]
-                if values.dtype.kind == "f" or values.min() < 0 or values.max() >= matrix.shape[axis]:
-                    raise ArrayError(
-                        f"the input {leaf.field!r} holds values from {values.min()} to {values.max()}, the matrix "
-                        f"{node.op[len(LOOKUP) :]!r} has {matrix.shape[axis]} {('rows', 'columns')[axis]}"
-                    )
+def choose_gpu_tile(known: Recurrence, shape: tuple[int, int]) -> Tiling:
+    """Return the default tiling on a GPU: a warp per tile, threads of a few columns, tiles no larger than the table."""
+    up, left = known.reach
+    sub = max(_GPU_SUB, left)
+    threads = min(_GPU_THREADS, ceil_div(shape[1], sub))
+    rows = max(up, 1, min(_GPU_ROWS, shape[0]))
+    return Tiling(family="orthogonal", time=rows, space=(sub * threads,), sub=(sub,))

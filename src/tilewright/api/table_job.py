@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.align import Alignment, align, choose_scoring, rescore
+from tilewright.api.gpu import is_gpu
 from tilewright.api.job import Job, Note
 from tilewright.api.load import load_any
-from tilewright.api.table import Filling, filling, make_data
+from tilewright.api.table import Filling, filling
+from tilewright.api.table_data import make_data
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, parse_shape
 from tilewright.programs import catalogue
@@ -59,7 +61,7 @@ class TableReport:
             "shape": list(self.shape),
             "steps": 1,
             "dtype": self.dtype,
-            "backend": found.backend if isinstance(found, Filling) else "c",
+            "backend": found.backend,
             "tiling": str(found.tiling),
             "threads": found.threads,
             "seconds": found.seconds,
@@ -139,6 +141,9 @@ def perform(job: Job, note: Note) -> TableReport:
 def _aligned(known: Recurrence, job: Job, note: Note) -> TableReport:
     if job.backend == "numpy" or job.dtype is not None:
         raise UsageError("alignments are computed in C on 8, 16 or 32 bits", "leave --backend and --dtype out")
+    score_only = is_gpu(job.backend)
+    if score_only and job.outputs:
+        raise UsageError("a GPU computes the score alone, no alignment to write", "leave --output or --backend out")
     for path in job.outputs:
         _check_text(path)
     first, second = _sequences(job)
@@ -150,7 +155,8 @@ def _aligned(known: Recurrence, job: Job, note: Note) -> TableReport:
         first.letters,
         second.letters,
         matrix=_matrix(options.get("matrix")),
-        score_only=False,
+        score_only=score_only,
+        backend=job.backend,
         tiling=job.tile,
         threads=job.threads,
         **{name: _whole(name, options.get(name)) for name in _PAIR_OPTIONS},
@@ -185,7 +191,9 @@ def _checked_alignment(
     scalars = {"gap_open": gaps[0], "gap_extend": gaps[1]}
     inputs = (scoring.encode(texts[0]), scoring.encode(texts[1]), scoring.array())
     table = fill_reference(known, make_data(known, inputs, scalars, "int32"))["h"]
-    error = max(abs(int(table.max(initial=0)) - found.score), abs(rescore(found, scoring) - found.score))
+    error = abs(int(table.max(initial=0)) - found.score)
+    if found.a is not None:
+        error = max(error, abs(rescore(found, scoring) - found.score))
     return dataclasses.replace(report, error=float(error))
 
 

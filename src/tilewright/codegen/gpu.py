@@ -67,7 +67,8 @@ def gpu_type(name: str) -> str:
     return plain[name]
 
 
-def _literal(value: float, dtype: str) -> str:
+def gpu_literal(value: float, dtype: str) -> str:
+    """Write a number that either language reads back exactly."""
     if dtype.startswith("float") and not math.isfinite(value):
         sign = "-" if value < 0 else ""
         return f"({sign}TW_{'NAN' if math.isnan(value) else 'INF'}_{SUFFIX[dtype]})"
@@ -152,7 +153,7 @@ class _Printer:
             case Int(value):
                 return str(value) if value >= 0 else f"({value})"
             case Real(value, kind):
-                return _literal(value, kind)
+                return gpu_literal(value, kind)
             case Var(name):
                 return name
             case Load(base, index, _):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.table_expression import CTYPES, Places, lower
+from tilewright.codegen.table_expression import CTYPES, C, Places, lower
 from tilewright.programs.expression import Read
 from tilewright.programs.table import Recurrence
 
@@ -87,7 +87,7 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) 
         "TABLES": str(len(program.tables)),
         "UP": str(up),
         "LEFT": str(left),
-        "FOLD": _fold(program, dtype),
+        "FOLD": fold_text(program, dtype),
         "BODY": "\n".join(_body(program, dtype)),
         "DECLARE": "\n".join(_declarations(program, kinds)),
         "ROWS": "\n".join(_rows(program, kinds)),
@@ -99,7 +99,8 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) 
     return TableSource(text=text, entry=entry, dtype=dtype, inputs=kinds)
 
 
-def _fold(program: Recurrence, dtype: str) -> str:
+def fold_text(program: Recurrence, dtype: str) -> str:
+    """Write how a and b are joined by the semiring's addition."""
     nan = " | (b != b)" if dtype.startswith("float") else ""
     return {
         "maximum": f"((b > a){nan}) ? b : a",
@@ -167,7 +168,10 @@ def _body(program: Recurrence, dtype: str) -> list[str]:
         return f"at_{node.field}[r]"
 
     places = Places(
-        read=read, lookup=lambda name, row, column: f"in_{name}[{row} * wide_{name} + {column}]", dtype=dtype
+        read=read,
+        lookup=lambda name, row, column: f"in_{name}[{row} * wide_{name} + {column}]",
+        dtype=dtype,
+        words=C,
     )
     lines = []
     for number, statement in enumerate(program.statements):

@@ -1,6 +1,6 @@
 """Expressions of a recurrence as C: one named value per operation, each rounded to the table's type."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
@@ -29,7 +29,26 @@ _INFIX = {
     "ne": "!=",
 }
 _LOGIC = {"and": "&", "or": "|"}
-_FUNCTIONS = {"sqrt": "sqrt", "exp": "exp", "log": "log"}
+_FUNCTIONS = frozenset({"sqrt", "exp", "log"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """How a language writes what differs between C and the languages of GPUs.
+
+    Attributes:
+        types: Its element types.
+        leaf: The type that a read's own value is declared with.
+        literal: A number of a type.
+        function: The function that computes a root, an exponential or a logarithm in a type.
+        unsigned: Per type, the unsigned type in which whole numbers wrap around, where signed ones need not.
+    """
+
+    types: Mapping[str, str]
+    leaf: Callable[[Read], str]
+    literal: Callable[[float, str], str]
+    function: Callable[[str, str], str]
+    unsigned: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +59,13 @@ class Places:
         read: C of the value of a read.
         lookup: C of an entry of a matrix, of its name and two C expressions.
         dtype: Element type of the tables.
+        words: The language.
     """
 
     read: Callable[[Read], str]
     lookup: Callable[[str, str, str], str]
     dtype: str
+    words: Words
 
 
 def literal(value: float, dtype: str) -> str:
@@ -58,11 +79,30 @@ def literal(value: float, dtype: str) -> str:
         if number in {float("inf"), float("-inf")}:
             return "__builtin_inf()" if number > 0 else "(-__builtin_inf())"
         return f"(({CTYPES[dtype]}){number!r})"
+    check_fits(value, dtype)
+    return f"(({CTYPES[dtype]}){int(value)})"
+
+
+def check_fits(value: float, dtype: str) -> None:
+    """Refuse a number that a whole type cannot hold.
+
+    Raises:
+        UsageError: If it cannot.
+    """
     bits = 64 if dtype == "int64" else 32 if dtype != "int16" else 16
     low, high = (0, 1) if dtype == "bool" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if value != int(value) or not low <= value <= high:
         raise UsageError(f"the constant {value!r} does not fit {dtype}")
-    return f"(({CTYPES[dtype]}){int(value)})"
+
+
+C = Words(
+    types=CTYPES,
+    leaf=lambda _: "__auto_type",
+    literal=literal,
+    function=lambda name, dtype: f"__builtin_{name}{'f' if dtype == 'float32' else ''}",
+    unsigned={},
+)
+"""C as gcc and clang know it, compiled so that whole numbers wrap around."""
 
 
 def lower(tape: Tape, places: Places, prefix: str) -> tuple[list[str], str]:
@@ -76,7 +116,7 @@ def lower(tape: Tape, places: Places, prefix: str) -> tuple[list[str], str]:
     Returns:
         One declaration per node, and the value, of the table's type.
     """
-    kind = CTYPES[places.dtype]
+    kind = places.words.types[places.dtype]
     names: list[str] = []
     truths: list[bool] = []
     lines: list[str] = []
@@ -84,7 +124,7 @@ def lower(tape: Tape, places: Places, prefix: str) -> tuple[list[str], str]:
         name, truth = f"{prefix}{number}", False
         if isinstance(node, Const):
             truth = isinstance(node.value, bool)
-            text = str(int(node.value)) if truth else literal(node.value, places.dtype)
+            text = str(int(node.value)) if truth else places.words.literal(node.value, places.dtype)
         elif isinstance(node, Scalar):
             text = f"c_{node.name}"
         elif isinstance(node, Read):
@@ -94,7 +134,7 @@ def lower(tape: Tape, places: Places, prefix: str) -> tuple[list[str], str]:
             truth = node.op in BOOLEAN
             text = _operation(node, args, [truths[arg] for arg in node.args], places)
         # A leaf keeps its own type, so that codes of letters compare whole; an operation's result is of the table's.
-        declared = "int" if truth else kind if isinstance(node, Apply | Const) else "__auto_type"
+        declared = "int" if truth else places.words.leaf(node) if isinstance(node, Read) else kind
         value = f"({kind})({text})" if isinstance(node, Apply) and not truth else text
         lines.append(f"const {declared} {name} = {value};")
         names.append(name)
@@ -111,7 +151,9 @@ def _operation(node: Apply, args: list[str], truths: list[bool], places: Places)
             arg if truth else f"({arg} != 0)" for arg, truth in zip(args, truths, strict=True)
         )
     if op in _INFIX:
-        return f"{args[0]} {_INFIX[op]} {args[1]}"
+        wrapping = places.words.unsigned.get(places.dtype) if op in {"add", "sub", "mul"} else None
+        cast = f"({wrapping})" if wrapping else ""
+        return f"{cast}{args[0]} {_INFIX[op]} {cast}{args[1]}"
     if op in {"minimum", "maximum"}:
         sign = "<" if op == "minimum" else ">"
         # No short circuit: a condition of two tests in sequence keeps the loop from becoming vectors.
@@ -126,5 +168,5 @@ def _operation(node: Apply, args: list[str], truths: list[bool], places: Places)
     if op in others:
         return others[op]
     if op in _FUNCTIONS:
-        return f"__builtin_{_FUNCTIONS[op]}{'f' if places.dtype == 'float32' else ''}({args[0]})"
+        return f"{places.words.function(op, places.dtype)}({args[0]})"
     raise UsageError(f"a recurrence has no C code for {op!r}", "use backend='numpy'")
