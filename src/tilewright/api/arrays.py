@@ -75,6 +75,8 @@ def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
     Raises:
         ArrayError: If it holds no numbers.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "pass array.filled(0.0)")
     try:
         if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
             array = np.from_dlpack(value)

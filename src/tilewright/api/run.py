@@ -76,6 +76,8 @@ def run(
     >>> run("jacobi1d", np.array([0.0, 3.0, 0.0, 3.0, 0.0]), steps=1)
     array([0., 1., 2., 1., 0.])
     """
+    if not isinstance(tiling, Tiling | str | None) or not isinstance(backend, str):
+        raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
     chosen = as_program(program)
     watch = make_watch(every, callback, until)
     given, forcing = with_forcing(gather(chosen, arrays, scalars, dtype), where, sources, steps, boundary)
@@ -175,7 +177,7 @@ def _targets(problem: Problem, out: Any) -> dict[str, Array]:  # noqa: ANN401
             target = as_array(target, "out")  # noqa: PLW2901
         if target.shape != problem.shape:
             raise ArrayError(f"out must have the shape {problem.shape}, got {target.shape}")
-        if not np.can_cast(problem.dtype, target.dtype, "same_kind"):
+        if target.dtype.kind not in "biufc" or not np.can_cast(problem.dtype, target.dtype, "same_kind"):
             raise ArrayError(f"out cannot hold {problem.dtype} values, it has the dtype {target.dtype}")
         if not target.flags.writeable:
             raise ArrayError("out is read-only", "pass an array that may be written")

@@ -12,6 +12,7 @@ from tilewright.api.arrays import Array, Given
 from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing
 from tilewright.base.errors import TilewrightWarning, UsageError
+from tilewright.base.units import whole_number
 from tilewright.programs import reference
 from tilewright.programs.problem import Problem
 from tilewright.runtime.memory import check_memory
@@ -103,11 +104,11 @@ def make_watch(every: int | None, callback: Callback | None, until: float | None
         return None
     if callback is not None and every is None:
         raise UsageError("a callback needs to know how often it is called", "pass every=100")
-    if every is not None and (isinstance(every, bool) or int(every) != every or every < 1):
-        raise UsageError(f"every is a whole number of steps, at least 1, got {every!r}")
-    if until is not None and not (math.isfinite(until) and until >= 0):
+    if every is not None:
+        every = whole_number(every, "every", 1, 2**62, "of steps, at least 1")
+    if until is not None and not (isinstance(until, int | float) and math.isfinite(until) and until >= 0):
         raise UsageError(f"until is a change per step, a finite number of at least 0, got {until!r}")
-    return Watch(every=_EVERY if every is None else int(every), callback=callback, until=until)
+    return Watch(every=_EVERY if every is None else every, callback=callback, until=until)
 
 
 def warn_if_wild(problem: Problem, given: Given, results: Mapping[str, Array]) -> None:

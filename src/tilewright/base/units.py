@@ -46,6 +46,34 @@ def format_shape(shape: tuple[int, ...]) -> str:
     return "x".join(str(extent) for extent in shape)
 
 
+def whole_number(value: object, name: str, low: int, high: int, text: str = "") -> int:
+    """Return a whole number that a caller gave, of any numeric type.
+
+    Args:
+        value: What was given.
+        name: What it is, for the message.
+        low: The least that is allowed.
+        high: The most that is allowed.
+        text: The range as people write it; made of ``low`` and ``high`` by default.
+
+    Raises:
+        UsageError: If it is no such number.
+
+    >>> whole_number(3.0, "steps", 0, 10)
+    3
+    """
+    try:
+        number = int(value)  # type: ignore[call-overload]
+        good = not isinstance(value, bool | str | bytes) and bool(number == value) and low <= number <= high
+    except (TypeError, ValueError, OverflowError):
+        good = False
+    if not good:
+        shown = repr(value)
+        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
+        raise UsageError(f"{name} is a whole number {text or f'from {low} to {high}'}, got {shown}")
+    return int(number)
+
+
 def parse_size(text: str) -> int:
     """Parse a size in bytes such as ``64KiB`` (1024-based) or ``64kB`` (1000-based).
 

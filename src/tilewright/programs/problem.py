@@ -1,10 +1,10 @@
 """A problem: a program with a shape, a number of steps, a dtype and boundaries."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
-from tilewright.base.units import format_shape
+from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil import Program, Statement
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
@@ -123,7 +123,7 @@ def make_problem(
     >>> make_problem(program("jacobi1d"), (10,), 5).update_box(program("jacobi1d").statements[0])
     ((1, 9),)
     """
-    shape = tuple(int(extent) for extent in shape)
+    shape = _extents(shape)
     if len(shape) != program.rank:
         raise UsageError(
             f"{program.name!r} has {program.rank} dimension{'s' * (program.rank > 1)}, "
@@ -131,20 +131,25 @@ def make_problem(
         )
     if any(extent < 1 for extent in shape):
         raise UsageError(f"every extent must be at least 1, got the shape {format_shape(shape)}")
-    if isinstance(steps, bool) or int(steps) != steps or not 0 <= steps < 2**31:
-        raise UsageError(f"steps is a whole number from 0 to 2^31 - 1, got {steps!r}")
+    steps = whole_number(steps, "steps", 0, 2**31 - 1, "from 0 to 2^31 - 1")
     if dtype not in DTYPES:
         raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
     problem = Problem(
         program=program,
         shape=shape,
-        steps=int(steps),
+        steps=steps,
         dtype=dtype,
         boundaries=_resolve(program, boundary),
     )
     if problem.cells > MAX_CELLS:
         raise UsageError(f"a grid may have at most 2^46 cells, got {format_shape(shape)}")
     return problem
+
+
+def _extents(shape: object) -> tuple[int, ...]:
+    if isinstance(shape, str | bytes) or not isinstance(shape, Iterable):
+        raise UsageError(f"a shape is a tuple of extents, got {shape!r}", "write shape=(512, 512)")
+    return tuple(whole_number(extent, "an extent", -(2**62), 2**62, "of at most 2^62") for extent in shape)
 
 
 def parse_boundary(text: str) -> BoundarySpec:
@@ -196,6 +201,8 @@ def sides_of(rank: int, spec: BoundarySpec) -> Sides:
         return (pair,) * rank
     if isinstance(spec, Mapping):
         raise UsageError("a boundary by field holds no further mapping", "give each field a kind or one entry per axis")
+    if not isinstance(spec, tuple | list):
+        raise UsageError(f"a boundary is a kind or one entry per axis, got {spec!r}", "such as 'wrap'")
     if len(spec) != rank:
         raise UsageError(f"a boundary has one entry per axis, expected {rank}, got {len(spec)}")
     return tuple(_pair(entry) for entry in spec)
@@ -205,7 +212,7 @@ def _pair(spec: BoundarySpec) -> tuple[Boundary, Boundary]:
     if isinstance(spec, str | Boundary):
         side = _kind(spec) if isinstance(spec, str) else spec
         pair = (side, side)
-    elif isinstance(spec, Mapping) or len(spec) != 2:
+    elif not isinstance(spec, tuple | list) or len(spec) != 2:
         raise UsageError(f"an axis has a boundary below and one above, got {spec!r}", "write it as a pair")
     else:
         pair = (_pair(spec[0])[0], _pair(spec[1])[0])

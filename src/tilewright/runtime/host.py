@@ -6,6 +6,7 @@ import platform
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.units import whole_number
 from tilewright.machines.host import CpuDescription
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -100,9 +101,7 @@ def thread_count(asked: int | None = None) -> int:
         UsageError: If the number is not a whole number of at least 1.
     """
     if asked is not None:
-        if isinstance(asked, bool) or int(asked) != asked or not 1 <= asked <= 4096:
-            raise UsageError(f"threads is a whole number from 1 to 4096, got {asked!r}")
-        return int(asked)
+        return whole_number(asked, "threads", 1, 4096)
     for name in THREAD_VARIABLES:
         text = os.environ.get(name, "").partition(",")[0].strip()
         if text:

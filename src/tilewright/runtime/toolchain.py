@@ -198,11 +198,22 @@ def compile_shared(tools: Toolchain, text: str, *, strict: bool, options: tuple[
     Raises:
         ToolchainError: If the compiler fails, takes too long, or writes nothing.
     """
+    try:
+        return _compile(tools, text, (*tools.flags(strict=strict), *options))
+    except OSError as error:
+        # A temporary folder that is full, read-only or missing is as good as no compiler: NumPy still computes.
+        raise ToolchainError(
+            f"the compiler's files cannot be written: {error.strerror or error}",
+            "free some space in the temporary directory, or set TMPDIR to another one",
+        ) from error
+
+
+def _compile(tools: Toolchain, text: str, flags: tuple[str, ...]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
         source, target = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
         source.write_text(text, encoding="utf-8")
         math = () if sys.platform == "win32" else ("-lm",)
-        arguments = (*tools.command, *tools.flags(strict=strict), *options, "-o", str(target), str(source), *math)
+        arguments = (*tools.command, *flags, "-o", str(target), str(source), *math)
         result = _call(arguments, COMPILE_SECONDS)
         if result.returncode:
             raise ToolchainError(f"the compiler {tools.command[0]!r} failed: {_first_errors(result)}", INSTALL_HINT)
