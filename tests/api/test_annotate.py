@@ -68,7 +68,7 @@ def test_there_are_enough_examples():
 def test_examples_are_tuned_and_every_variant_agrees_with_the_original(name, tmp_path):
     out = tmp_path / f"{name}.c"
     result = annotate(
-        EXAMPLES / f"{name}.c", out=out, runs=3, seconds=20, repeats=1, search="Randomsearch", sizes=SMALL.get(name)
+        EXAMPLES / f"{name}.c", out=out, runs=2, seconds=20, repeats=1, search="Randomsearch", sizes=SMALL.get(name)
     )
     for site in result.to_dict()["regions"]:
         for size in site["results"]:

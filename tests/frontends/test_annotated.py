@@ -349,7 +349,7 @@ MACROS = [
     "#define 1x 2\nx = 1;",
 ]
 SPECS = [
-    "def build { arg build_command = 'gcc' }",
+    "def build { arg build_command 'gcc'; }",
     "def build { arg build_command = 'gcc';",
     "def evil { arg x = 1; }",
     "def build { run x = 1; }",

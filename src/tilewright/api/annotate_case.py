@@ -34,7 +34,7 @@ from tilewright.programs.loopnest import (
     written,
 )
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
-from tilewright.runtime.build_command import parse_build_command, substitute
+from tilewright.runtime.build_command import parse_build_command, substitute, unknown_parameters
 from tilewright.runtime.host import available_bytes
 from tilewright.runtime.loops import DTYPES, Input
 
@@ -351,8 +351,17 @@ def reference(text: str) -> Expr:
 
 def command_of(spec: TuningSpec | None, values: Mapping[str, object]) -> str:
     """Return a specification's build command with its parameters put in."""
-    text = str(spec.arg("build", "build_command") or "cc -O3") if spec is not None else "cc -O3"
-    return substitute(text, values)
+    if spec is None:
+        return "cc -O3"
+    known: dict[str, object] = {**spec.lets, **{each.name: each.values[0] for each in spec.inputs}}
+    return substitute(str(spec.arg("build", "build_command") or "cc -O3"), {**known, **values})
+
+
+def command_notes(spec: TuningSpec) -> tuple[str, ...]:
+    """Return what is to be said about a specification's build command."""
+    known = {*spec.lets, *(each.name for each in (*spec.inputs, *spec.params))}
+    missing = unknown_parameters(str(spec.arg("build", "build_command") or ""), known)
+    return tuple(f"the build command uses @{name[:40]}, which is no parameter, so it is empty" for name in missing)
 
 
 def neutral_command(spec: TuningSpec | None) -> str:

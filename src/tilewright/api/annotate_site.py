@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tilewright.api.annotate_case import Case, prepared, transformed
+from tilewright.api.annotate_case import Case, command_notes, prepared, transformed
 from tilewright.api.annotate_gpu import plain_device, tune_device
 from tilewright.api.annotate_meter import PARALLEL, CpuMeter
 from tilewright.api.annotate_options import Options, budget_of
@@ -51,7 +51,7 @@ def plain_site(site: Site, options: Options) -> SiteResult:
 def tune_site(site: Site, cases: Sequence[Case], options: Options, seconds: float) -> SiteResult:
     """Tune a site at every size of its input."""
     spec = _spec(site)
-    notes = [*spec.notes, *(note for loop in site.loops for note in loop.notes)]
+    notes = [*spec.notes, *command_notes(spec), *(note for loop in site.loops for note in loop.notes)]
     kinds = {name for kind in ("validation", "performance_test_code") for name in spec.args.get(kind, {})}
     if kinds:
         notes.append(f"{', '.join(sorted(kinds))}: variants are compared with the original body instead")
@@ -112,13 +112,13 @@ def _tune_cpu(case: Case, options: Options, seconds: float) -> SizeResult:
         numbers=dict(case.numbers),
         values=choice.winner.values,
         bodies=bodies,
-        seconds=ours,
+        seconds=theirs if kept else ours,
         original=theirs,
         choice=choice,
         notes=tuple(notes),
         command=(variant.command[0].rpartition("/")[2], *variant.command[1:]),
         finite=meter.finite,
-        extra={"kept_original": kept, "reused": meter.reused},
+        extra={"kept_original": kept, "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},
     )
 
 

@@ -160,8 +160,6 @@ def _flat(items: Sequence[Region]) -> list[Region]:
     out: list[Region] = []
     for item in items:
         if item.module in LOOPS | STENCILS:
-            if item.inner:
-                raise UsageError(f"the region of line {item.line} has regions inside, which only PerfTuning may have")
             out.append(item)
         elif item.module in PASSED:
             out += _flat(item.inner)
@@ -198,8 +196,10 @@ def _no_annotations(text: str) -> str:
 
 def _loop_region(text: str, region: Region, known: Mapping[str, macros.Macro]) -> LoopRegion:
     where = f"the region of line {region.line}"
-    notes: list[str] = []
-    body = macros.preprocess(macros.without_comments(region.body(text)), known)[0]
+    # The generated code replaces the whole old body, so what is annotated inside it is a part of that.
+    inner = ", ".join(str(each.line) for each in region.inner)
+    notes = [f"the annotation of line {inner} is inside the region's old body, so it has no effect"] if inner else []
+    body = macros.preprocess(macros.without_comments(_no_annotations(region.body(text))), known)[0]
     old: Stmt | None = None
     if body.strip():
         try:

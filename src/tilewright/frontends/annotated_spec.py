@@ -36,6 +36,7 @@ TYPES = frozenset({"char", "short", "int", "long", "unsigned", "float", "double"
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}")
 _DEF = re.compile(r"\s*(?:(?P<let>let)\b|def\s+(?P<kind>\w+)\s*\{)")
 _STATEMENT = re.compile(r"(?P<word>let|arg|param|constraint|option|decl)\b(?P<rest>.*)", re.DOTALL)
+_BEGINS = re.compile(r"\s*(?:let|arg|param|constraint|decl)\s+[A-Za-z_]")
 _SETTING = re.compile(r"\s*(?P<name>[A-Za-z_]\w{0,63})\s*(?P<range>\[\s*\])?\s*=(?!=)(?P<value>.*)", re.DOTALL)
 _OPTION = re.compile(r"\s*(?P<quote>['\"])(?P<name>[^'\"]*)(?P=quote)\s*(?:\[\s*\])?\s*=(?P<value>.*)", re.DOTALL)
 _DECL = re.compile(
@@ -213,14 +214,13 @@ def read_spec(code: str, line: int = 1) -> TuningSpec:
         reader.fail(f"a specification has at most {MAX_SPEC} characters, got {len(code)}")
     text = _without_comments(code)
     position = 0
-    while text[position:].strip():
+    while text[position:].strip(" \t\r\n;"):
+        position += len(text[position:]) - len(text[position:].lstrip(" \t\r\n;"))
         match = _DEF.match(text, position)
         if match is None:
             reader.fail(f"a specification is made of def KIND {{ … }} and let, got {text[position:].strip()[:60]!r}")
         if match["let"]:
-            end = _find(text, ";", match.end())
-            if end < 0:
-                reader.fail("a let statement ends with a semicolon")
+            end = _let_end(text, match.end())
             reader.statement("", text[match.start("let") : end], reader.lets)
             position = end + 1
             continue
@@ -243,17 +243,34 @@ def read_spec(code: str, line: int = 1) -> TuningSpec:
     )
 
 
+def _let_end(text: str, start: int) -> int:
+    """Return where a let outside every definition ends: at its semicolon, or before the next line that begins anew."""
+    for place, character in _scan(text, start):
+        if character == ";" or (character == "\n" and re.match(r"\s*(?:def|let)\b|\s*$", text[place:])):
+            return place
+    return len(text)
+
+
 def _definition(reader: _Reader, kind: str, text: str) -> None:
-    *parts, rest = _split(text, ";")
-    if rest.strip():
-        reader.fail(f"a statement of {kind} ends with a semicolon, got {rest.strip()[:60]!r}")
     local = dict(reader.lets)
-    for part in parts:
-        if part.strip():
-            reader.statement(kind, part, local)
+    *parts, rest = _split(text, ";")
+    for number, part in enumerate([*parts, rest]):
+        *open_ones, last = _lines(part)
+        if open_ones or (number == len(parts) and last.strip()):
+            reader.notes.append(f"a statement of {kind} ends without a semicolon; the next line begins another one")
+        for each in (*open_ones, last):
+            if each.strip():
+                reader.statement(kind, each, local)
     # A let inside a definition is seen by later ones too: the users' files rely on it.
     for name, value in local.items():
         reader.lets.setdefault(name, value)
+
+
+def _lines(text: str) -> list[str]:
+    """Split where a line begins with the word of a statement: users' files leave semicolons out."""
+    starts = [place for place, character in _scan(text) if character == "\n" and _BEGINS.match(text, place)]
+    bounds = [0, *(place for place in starts if text[:place].strip()), len(text)]
+    return [text[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 def _without_comments(text: str) -> str:

@@ -100,6 +100,8 @@ class Dependence:
     distance: tuple[int, ...]
 
     def __str__(self) -> str:
+        if not self.loops and self.array == "?":
+            return "dependences that are too many to analyse"
         where = f" at the distance ({', '.join(map(str, self.distance))}) in ({', '.join(self.loops)})"
         verb = {"flow": "written as {} and read as {}", "anti": "read as {} and overwritten as {}"}.get(
             self.kind, "written as {} and again as {}"

@@ -57,26 +57,21 @@ class BuildCommand:
     notes: tuple[str, ...] = ()
 
 
+_PARAMETER = re.compile(r"@([A-Za-z_]\w*)@?")
+
+
 def substitute(command: str, values: Mapping[str, object]) -> str:
-    """Put parameters into a command: ``@NAME@`` and ``@NAME``.
+    """Put parameters into a command: ``@NAME@`` and ``@NAME``; a name that is no parameter leaves nothing behind.
 
-    Raises:
-        UsageError: If a name is not a parameter.
-
-    >>> substitute("gcc -O@L@ @CFLAGS", {"L": 3, "CFLAGS": "-g"})
-    'gcc -O3 -g'
+    >>> substitute("gcc -O@L@ @CFLAGS @X@", {"L": 3, "CFLAGS": "-g"})
+    'gcc -O3 -g '
     """
+    return _PARAMETER.sub(lambda match: str(values.get(match[1], "")), command)
 
-    def value(match: "re.Match[str]") -> str:
-        name = match[1]
-        if name not in values:
-            raise UsageError(
-                f"the build command uses @{name[:40]}, which is no parameter",
-                f"parameters: {', '.join(list(values)[:20])}",
-            )
-        return str(values[name])
 
-    return re.sub(r"@([A-Za-z_]\w*)@?", value, command)
+def unknown_parameters(command: str, names: Collection[str]) -> tuple[str, ...]:
+    """Return the names that a command uses and that are no parameters."""
+    return tuple(dict.fromkeys(name for name in _PARAMETER.findall(command) if name not in names))
 
 
 def parse_build_command(text: str, allowed: Collection[str] = ()) -> BuildCommand:
