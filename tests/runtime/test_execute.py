@@ -171,7 +171,8 @@ def test_lent_memory_comes_back_when_nothing_refers_to_it():
     place = lent.ctypes.data
     part = lent.view(np.float32).reshape(1024, -1)[3:5].T
     del lent
-    assert workspace.lend(2**22).ctypes.data != place  # a view is still in use
+    other = workspace.lend(2**22)
+    assert other.ctypes.data != place  # a view is still in use
     del part
     again = workspace.lend(2**22)
     assert again.ctypes.data == place
