@@ -163,3 +163,33 @@ def test_kernels_are_loaded_once_per_process():
     (second,) = compile_source(emit(problem, parse("none")), toolchain())
     assert len(cpu._loaded) == 1
     assert first.kernel == second.kernel
+
+
+def test_lent_memory_comes_back_when_nothing_refers_to_it():
+    workspace = memory.Workspace(keep=2**24)
+    lent = workspace.lend(2**22)
+    place = lent.ctypes.data
+    part = lent.view(np.float32).reshape(1024, -1)[3:5].T
+    del lent
+    other = workspace.lend(2**22)
+    assert other.ctypes.data != place  # a view is still in use
+    del part
+    again = workspace.lend(2**22)
+    assert again.ctypes.data == place
+    assert again.nbytes == 2**22
+    assert again.flags.writeable
+
+
+def test_lent_memory_beyond_the_limit_goes_back_to_the_system():
+    workspace = memory.Workspace(keep=2**21)
+    lent = workspace.lend(2**22)
+    del lent
+    workspace.take(1)
+    assert not workspace._free
+
+
+def test_a_much_larger_idle_buffer_is_not_used_up():
+    workspace = memory.Workspace()
+    workspace.give(memory.allocate(2**24))
+    assert workspace.take(2**21).nbytes < 2**24
+    assert workspace.take(2**24).nbytes == 2**24

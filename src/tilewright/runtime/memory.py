@@ -8,6 +8,8 @@ import itertools
 import math
 import mmap
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +30,8 @@ _SHIFT = 8 * _LINE
 _HUGE = 2**21
 _SURE = 2**24
 """Sizes below this are not worth asking the system how much is left."""
+_MOST_WASTE = 1.25
+"""Size of an idle buffer over what is asked for, up to which it is used."""
 _THREADED_BYTES = 2**21
 """Copies below this size are not worth a thread."""
 
@@ -102,13 +106,16 @@ class Workspace:
         self._lock = threading.Lock()
         self._keep = keep
         self._free: list[Array] = []
+        # Arrays may die inside any allocation, the lock being held: this queue needs none.
+        self._returned: deque[Array] = deque()
 
     def take(self, size: int) -> Array:
         """Return at least ``size`` bytes at the start of a huge page; the content is arbitrary."""
+        self._collect()
         with self._lock:
-            for i, buffer in enumerate(self._free):
-                if buffer.nbytes >= size:
-                    return self._free.pop(i)
+            fitting = [i for i, buffer in enumerate(self._free) if size <= buffer.nbytes <= _MOST_WASTE * size + _HUGE]
+            if fitting:
+                return self._free.pop(min(fitting, key=lambda i: self._free[i].nbytes))
         return allocate(size)
 
     def give(self, buffer: Array) -> None:
@@ -117,6 +124,21 @@ class Workspace:
             self._free.append(buffer)
             while self._keep is not None and sum(idle.nbytes for idle in self._free) > self._keep:
                 self._free.pop(0)
+
+    def lend(self, size: int) -> Array:
+        """Return ``size`` bytes that come back by themselves once no array refers to them any more."""
+        buffer = self.take(size)
+        if size < _HUGE:
+            return buffer[:size]  # cheap to allocate anew
+        # Views of views refer to the first array that does not itself view an array: to this one.
+        lent = np.frombuffer(memoryview(buffer), dtype=np.uint8)
+        weakref.finalize(lent, self._returned.append, buffer).atexit = False
+        return lent[:size]
+
+    def _collect(self) -> None:
+        """Hand back what was lent and has come back."""
+        while self._returned:
+            self.give(self._returned.popleft())
 
 
 def allocate(size: int) -> Array:
