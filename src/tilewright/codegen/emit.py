@@ -8,8 +8,8 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import c, overlapped
 from tilewright.codegen.ir import Function
-from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.row_values import rows_together
+from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants, row_function
 from tilewright.codegen.statements import box_function, cells_function
 from tilewright.codegen.streaming import copies, row_cells, scratch_bytes, streaming_functions, streams

@@ -213,10 +213,11 @@ def _block(site: Site, number: int, places: tuple[Var, ...], row: tuple[Var, Var
     lets, values = row_values(site, statement, rows, block, j)
     body: list[Stmt] = [Let(j, smallest(i, sub(stop, lanes))), *lets]
     stores: list[Stmt] = []
-    for target, value in zip(targets, values, strict=True):
+    for target, computed in zip(targets, values, strict=True):
+        value = computed
         if in_place(site, statement):
             kind = f"vector:{site.dtype}"
-            value = Op("keep", (Load(target, j, kind), value, sub(i, j)), kind)
+            value = Op("keep", (Load(target, j, kind), computed, sub(i, j)), kind)
         stores.append(Store(target, j, value, f"vector:{site.dtype}"))
     vectors = For(var=i, low=start, high=stop, step=lanes, body=(*body, *stores))
     ends: list[Stmt] = []
