@@ -56,13 +56,16 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
   float *const w0 = target;
   for (int64_t i = start; i < stop; i += TW_LANES_F32) {
     const int64_t j = tw_min(i, (stop - TW_LANES_F32));
-    const tw_v_f32 t0 = *(const tw_u_f32 *)(r0 + (j - 1));
-    const tw_v_f32 t1 = *(const tw_u_f32 *)(r0 + j);
-    const tw_v_f32 t2 = (t0 + t1);
-    const tw_v_f32 t3 = *(const tw_u_f32 *)(r0 + (j + 1));
-    const tw_v_f32 t4 = (t2 + t3);
-    const tw_v_f32 t6 = (t4 * 0.33333334f);
-    *(tw_u_f32 *)(w0 + j) = t6;
+    const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + (j - 1));
+    const tw_v_f32 t0_0 = l0;
+    const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);
+    const tw_v_f32 t0_1 = l1;
+    const tw_v_f32 l2 = *(const tw_u_f32 *)(r0 + (j + 1));
+    const tw_v_f32 t0_2 = l2;
+    const tw_v_f32 t0_3 = (t0_0 + t0_1);
+    const tw_v_f32 t0_4 = (t0_3 + t0_2);
+    const tw_v_f32 t0_6 = (t0_4 * 0.33333334f);
+    *(tw_u_f32 *)(w0 + j) = t0_6;
   }
   if ((a0 < start)) {
     tw_jacobi1d_cells_0(field, size, scalar, constant, t, a0, start);

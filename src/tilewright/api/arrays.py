@@ -16,8 +16,8 @@ from tilewright.programs.problem import DTYPES
 from tilewright.programs.stencil import Program, with_coefficients
 
 Array = npt.NDArray[Any]
-_PLAIN = (np.dtype("float32"), np.dtype("float64"))
-"""Element types that arrays keep whatever the program."""
+_PLAIN = {np.dtype(name): name for name in ("float32", "float64")}
+"""Element types that arrays keep whatever the program, with their names, which NumPy takes a while to make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +164,7 @@ def _text(shape: tuple[int, ...]) -> str:
 def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mapping[str, Any], asked: Any) -> str:  # noqa: ANN401
     first = every[0][1].dtype
     if asked is None and not scalars and first in _PLAIN and all(array.dtype == first for _, array in every):
-        return first.name
+        return _PLAIN[first]
     operands = [array.dtype for _, array in every] + list(scalars.values())
     natural = np.result_type(*operands)
     if natural.kind in "biu":

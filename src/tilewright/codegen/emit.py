@@ -8,6 +8,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import c, overlapped
 from tilewright.codegen.ir import Function
+from tilewright.codegen.row_values import rows_together
 from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants, row_function
 from tilewright.codegen.statements import box_function, cells_function
@@ -19,9 +20,6 @@ from tilewright.tilings.tiling import Tiling
 DIALECTS = ("c",)
 C_DTYPES = ("float32", "float64", "int32", "int64")
 """Element types that C code computes in."""
-_ROWS = {"none": 1}
-"""Rows that are computed together where the tiling does not say, two by default: they share the loads of their common
-neighbours. A sweep over the whole grid waits for memory, and fewer streams of it are better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +149,9 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[Function, ...]:
     recurrent = bool(analyse(program).sweep)
     helpers = [f(site, field) for field in program.fields for f in (row_function, cell_function)]
     statements: list[Function] = []
-    for number in range(len(program.statements)):
+    for number, statement in enumerate(program.statements):
         statements.append(cells_function(site, number))
         if not recurrent:
-            statements.append(box_function(site, number, tiling.rows or _ROWS.get(tiling.family, 2)))
+            rows = tiling.rows or rows_together(site, statement, tiling.family)
+            statements.append(box_function(site, number, rows))
     return (*(f for f in helpers if f is not None), *statements, entry_function(site, tiling, entry))

@@ -5,7 +5,7 @@ Two functions per statement. ``cells`` computes part of one row cell by cell, re
 share their loads, and ``cells`` at the ends.
 """
 
-from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape, scalar_name
+from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.ir import (
     Call,
     Expr,
@@ -27,8 +27,8 @@ from tilewright.codegen.ir import (
     smallest,
     sub,
 )
+from tilewright.codegen.row_values import row_values
 from tilewright.codegen.sites import (
-    Rows,
     Site,
     cell_function,
     extent,
@@ -210,14 +210,14 @@ def _block(site: Site, number: int, places: tuple[Var, ...], row: tuple[Var, Var
     start, stop, i, j = Var("start"), Var("stop"), Var("i"), Var("j")
     lanes = _lanes(site)
     targets = [_target_row(site, shift) for shift in range(block)]
-    body: list[Stmt] = [Let(j, smallest(i, sub(stop, lanes)))]
+    lets, values = row_values(site, statement, rows, block, j)
+    body: list[Stmt] = [Let(j, smallest(i, sub(stop, lanes))), *lets]
     stores: list[Stmt] = []
-    for shift, target in enumerate(targets):
-        lets, value = _vector_value(site, statement, rows, shift)
-        body += lets
+    for target, computed in zip(targets, values, strict=True):
+        value = computed
         if in_place(site, statement):
             kind = f"vector:{site.dtype}"
-            value = Op("keep", (Load(target, j, kind), value, sub(i, j)), kind)
+            value = Op("keep", (Load(target, j, kind), computed, sub(i, j)), kind)
         stores.append(Store(target, j, value, f"vector:{site.dtype}"))
     vectors = For(var=i, low=start, high=stop, step=lanes, body=(*body, *stores))
     ends: list[Stmt] = []
@@ -229,13 +229,3 @@ def _block(site: Site, number: int, places: tuple[Var, ...], row: tuple[Var, Var
         ]
     named = [_target_let(site, target, places, shift) for shift, target in enumerate(targets)]
     return (*rows.lets, *named, vectors, *ends)
-
-
-def _vector_value(site: Site, statement: Statement, rows: Rows, shift: int) -> tuple[tuple[Stmt, ...], Expr]:
-    kind = f"vector:{site.dtype}"
-
-    def read(node: Read) -> Expr:
-        return Load(rows.of(node, shift), add(Var("j"), node.offset[-1]), kind)
-
-    tape = statement.tape if site.strict or site.dtype != "float32" else fuse_roots(statement.tape)
-    return lower_tape(tape, Leaves(dtype=site.dtype, read=read, vector=True), prefix=f"t{shift}_" if shift else "t")

@@ -1,5 +1,6 @@
 """A problem: a program with a shape, a number of steps, a dtype and boundaries."""
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -53,6 +54,10 @@ class Problem:
     steps: int
     dtype: str = "float32"
     boundaries: tuple[Sides, ...]
+
+    def __hash__(self) -> int:
+        """Hash what tells most problems apart; boundaries rarely do and are many."""
+        return hash((self.program, self.shape, self.steps, self.dtype))
 
     @property
     def cells(self) -> int:
@@ -197,8 +202,7 @@ def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
 def sides_of(rank: int, spec: BoundarySpec) -> Sides:
     """Return the boundaries of one field, for a kind, an entry per axis, or an entry per side."""
     if isinstance(spec, str | Boundary):
-        pair = _pair(spec)
-        return (pair,) * rank
+        return _all_around(rank, spec)
     if isinstance(spec, Mapping):
         raise UsageError("a boundary by field holds no further mapping", "give each field a kind or one entry per axis")
     if not isinstance(spec, tuple | list):
@@ -206,6 +210,11 @@ def sides_of(rank: int, spec: BoundarySpec) -> Sides:
     if len(spec) != rank:
         raise UsageError(f"a boundary has one entry per axis, expected {rank}, got {len(spec)}")
     return tuple(_pair(entry) for entry in spec)
+
+
+@functools.lru_cache(maxsize=64)
+def _all_around(rank: int, spec: str | Boundary) -> Sides:
+    return (_pair(spec),) * rank
 
 
 def _pair(spec: BoundarySpec) -> tuple[Boundary, Boundary]:

@@ -1,5 +1,6 @@
 """The stencil program: fields, scalars and ordered statements. It has no shape and no boundary."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -43,6 +44,10 @@ class Program:
     statements: tuple[Statement, ...]
     summary: str = ""
 
+    def __hash__(self) -> int:
+        """Hash what tells most programs apart: the hash of every operation would be a tenth of a small run."""
+        return hash((self.name, self.fields, self.scalars, tuple(len(each.tape) for each in self.statements)))
+
     @property
     def updated(self) -> tuple[str, ...]:
         """Names of the fields that a step computes, in field order."""
@@ -70,8 +75,13 @@ class Program:
 
     def history(self, field: str) -> int:
         """Number of past time levels of ``field`` that must be given to start: 1, 2 or 3."""
-        levels = [read.level for statement in self.statements for read in statement.reads if read.field == field]
-        return 1 - min([0, *levels])
+        return _history(self, field)
+
+
+@functools.lru_cache(maxsize=1024)
+def _history(program: Program, field: str) -> int:
+    levels = [read.level for statement in program.statements for read in statement.reads if read.field == field]
+    return 1 - min([0, *levels])
 
 
 def stencil(

@@ -207,15 +207,14 @@ class Session:
         inner: Array = whole[tuple(slice(low, low + extent) for (low, _), extent in spans)]
         return inner
 
-    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[tuple[int, int], list[Array]]:
-        """Addresses of the scalars and the constants, which no call changes, and the arrays they lie in."""
+    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[int, list[int], list[Array]]:
+        """Addresses of the scalars and of the constants, which no call changes, and the arrays they lie in."""
         program, kernel = self.problem.program, self._compiled.kernel
         values = [inputs.scalars[name] for name in program.scalars]
         scalars = np.array([*values, 0], dtype=self.problem.dtype)
         rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in kernel.constants]
-        own = self._address + self._static.own
-        constants = np.array([*(row.ctypes.data for row in rows), own], dtype=np.uintp)
-        return (scalars.ctypes.data, constants.ctypes.data), [scalars, constants, *rows]
+        constants = [*(row.ctypes.data for row in rows), self._address + self._static.own]
+        return scalars.ctypes.data, constants, [scalars, *rows]
 
     def _call(self, steps: int) -> None:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
@@ -231,10 +230,13 @@ class Session:
         threads = self._threads if self._compiled.parallel else 1
         distance = -plan.slot if odd else plan.slot
         strides = plan.strides[:-1]
+        scalars, constants, _ = self._arguments
         # No array of the caller is read or written by the kernel itself: see codegen.emit.Kernel.direct.
-        numbers = np.array([*starts, steps, threads, *plan.shape, *strides, distance, 0, 0, *strides], dtype=np.int64)
+        sizes = (steps, threads, *plan.shape, *strides, distance, 0, 0, *strides)
+        numbers = np.array([*starts, *constants, *sizes], dtype=np.int64)
         fields = numbers.ctypes.data
-        self._compiled.function(fields, fields + 8 * len(starts), *self._arguments[0])
+        behind = fields + numbers.itemsize * len(starts)
+        self._compiled.function(fields, behind + numbers.itemsize * len(constants), scalars, behind)
         self._version += steps
         if self._flips:
             self._version %= 2

@@ -1,0 +1,115 @@
+"""The new values of neighbouring rows of a box, vector by vector.
+
+Written row after row, the vectors that neighbouring rows share would wait in registers for a whole expression, and gcc
+loads them again instead: a sum of 27 reads in two rows took 48 loads where 36 are distinct. Here every distinct vector
+is loaded once, just before its first use, and the rows advance together, so that neighbouring operations are
+independent. Sums are regrouped as in streaming kernels, except where the program's own order is kept.
+"""
+
+from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
+from tilewright.codegen.ir import Expr, Let, Load, Stmt, Var, add
+from tilewright.codegen.regroup import regroup
+from tilewright.codegen.row_linear import Sums, Terms, weighted_sum
+from tilewright.codegen.sites import Rows, Site
+from tilewright.programs.expression import Read, Tape
+from tilewright.programs.stencil import Statement
+
+
+def row_values(
+    site: Site, statement: Statement, rows: Rows, block: int, place: Var
+) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
+    """Write one vector of the new values of several neighbouring rows.
+
+    Args:
+        site: The kernel's surroundings.
+        statement: The statement.
+        rows: The rows that it reads.
+        block: Rows of results.
+        place: Index of the vector's first cell in its row.
+
+    Returns:
+        The operations, and the new value of each row.
+    """
+    values = _Values(site, rows, place)
+    terms = None if _keeps_order(site) else weighted_sum(statement.tape)
+    found = values.by_output(statement, block) if terms is None else values.by_input(terms, block)
+    return tuple(values.body), found
+
+
+def rows_together(site: Site, statement: Statement, family: str) -> int:
+    """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
+
+    More rows share more loads, but are more streams for the hardware to follow. Two are good for planes of rows in
+    tiles, four for sweeps, which wait for memory. In 3D the neighbours are near in memory already and one row is best,
+    unless rows share sums and not just loads.
+    """
+    rank = site.rank
+    if rank == 1:
+        return 1
+    if rank == 2:
+        levels = {(read.field, read.level) for read in statement.reads}
+        return 4 if family == "none" and len(levels) == 1 else 2
+    outer = [(read.field, read.level, read.offset[:-1]) for read in statement.reads]
+    sums = sum(outer.count(row) > 1 for row in set(outer)) > 1 and weighted_sum(statement.tape) is None
+    return 4 if sums and family != "none" else 1
+
+
+def _keeps_order(site: Site) -> bool:
+    return site.strict or not site.dtype.startswith("float")
+
+
+class _Values:
+    def __init__(self, site: Site, rows: Rows, place: Var) -> None:
+        self.site = site
+        self.rows = rows
+        self.place = place
+        self.body: list[Stmt] = []
+        self.order = {row: number for number, row in enumerate(rows.names.values())}
+        self.loaded: dict[tuple[Var, int], Var] = {}
+        self.pending: dict[Expr, Let] = {}
+
+    def by_output(self, statement: Statement, block: int) -> tuple[Expr, ...]:
+        """One expression per row, their operations in turn."""
+        tape: Tape = statement.tape
+        if not _keeps_order(self.site):
+            tape = regroup(fuse_roots(tape) if self.site.dtype == "float32" else tape)
+        lowered = []
+        for shift in range(block):
+
+            def read(node: Read, shift: int = shift) -> Expr:
+                return self.load(node, shift)
+
+            leaves = Leaves(dtype=self.site.dtype, read=read, vector=True)
+            lowered.append(lower_tape(tape, leaves, prefix=f"t{shift}_"))
+        for together in zip(*(lets for lets, _ in lowered), strict=True):
+            for operation in together:
+                if isinstance(operation, Let) and operation.value in self.pending:
+                    self.body.append(self.pending.pop(operation.value))
+                self.body.append(operation)
+        return tuple(value for _, value in lowered)
+
+    def by_input(self, terms: Terms, block: int) -> tuple[Expr, ...]:
+        """Every vector is added to all results that read it at once."""
+        sums = Sums(self.site.dtype, "t")
+        uses: dict[Var, list[tuple[int, float]]] = {}
+        for shift in range(block):
+            for read, weight in terms.items():
+                uses.setdefault(self.load(read, shift), []).append((shift, weight))
+        places = {var: (self.order[row], offset) for (row, offset), var in self.loaded.items()}
+        for var in sorted(uses, key=lambda var: places[var]):
+            sums.body.append(self.pending.pop(var))
+            for shift, weight in uses[var]:
+                sums.add((shift, 0), weight, var)
+        self.body += sums.body
+        return tuple(sums.results[shift, 0] for shift in range(block))
+
+    def load(self, node: Read, shift: int) -> Var:
+        """Name a vector; it is loaded where it is first used."""
+        row = self.rows.of(node, shift)
+        key = (row, node.offset[-1])
+        if key not in self.loaded:
+            kind = f"vector:{self.site.dtype}"
+            var = Var(f"l{len(self.loaded)}", kind)
+            self.pending[var] = Let(var, Load(row, add(self.place, node.offset[-1]), kind))
+            self.loaded[key] = var
+        return self.loaded[key]
