@@ -1,14 +1,19 @@
 """Runs in portions: callbacks, residuals, values that are not finite, masks and sources."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
+from tilewright.api import watch
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.programs.reference import run as reference
+from tilewright.runtime.warn import forget_warnings
 
 BACKENDS = ("c", "numpy")
 
@@ -187,8 +192,23 @@ def test_refusals(options, message):
 def test_a_plain_run_that_blows_up_says_so(backend, shape):
     unstable = tw.stencil(lambda u: u[0, 0] + 5.0 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4.0 * u[0, 0]))
     u = field(shape)
-    with pytest.warns(tw.TilewrightWarning, match="not finite after 300 steps") as caught:
+    forget_warnings()
+    with pytest.warns(tw.TilewrightWarning) as caught:
         tw.run(unstable, u, steps=300, backend=backend)
-    assert "every=" in str(caught[0].message)
+    texts = [str(each.message) for each in caught]
+    assert len(texts) == 2
+    assert "past its stability limit: a wave of 2 x 2 cells grows 39 times" in texts[0]
+    (step,) = re.findall(r"not finite after 300 steps of 'stencil', from step (\d+) on", texts[1])
+    for steps, finite in ((int(step) - 1, True), (int(step), False)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tw.TilewrightWarning)
+            assert np.isfinite(tw.run(unstable, u, steps=steps, backend=backend)).all() == finite
     u[3, 4] = np.inf
     tw.run(unstable, u, steps=300, backend=backend)  # was not finite to begin with: no news
+
+
+def test_a_run_that_is_too_long_to_repeat_says_how_the_step_is_found(monkeypatch):
+    monkeypatch.setattr(watch, "_REPEATED", 100)
+    square = tw.stencil(lambda u: 3.0 * u[0, 0] * u[0, 0])
+    with pytest.warns(tw.TilewrightWarning, match=r"not finite after 40 steps of .*; every=… names the step"):
+        tw.run(square, 2.0 + field((40, 50)), steps=40)

@@ -1,5 +1,9 @@
-import pytest
+import shlex
 
+import pytest
+import typer
+
+from tilewright.cli.app import app
 from tilewright.machines.files import names as machine_names
 from tilewright.programs.catalogue import names as program_names
 from tilewright.tilings.catalogue import names as tiling_names
@@ -64,11 +68,29 @@ def test_unknown_names_get_a_suggestion(refuses):
     refuses("tilings", "hybrid", "--plot", "nowhere/a.png")
 
 
-@pytest.mark.parametrize("command", ["run", "predict", "programs", "machines", "tilings", "doctor"])
-def test_every_help_has_an_example(cli, command):
-    result = cli(command, "--help")
+def _commands(group, path=()):
+    """Every command and group of commands, as the words that call it."""
+    for name, command in group.commands.items():
+        yield (*path, name), command
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*path, name))
+
+
+ALL = dict(_commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_every_help_has_an_example_that_its_command_understands(cli, words):
+    result = cli(*words, "--help")
     assert result.code == 0
-    assert f"Example: tilewright {command}" in result.out
+    text = " ".join(ALL[words].help.split())
+    assert "Example: " in text
+    example = text.split("Example: ")[1].strip()
+    assert " ".join(("tilewright", *words)) in example
+    if example.startswith("tilewright ") and not hasattr(ALL[words], "commands"):
+        given = shlex.split(example)[1 + len(words) :]
+        ALL[words].make_context(" ".join(words), given, resilient_parsing=False)  # options and values are known
+    assert hasattr(ALL[words], "commands") or "--json" in result.out
 
 
 def test_usage_errors_exit_with_2(cli):

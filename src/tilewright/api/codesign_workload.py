@@ -61,12 +61,13 @@ def _read(path: Path, strategies: Sequence[str]) -> tuple[Case, ...]:
     try:
         with path.open("rb") as stream:
             data = stream.read(_LARGEST + 1)
-        if len(data) > _LARGEST:
-            raise UsageError(f"a workload has at most {_LARGEST} bytes, {str(path)!r} has more")
-        table = tomllib.loads(data.decode("utf-8"))
     except OSError as error:
         raise UsageError(f"the workload {str(path)!r} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    if len(data) > _LARGEST:
+        raise UsageError(f"a workload has at most {_LARGEST} bytes, {str(path)!r} has more")
+    try:
+        table = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or numbers of thousands of digits
         raise UsageError(f"the workload {str(path)!r} is not TOML: {error}") from None
     stencils = table.get("stencil")
     if set(table) != {"stencil"} or not isinstance(stencils, list) or not stencils:

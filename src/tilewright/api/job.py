@@ -14,7 +14,7 @@ from tilewright.api.compile import Executable, prepare
 from tilewright.api.forcing import Forcing
 from tilewright.api.load import load_program
 from tilewright.api.run import compute, portion, with_forcing
-from tilewright.api.watch import Watch, make_watch, march
+from tilewright.api.watch import Watch, make_watch, march, warn_if_unstable
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.programs.problem import Problem, make_problem, parse_boundary
@@ -191,6 +191,7 @@ def perform(job: Job, note: Note) -> Report:
     threads = thread_count(job.threads)
     part = portion(problem, looks.watch, forcing)
     executable = prepare(part, job.tile, job.backend, strict=job.strict, threads=threads)
+    warn_if_unstable(problem, given[0])
     begin = time.perf_counter()
     results = [_advanced(executable, problem, each, threads, looks.watch) for each in given]
     seconds = time.perf_counter() - begin

@@ -21,9 +21,11 @@ from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
+from tilewright.programs import stability
 from tilewright.programs.periodic import wrapped_axes
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.table import Recurrence
+from tilewright.runtime.warn import warn_once
 from tilewright.tilings import catalogue as tilings
 from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import NONE, Tiling, parse
@@ -78,6 +80,9 @@ def predict(
         request = TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
         return _of_table(table, request, where, tiling)
     problem = make_problem(as_program(_no_table(program)), shape, steps, dtype, boundary)
+    unstable = stability.advice(problem.program, (), steps)
+    if unstable:
+        warn_once(unstable)
     setting = make_setting(problem, where, scope)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     blocks = blocks_of(problem, where, asked) if model == "exact" and scope is None else None

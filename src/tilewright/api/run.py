@@ -11,7 +11,15 @@ from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
 from tilewright.api.memo import prepared
 from tilewright.api.stencil import ProgramLike, as_program
-from tilewright.api.watch import Callback, Watch, make_watch, march, warn_if_wild
+from tilewright.api.watch import (
+    Callback,
+    Watch,
+    first_wild_step,
+    make_watch,
+    march,
+    warn_if_unstable,
+    warn_if_wild,
+)
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.runtime.host import thread_count
@@ -82,6 +90,7 @@ def run(
     watch = make_watch(every, callback, until)
     given, forcing = with_forcing(gather(chosen, arrays, scalars, dtype), where, sources, steps, boundary)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    warn_if_unstable(problem, given)
     count = thread_count(threads)
     targets = None if out is None else _targets(problem, out)
     executable = prepared(portion(problem, watch, forcing), tiling, backend, strict=strict, threads=count)
@@ -92,7 +101,7 @@ def run(
         results = state.results(targets)
         state.close()
     if watch is None:
-        warn_if_wild(problem, given, results)
+        warn_if_wild(problem, given, results, lambda: first_wild_step(executable, problem, given, count, forcing))
     if out is not None:
         return out
     wrapped = [like(results[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]

@@ -13,14 +13,21 @@ from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing
 from tilewright.base.errors import TilewrightWarning, UsageError
 from tilewright.base.units import whole_number
-from tilewright.programs import reference
+from tilewright.programs import reference, stability
 from tilewright.programs.problem import Problem
+from tilewright.programs.stencil import Program
 from tilewright.runtime.memory import check_memory
+from tilewright.runtime.warn import warn_once
 
 Callback = Callable[[int, Any], Any]
 _EVERY = 64
 _LOOKED_AT = 2**16
 """About so many values of a large result are looked at after a plain run."""
+_STABLE: dict[tuple[Any, ...], Program] = {}
+"""Programs, with their scalars' values, that are known to be stable: hashing a program takes as long as a small run."""
+_MOST_STABLE = 256
+_REPEATED = 2**31
+"""Cells times steps up to which a run that blew up is repeated to name the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +118,29 @@ def make_watch(every: int | None, callback: Callback | None, until: float | None
     return Watch(every=_EVERY if every is None else every, callback=callback, until=until)
 
 
-def warn_if_wild(problem: Problem, given: Given, results: Mapping[str, Array]) -> None:
+def warn_if_unstable(problem: Problem, given: Given) -> None:
+    """Warn, once, if a run is past the stability limit of its scheme, where that can be derived."""
+    key = (id(problem.program), *given.scalars.values())
+    if _STABLE.get(key) is problem.program or np.dtype(problem.dtype).kind not in "fc":
+        return
+    scalars = tuple(given.scalars.items())
+    text = stability.advice(problem.program, scalars, problem.steps)
+    if text:
+        warn_once(text)
+    elif stability.growth(problem.program, scalars) is None:
+        if len(_STABLE) >= _MOST_STABLE:
+            _STABLE.clear()
+        _STABLE[key] = problem.program
+
+
+def warn_if_wild(problem: Problem, given: Given, results: Mapping[str, Array], first: Callable[[], int | None]) -> None:
     """Warn if values became infinite or undefined in the course of a run; large results are only sampled.
 
     Args:
         problem: The problem.
         given: The inputs; if they hold such values already, nothing is said.
         results: The results by field.
+        first: Returns the first step after which a value is not finite, or None where that would take too long.
     """
     if np.dtype(problem.dtype).kind not in "fc":
         return
@@ -126,11 +149,49 @@ def warn_if_wild(problem: Problem, given: Given, results: Mapping[str, Array]) -
         if np.isfinite(seen).all():
             continue
         if all(np.isfinite(version).all() for versions in given.versions.values() for version in versions):
+            step = first()
+            where = "" if step is None else f", from step {step} on"
+            more = "; every=… names the step at which it begins" if step is None else ""
             _warn(
-                f"values of {field!r} are not finite after {problem.steps} steps of {problem.program.name!r} (hint: an "
-                "explicit scheme may need a smaller time step; every=… names the step at which it begins)"
+                f"values of {field!r} are not finite after {problem.steps} steps of {problem.program.name!r}{where} "
+                f"(hint: an explicit scheme may need a smaller time step{more})"
             )
         return
+
+
+def first_wild_step(
+    executable: Executable, problem: Problem, given: Given, threads: int, forcing: Forcing
+) -> int | None:
+    """Repeat a run to find the first step after which a value is not finite.
+
+    Args:
+        executable: As for :func:`march`; so are problem, given, threads and forcing.
+        problem: The problem.
+        given: Checked arrays and scalars, finite.
+        threads: Threads to use.
+        forcing: The sources that change while it runs.
+
+    Returns:
+        The step; None if the run is too long to repeat, or every value stays finite.
+    """
+    if problem.cells * problem.steps > _REPEATED:
+        return None
+    watch = Watch(every=math.isqrt(problem.steps) + 1)
+    found: list[int] = []
+    state = make_state(executable, problem, given, threads)
+    try:
+        look = _Look(executable, problem, given, threads, watch, forcing, state)
+
+        def seek(done: int) -> bool:
+            found.extend(look.wild_step(done))
+            if not found:
+                look.settle(done)
+            return bool(found)
+
+        _advance(state, problem.steps, forcing, watch.every, seek)
+    finally:
+        state.close()
+    return found[0] if found else None
 
 
 def march(
@@ -219,8 +280,7 @@ class _Look:
 
     def __call__(self, done: int) -> bool:
         """Look at the state after so many steps."""
-        if self._finite and not self._all_finite(self._state):
-            step = self._first_wild_step(done)
+        for step in self.wild_step(done):
             _warn(
                 f"values of {self._parts[1].program.name!r} are not finite from step {step} on, so the run ended at "
                 f"step {done} (hint: an explicit scheme may need a smaller time step)"
@@ -240,8 +300,18 @@ class _Look:
                     f"more than until={self._watch.until:g}"
                 )
         if not ended:
-            self._done, self._before = done, self._remember()
+            self.settle(done)
         return ended
+
+    def wild_step(self, done: int) -> tuple[int, ...]:
+        """The first step since the last look after which a value is not finite, if there is one."""
+        if not self._finite or self._all_finite(self._state):
+            return ()
+        return (self._first_wild_step(done),)
+
+    def settle(self, done: int) -> None:
+        """Keep the state after so many steps as that of the last look."""
+        self._done, self._before = done, self._remember()
 
     def _all_finite(self, state: State) -> bool:
         return all(bool(np.isfinite(state.newest(field)).all()) for field in self._fields)

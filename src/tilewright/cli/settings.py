@@ -46,11 +46,11 @@ def load(environ: Mapping[str, str], file: Path) -> dict[str, str]:
 def _read(file: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
+    if file.stat().st_size > _LARGEST:
+        raise UsageError(f"a settings file has at most 1 MiB, {file.name!r} has more")
     try:
-        if file.stat().st_size > _LARGEST:
-            raise UsageError(f"a settings file has at most 1 MiB, {file.name!r} has more")
         table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or numbers of thousands of digits
         raise UsageError(f"{file.name!r} is not valid TOML: {error}", f"correct {file.name} or remove it") from None
     return {key: _text(key, value, file.name) for key, value in table.items()}
 

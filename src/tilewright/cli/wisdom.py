@@ -9,7 +9,7 @@ from tilewright.cli import output
 from tilewright.cli.options import Json
 
 app = typer.Typer(
-    help="What tuning has learned: list, export, import, forget.",
+    help="What tuning has learned: list, export, import, forget.\n\nExample: tilewright wisdom list",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -102,7 +102,7 @@ def parse(text: str, where: str) -> Machine:
     """
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also whole numbers of thousands of digits
         raise UsageError(f"the machine file {where!r} is not TOML: {error}") from None
     _known_keys(data, _KEYS, where)
     if data.get("schema") != SCHEMA or isinstance(data.get("schema"), bool):

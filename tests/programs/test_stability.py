@@ -1,0 +1,138 @@
+"""Stability limits: found where theory has one, and never for what is stable."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.programs import catalogue, stability
+from tilewright.programs.stability import advice, growth
+
+
+def heat(rank):
+    def body(u, a):
+        total = u[(0,) * rank]
+        for axis in range(rank):
+            for way in (-1, 1):
+                total = total + a * (u[tuple(way if n == axis else 0 for n in range(rank))] - u[(0,) * rank])
+        return total
+
+    return tw.stencil(body).program
+
+
+@tw.stencil
+def wave(u, c):
+    return 2.0 * u[0] - u.prev[0] + c * (u[-1] - 2.0 * u[0] + u[1])
+
+
+@tw.stencil
+def upwind(u, c):
+    return u[0] - c * (u[0] - u[-1])
+
+
+@tw.stencil
+def centred(u, c):  # forward in time, centred in space: unstable at every step
+    return u[0] - 0.5 * c * (u[1] - u[-1])
+
+
+@tw.stencil
+def staggered(e, h, c):  # fields of the same step, as in FDTD
+    new_h = h[0] + c * (e[1] - e[0])
+    return {"h": new_h, "e": e[0] + c * (h.new[0] - h.new[-1])}
+
+
+@tw.stencil
+def reaction(u, r):
+    return u[0] + 0.2 * (u[-1] - 2.0 * u[0] + u[1]) + r * u[0]
+
+
+LIMITS = [
+    (heat(1), "a", 0.5), (heat(2), "a", 0.25), (heat(3), "a", 1 / 6), (wave.program, "c", 1.0),
+    (upwind.program, "c", 1.0), (staggered.program, "c", 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "name", "limit"), LIMITS, ids=lambda each: getattr(each, "name", str(each)))
+def test_the_limits_of_theory(program, name, limit):
+    for share in (0.1, 0.5, 0.9, 0.999, 1.0):
+        assert growth(program, ((name, share * limit),)) is None, share
+    for share in (1.01, 1.2, 3.0):
+        found = growth(program, ((name, share * limit),))
+        assert found is not None, share
+        assert found.factor > 1.0
+
+
+def test_how_fast_and_which_wave():
+    found = growth(heat(2), (("a", 0.3),))
+    assert found.factor == pytest.approx(1.4)
+    assert found.cells == (2.0, 2.0)
+    assert "a wave of 2 x 2 cells grows 1.4 times" in str(found)
+    assert found.over(10) == pytest.approx(1.4**10)
+    assert found.over(10**7) == math.inf
+    assert growth(centred.program, (("c", 0.5),)).factor == pytest.approx(math.sqrt(1.25))
+
+
+def test_no_alarm_for_any_program_of_the_catalogue():
+    looked = 0
+    for name in catalogue.names():
+        program = catalogue.program(name)
+        assert growth(program) is None, name
+        assert advice(program, (), 10**6) == "", name
+        looked += 1
+    assert looked >= 35
+
+
+def three_points(left, centre, right):
+    return tw.stencil(lambda u: left * u[-1] + centre * u[0] + right * u[1]).program
+
+
+def test_the_growth_is_the_one_that_is_measured():
+    """Random linear programs on a periodic grid: their largest mode grows as the matrix says."""
+    draw = np.random.default_rng(5)
+    for _ in range(12):
+        weights = draw.uniform(-1, 1, 3)
+        program = three_points(*weights)
+        angles = 2 * np.pi * np.arange(256) / 256
+        expected = np.abs(weights[0] * np.exp(-1j * angles) + weights[1] + weights[2] * np.exp(1j * angles))
+        found = growth(program)
+        if expected.max() > 1.001 * max(1.0, expected[0]):
+            assert found.factor == pytest.approx(expected.max())
+        elif expected.max() <= max(1.0, expected[0]):
+            assert found is None
+
+
+def test_what_cannot_be_derived_is_left_alone():
+    varying = tw.stencil(lambda u, k: u[0] + 9.0 * k[0] * (u[-1] - 2.0 * u[0] + u[1])).program
+    bent = tw.stencil(lambda u: u[0] + 9.0 * (u[-1] - 2.0 * u[0] + u[1]) + 0.1 * u[0] * u[0]).program
+    limited = tw.stencil(lambda u: tw.minimum(1.0, u[0] + 9.0 * (u[-1] - 2.0 * u[0] + u[1]))).program
+    for program in (varying, bent, limited, heat(1)):
+        assert growth(program) is None
+    # Constants that are computed and sources that are only added do not matter.
+    source = tw.stencil(lambda u, f: u[0] + tw.sqrt(0.81) * (u[-1] - 2.0 * u[0] + u[1]) + 3.0 * f[0] + 1.0).program
+    assert growth(source).factor == pytest.approx(2.6)
+    # A mean that grows is a reaction, and a filter that is applied a few times may sharpen.
+    assert growth(reaction.program, (("r", 0.5),)) is None
+    assert advice(heat(1), (("a", 2.0),), stability.FEWEST_STEPS - 1) == ""
+    assert advice(heat(1), (("a", 0.5000001),), 20) == ""
+
+
+def test_run_and_predict_say_so_once():
+    from tilewright.runtime.warn import forget_warnings
+
+    forget_warnings()
+    unstable = tw.stencil(lambda u: u[0] + 0.7 * (u[-1] - 2.0 * u[0] + u[1]), name="too_far")
+    u = np.ones(40)
+    with pytest.warns(tw.TilewrightWarning, match="past its stability limit: a wave of 2 cells grows 1.8 times"):
+        tw.run(unstable, u, steps=12)
+    tw.run(unstable, u, steps=12)
+    tw.predict(unstable, shape=(400,), steps=100, machine="h200")
+    forget_warnings()
+    with pytest.warns(tw.TilewrightWarning, match="smaller time step"):
+        tw.predict(unstable, shape=(400,), steps=100, machine="h200")
+    tw.run(unstable, u, steps=5)
+    tw.run(upwind, u, steps=50, c=0.9)
+    forget_warnings()
+    with pytest.warns(tw.TilewrightWarning, match="'upwind' is past its stability limit"):
+        tw.run(upwind, u, steps=50, c=1.5)
+    tw.run(upwind, u.astype(int), steps=2, c=2, dtype="float64")
