@@ -1,5 +1,7 @@
 """The time models of skewed, diamond and overlapped tiles against the exact counts, and term by term."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import strategies
 from tilewright.costs import time as model
 from tilewright.costs.arrays import Sizes
+from tilewright.costs.levels import missed_inside
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.host import CpuDescription, host_machine
@@ -172,3 +175,64 @@ def test_no_part_of_a_predicted_time_is_below_nothing():
     why = explain(one, program="heat2d", machine="host")
     assert why.overhead >= 0
     assert all(each.use <= 1.0 for each in why.resources if each.kind == "work")
+
+
+def test_turns_of_a_few_cores():
+    def work(fronts, width, ramp, tiles):
+        values = dict.fromkeys(strategies.Work.__slots__, np.ones(1))
+        values |= {"wavefronts": np.array([fronts]), "width": np.array([width]), "ramp": np.array([ramp])}
+        return strategies.Work(**values | {"tiles": np.array([tiles])})
+
+    # Three fronts of which two are halves: the work of two.
+    assert strategies.shared_rounds(work(3, 8.0, 0, 16.0), 2)[0] == 8
+    assert strategies.shared_rounds(work(2, 9.0, 0, 18.0), 2)[0] == 10
+    # 4.2 tiles on average are 4 or 5: 2 or 3 turns, 2.35 on average.
+    assert strategies.shared_rounds(work(100, 4.2, 0, 420.0), 2)[0] == 300
+    piped = strategies.shared_rounds(work(100, 4.2, 1, 420.0), 2)[0]
+    assert piped == pytest.approx(
+        98 * 2.35 + 2 * strategies.rounds(work(2, 4.2, 1, 8.4), np.array([2]))[0] / 2, rel=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("tiling", "waits"),
+    [
+        ("skewed:t=16,s=64x128", False),  # fits L2
+        ("skewed:t=16,s=4096x5000", False),  # whole rows follow each other
+        ("skewed:t=16,s=4096x128", True),
+        ("diamond:t=16,s=2048x128", True),
+        ("overlapped:t=16,s=4096x128", False),  # a thread's own memory
+    ],
+)
+def test_cut_rows_beyond_the_cache_wait_for_their_first_cells(tiling, waits):
+    result, setting = breakdown("j2d5pt", (4096, 4096), 64, tiling, HOST)
+    tile = parse(tiling)
+    sizes = model.sizes_of(tile, setting)
+    calm = model.evaluate(tile.family, sizes, dataclasses.replace(setting, fetch_seconds=0.0))
+    more = result.compute_seconds[0] - calm.compute_seconds[0]
+    work = strategies._WORK[tile.family](sizes, setting)
+    missed = missed_inside(result.shared_bytes, setting)[0]
+    lines = 4096 * 64 * work.breaks[0]
+    assert (more > 0) == waits
+    assert more * work.tiles[0] * work.count[0] == pytest.approx(lines * missed * setting.fetch_seconds, abs=1e-12)
+
+
+def test_bands_that_follow_closely_find_their_data_in_the_outer_cache():
+    near = breakdown("j2d5pt", (4096, 4096), 64, "skewed:t=8,s=16x5000", HOST)[0]
+    far = breakdown("j2d5pt", (4096, 4096), 64, "skewed:t=8,s=512x512", HOST)[0]
+    assert near.dram_bytes[0] < far.dram_bytes[0]
+    assert near.dram_bytes[0] >= 0
+
+
+def test_a_run_pays_for_copies_and_for_doubt():
+    from tilewright.costs.run import MARGIN, copy_seconds, run_seconds
+
+    problem = make_problem(program("wave2d"), (4096, 4096), 8)
+    setting = make_setting(problem, HOST)
+    # Two versions in and one out, each read, fetched and written, at the bandwidth of all cores.
+    assert copy_seconds(setting) == pytest.approx(3 * 3 * 4 * 4096**2 / HOST.dram_bandwidth.value)
+    assert run_seconds("streaming", 1.0, setting) == 1.0
+    assert run_seconds("hybrid", 1.0, setting) == 1.0 + copy_seconds(setting)
+    assert run_seconds("skewed", 1.0, setting) == MARGIN + copy_seconds(setting)
+    assert run_seconds("skewed", 1.0, setting, copies=False) == MARGIN
+    assert run_seconds("none", 1.0, make_setting(problem, GTX980)) == 1.0

@@ -96,7 +96,7 @@ def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, law
     every = [*generated, *others]
     distinct = len({case.identity for case in every})
     law_report.append(
-        f"chunk {chunk}: {len(every)} random programs, {distinct} distinct, {sum(c.strict for c in every)} bit for bit, "
+        f"chunk {chunk}: {len(every)} programs, {distinct} distinct, {sum(c.strict for c in every)} bit for bit, "
         f"{len(failures)} wrong"
     )
     assert not failures, f"{len(failures)} of {len(every)} are wrong\n\n" + "\n\n".join(failures[:3])

@@ -1,6 +1,7 @@
 """``tw.predict`` and ``tw.select``: what a program costs on a machine, without a compiler and without a device."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu_terms import hardware
 from tilewright.costs.roofline import roofline
+from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines import files
@@ -88,7 +90,7 @@ def predict(
     blocks = blocks_of(problem, where, asked) if model == "exact" and scope is None else None
     if blocks is not None:
         return _prediction(problem, where, model, blocks.tiling, blocks.costs, setting)
-    chosen = _choose(problem, setting, model, coarse=False) if asked is None else _legal(problem, asked)
+    chosen = _choose(problem, setting, model) if asked is None else _legal(problem, asked)
     costs = time_model.predict(problem, chosen, where, model=model, scope=scope)
     return _prediction(problem, where, model, chosen, costs, setting)
 
@@ -224,17 +226,23 @@ def _band(
     return family, kept, costs
 
 
-def choose_tiling(problem: Problem, machine: MachineLike = "host") -> Tiling:
-    """Return the tiling that a run takes: the exact model's choice among the families whose models were validated.
+def choose_tiling(problem: Problem, machine: MachineLike = "host", *, copies: bool = True) -> Tiling:
+    """Return the tiling that a run takes: the exact model's choice among all legal families.
 
     Args:
         problem: What is computed.
         machine: Where; this machine's CPU by default.
+        copies: Whether the caller's arrays are copied in and out, where a family needs that.
 
     Returns:
         A legal tiling. On a GPU a coarse grid of sizes is searched, so that this takes milliseconds.
     """
-    return _choose(problem, make_setting(problem, as_machine(machine)), "exact", coarse=True, every=False)
+    setting = make_setting(problem, as_machine(machine))
+
+    def expected(family: str, seconds: float) -> float:
+        return run_seconds(family, seconds, setting, copies=copies)
+
+    return _choose(problem, setting, "exact", expected, coarse=True)
 
 
 def blocks_of(problem: Problem, machine: MachineLike = "host", tiling: Tiling | None = None) -> Blocks | None:
@@ -255,7 +263,7 @@ def blocks_of(problem: Problem, machine: MachineLike = "host", tiling: Tiling | 
         return None
     where = as_machine(machine)
     if tiling is None:
-        return plan_blocks(problem, where, lambda block: choose_tiling(block, where))
+        return plan_blocks(problem, where, lambda block: choose_tiling(block, where, copies=False))
     return plan_blocks(problem, where, lambda block: _legal(block, tiling), always=True)
 
 
@@ -282,15 +290,22 @@ def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ..
     return space.families(problem, cpu=setting.cpu, every=model == "exact")
 
 
-def _choose(problem: Problem, setting: Setting, model: str, *, coarse: bool, every: bool = True) -> Tiling:
-    """Return the model's choice among every family, or among those whose models were validated."""
+def _choose(
+    problem: Problem,
+    setting: Setting,
+    model: str,
+    expected: Callable[[str, float], float] = lambda _, seconds: seconds,
+    *,
+    coarse: bool = False,
+) -> Tiling:
+    """Return the model's choice among every legal family, by what is expected of a family's least seconds."""
     chosen, lowest = NONE, np.inf
-    validated = space.families(problem, cpu=setting.cpu, every=False)
-    for family in families_of(problem, setting, model) if every else validated:
+    for family in families_of(problem, setting, model):
         sizes, result = evaluated(setting, family, model, coarse=coarse)
         index = selection.best(result.seconds, sizes)
-        if index is not None and result.seconds[index] < lowest:
-            lowest = result.seconds[index]
+        cost = np.inf if index is None else expected(family, float(result.seconds[index]))
+        if index is not None and cost < lowest:
+            lowest = cost
             chosen = NONE if family == "none" else space.tiling_at(family, sizes, index)
     return chosen
 

@@ -64,5 +64,19 @@ def missed_inside(footprint: Ints | Floats, setting: Setting) -> Floats:
     return _share(footprint, USABLE * setting.shared_bytes)
 
 
+def missed_by_bands(touched: Floats, setting: Setting) -> Floats:
+    """Share of what one band of tiles leaves for the next that L3 has lost by then.
+
+    Args:
+        touched: Bytes that all cores touch in between; shape (n,).
+        setting: The problem on a CPU.
+
+    Returns:
+        The share, 1 without L3.
+    """
+    room = USABLE_WHOLE * setting.sm_count * setting.outer_bytes
+    return _share(touched, room) if room else np.ones(np.shape(touched))
+
+
 def _share(footprint: Ints | Floats, room: float) -> Floats:
     return np.asarray(np.clip(1.0 - room / np.maximum(footprint, 1), 0.0, 1.0))

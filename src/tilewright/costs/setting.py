@@ -18,6 +18,9 @@ from tilewright.tilings.streaming import Footing
 SCOPES = ("device", "per_sm")
 WORD = 4
 """Bytes of the papers' words."""
+FETCH_CYCLES = 140.0
+"""Cycles until the cells of a row that starts anew come from beyond M_SM: the latency of L3, before anything is fetched
+ahead. Fitted to sweeps of skewed tiles (docs/model.md); no micro-benchmark measures it."""
 _SPECIAL = frozenset({"div", "pow", "sqrt", "exp", "log", "sin", "cos", "tanh"})
 
 
@@ -45,6 +48,7 @@ class Setting:
         barrier_seconds: tau_sync.
         launch_seconds: T_sync.
         row_seconds: Start-up of one innermost row on a CPU.
+        fetch_seconds: What the first cells of a row wait for on a CPU where they are not in M_SM.
         cache_byte_seconds: Seconds per byte and core from M_SM on a CPU.
         outer_byte_seconds: Seconds per byte and core from L3 on a CPU, all cores active.
         outer_bytes: A core's part of L3; 0 where there is none, or none that is larger than M_SM.
@@ -78,6 +82,7 @@ class Setting:
     barrier_seconds: float
     launch_seconds: float
     row_seconds: float
+    fetch_seconds: float
     cache_byte_seconds: float
     outer_byte_seconds: float
     outer_bytes: int
@@ -151,6 +156,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         barrier_seconds=machine.barrier_seconds.value,
         launch_seconds=machine.launch_seconds.value,
         row_seconds=machine.row_seconds.value if machine.row_seconds else 0.0,
+        fetch_seconds=FETCH_CYCLES / machine.clock.value if cpu else 0.0,
         cache_byte_seconds=1.0 / machine.cache_bandwidth.value if machine.cache_bandwidth else 0.0,
         outer_byte_seconds=1.0 / machine.outer_bandwidth.value if machine.outer_bandwidth else 0.0,
         outer_bytes=_outer_bytes(machine) if cpu else 0,

@@ -17,7 +17,14 @@ from tilewright.costs import exact, published, traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cached import vector_seconds
-from tilewright.costs.levels import data_bytes, grid_seconds, missed_inside, missed_outside, off_chip
+from tilewright.costs.levels import (
+    data_bytes,
+    grid_seconds,
+    missed_by_bands,
+    missed_inside,
+    missed_outside,
+    off_chip,
+)
 from tilewright.costs.setting import WORD, Setting
 
 FAMILIES = ("skewed", "diamond", "overlapped")
@@ -41,6 +48,8 @@ class Work:
         shared_values: Values that it keeps on chip, M_tile.
         redundancy: Cells computed over cells needed.
         pieces: Parts into which a line of the innermost axis is cut, on average.
+        breaks: Parts of a line whose cells do not follow in memory on what the tile touched before, on average.
+        between: Values of the grid that other tiles touch before the next band reads what a tile wrote.
         steps_in_sequence: Barriers of a block: one per row of every sub-tile.
     """
 
@@ -57,6 +66,8 @@ class Work:
     shared_values: Floats
     redundancy: Floats
     pieces: Floats
+    breaks: Floats
+    between: Floats
     steps_in_sequence: Ints
 
 
@@ -91,7 +102,11 @@ def _on_gpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
 
 
 def _on_cpu(work: Work, setting: Setting) -> Breakdown:
-    """Partial blocks cost what they compute, so the work of all tiles is shared equally among them."""
+    """Partial blocks cost what they compute and move, so the work of all tiles is shared equally among them.
+
+    Where tiles leave L2, every part of a line that starts anew waits for its first lines: until then nothing is fetched
+    ahead. What another band wrote comes from L3 if little enough was touched in between.
+    """
     footprint = np.minimum(work.shared_values * setting.itemsize, 2.0**62)
     bounded = np.minimum(footprint, 1.0 * setting.copies * setting.cells * setting.itemsize).astype(np.int64)
     blocks = work.tiles * work.count
@@ -99,14 +114,18 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
     cells = 1.0 * setting.cells * setting.steps * setting.stages * work.redundancy
     extent = setting.shape[-1]
     line = (extent / setting.vector_width + 0.5 * work.pieces) * iteration
-    compute = cells / extent * (line + work.pieces * setting.row_seconds)
+    missed = missed_inside(bounded, setting)
+    compute = cells / extent * (line + work.pieces * setting.row_seconds + work.breaks * missed * setting.fetch_seconds)
     compute = compute + blocks * work.steps_in_sequence * setting.barrier_seconds
     scale = setting.itemsize / WORD
-    far = missed_inside(bounded, setting) * missed_outside(bounded, setting)
+    far = missed * missed_outside(bounded, setting)
     spilled = far * cells * traffic.untiled_bytes(setting) / setting.cells / setting.stages
     # What is overwritten is read first; what does not fit L2 is in the time of a vector already.
     moved = (work.input_values + 2.0 * work.output_values) * setting.itemsize * blocks
-    tile_compute, tile_move = compute / work.tiles, moved * grid_seconds(setting) / work.tiles
+    moved = moved * np.minimum(1.0, cells / np.maximum(blocks * work.points, 1.0))
+    near = 1.0 - missed_by_bands(work.between * setting.itemsize, setting)
+    byte_seconds = grid_seconds(setting) + near * np.minimum(0.0, setting.outer_byte_seconds - grid_seconds(setting))
+    tile_compute, tile_move = compute / work.tiles, moved * byte_seconds / work.tiles
     together = tile_compute + tile_move
     sync = work.wavefronts * setting.launch_seconds
     compulsory = np.full(moved.shape, 2.0 * data_bytes(setting))
@@ -119,9 +138,9 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
             tile_move / work.count,
             tile_compute / work.count,
             together,
-            moved + spilled if off_chip(setting) else compulsory,
+            moved * (1.0 - near) + spilled if off_chip(setting) else compulsory,
             sync,
-            sync + together * rounds(work, np.full_like(ones, setting.sm_count)),
+            sync + together * shared_rounds(work, setting.sm_count),
         ),
     )
 
@@ -172,6 +191,25 @@ def rounds(work: Work, together: Ints) -> Floats:
     return np.asarray((work.wavefronts - ramps) * full + ramps * np.maximum(rising, np.minimum(1.0, full)))
 
 
+def shared_rounds(work: Work, cores: int) -> Floats:
+    """Turns of a few cores over all wavefronts.
+
+    As :func:`rounds`, but a width that is an average stands for whole numbers around it, which take
+    ``w / cores + (cores - 1) / (2 cores)`` turns on average; and tiles that the start and the end of a run cut off
+    count as what is left of them.
+    """
+    cast = np.full(work.wavefronts.shape, cores)
+    whole = (
+        work.tiles / np.maximum(work.width, 1e-300) * np.where(work.width <= 1, work.width, np.ceil(work.width / cores))
+    )
+    share = work.width / cores + 0.5 * (cores - 1) / cores
+    flat = np.where(work.width <= 1, work.width, np.maximum(share, 1.0))
+    full = np.where(work.width <= 1, work.width, np.ceil(work.width / cores))
+    ramps = np.minimum(2 * work.ramp, work.wavefronts)
+    piped = rounds(work, cast) + (work.wavefronts - ramps) * (flat - full)
+    return np.where(work.ramp > 0, piped, whole)
+
+
 def _product(columns: list[Floats]) -> Floats:
     total = np.ones_like(columns[0], dtype=np.float64)
     for column in columns:
@@ -206,6 +244,7 @@ def skewed(sizes: Sizes, setting: Setting) -> Work:
     width = np.prod(np.stack(sub), axis=0)
     volume, around, kept = _product(side), _product(grown), _product(inner)
     read = setting.levels * (around + (rows - 1) * (around - volume)) + setting.constants * _product(hull)
+    pieces = _pieces(sizes.space[-1] if not sizes.sub else sizes.sub[-1], counts[-1], setting)
     return Work(
         wavefronts=fronts,
         width=tiles / np.maximum(fronts - ramp, 1),
@@ -219,7 +258,9 @@ def skewed(sizes: Sizes, setting: Setting) -> Work:
         output_values=setting.levels * (volume + (rows - 1) * (volume - kept)),
         shared_values=setting.copies * _product(hull),
         redundancy=np.ones(rows.shape),
-        pieces=_pieces(sizes.space[-1] if not sizes.sub else sizes.sub[-1], counts[-1], setting),
+        pieces=pieces,
+        breaks=_breaks(sizes, pieces),
+        between=setting.copies * lag * np.minimum(volume * tiles / np.maximum(fronts - ramp, 1), 1.0 * setting.cells),
         steps_in_sequence=(rows * parts).astype(np.int64),
     )
 
@@ -228,6 +269,12 @@ def _pieces(size: Ints, count: Ints, setting: Setting) -> Floats:
     """Parts of a line of the innermost axis, on average: no more than there are tiles."""
     extent = setting.shape[-1]
     return np.where(count <= 1, 1.0, np.minimum(1.0 * ceil_div(extent + 0 * size, size) + 0.5, extent / size + 1.0))
+
+
+def _breaks(sizes: Sizes, pieces: Floats) -> Floats:
+    """Parts of a line that start anew in memory: every one where lines are cut, else one line of many in 3D."""
+    apart = 1.0 / sizes.space[-2] if len(sizes.space) > 2 else 0.0
+    return np.where(pieces > 1, pieces, apart)
 
 
 def diamond(sizes: Sizes, setting: Setting) -> Work:
@@ -279,6 +326,8 @@ def diamond(sizes: Sizes, setting: Setting) -> Work:
         shared_values=setting.copies * _product([1.0 * shadow, *(1.0 * size for size in outer)]),
         redundancy=np.ones(rows.shape),
         pieces=pieces,
+        breaks=_breaks(sizes, pieces) if len(sizes.space) > 1 else np.zeros(rows.shape),
+        between=np.full(rows.shape, np.inf),
         steps_in_sequence=rows,
     )
 
@@ -316,6 +365,8 @@ def overlapped(sizes: Sizes, setting: Setting) -> Work:
         shared_values=setting.copies * loaded,
         redundancy=redundancy,
         pieces=np.maximum(lines * setting.shape[-1] / np.maximum(points, 1.0), 1.0),
+        breaks=np.zeros(bands.shape),  # a thread's own memory is contiguous
+        between=np.full(bands.shape, np.inf),
         steps_in_sequence=levels * setting.stages,
     )
 

@@ -31,8 +31,7 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
     Args:
         problem: The problem.
         cpu: Whether it runs on a CPU.
-        every: Return every legal family; else those among which a run without a tiling chooses, whose time models
-            were validated on measurements.
+        every: Return every legal family; else those whose time models were validated on the most measurements.
     """
     if problem.steps < 2 or untileable(problem):
         return ("none",)

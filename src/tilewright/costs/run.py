@@ -1,0 +1,38 @@
+"""What a whole run takes besides its kernel, and how far the families' models are trusted against each other.
+
+The time models cover the time steps. A user's run on a CPU also copies the fields into memory that a kernel may work
+in, and the results out of it; streaming kernels read the caller's arrays in the first band and write the results in the
+last one, so that their model has these transfers already. For runs of a few steps the copies decide.
+"""
+
+from tilewright.costs import strategies
+from tilewright.costs.levels import grid_seconds
+from tilewright.costs.setting import Setting
+from tilewright.tilings import streaming
+
+MARGIN = 1.25
+"""What families of :mod:`tilewright.costs.strategies` must win by: about one standard deviation of the logarithm of
+prediction over measurement in sweeps, against 0.1 to 0.2 for the others."""
+
+
+def run_seconds(family: str, seconds: float, setting: Setting, *, copies: bool = True) -> float:
+    """Return the seconds by which families are compared for a run.
+
+    Args:
+        family: The family.
+        seconds: What its model predicts for the time steps.
+        setting: The problem on its machine.
+        copies: Whether arrays are copied in and out where the family needs that.
+
+    Returns:
+        The kernel's seconds, with the margin of models that are less certain, and the copies.
+    """
+    margin = MARGIN if family in strategies.FAMILIES else 1.0
+    needed = copies and setting.cpu and family != streaming.NAME
+    return margin * seconds + (copy_seconds(setting) if needed else 0.0)
+
+
+def copy_seconds(setting: Setting) -> float:
+    """Seconds of copying all fields in and the results out, by all cores: each value is read, fetched and written."""
+    values = setting.levels + setting.constants + setting.updated
+    return 3.0 * values * setting.cells * setting.itemsize * grid_seconds(setting) / setting.sm_count
