@@ -4,10 +4,10 @@ import functools
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
+from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_default import default_tiling
 from tilewright.codegen.gpu_emit import SCHEDULES, emit_device
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
-from tilewright.codegen.gpu_prism import STATIC_BYTES
 from tilewright.programs.periodic import extend, wrapped_axes
 from tilewright.programs.problem import Problem
 from tilewright.runtime import gpu, opencl

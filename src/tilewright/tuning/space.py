@@ -100,6 +100,7 @@ def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:
         family=family,
         time=int(sizes.time[index]),
         space=tuple(int(size[index]) for size in sizes.space),
+        threads=tuple(int(count[index]) for count in sizes.threads),
         k=int(sizes.k[index]) or None,
     )
 
