@@ -12,6 +12,7 @@ from tilewright.programs.periodic import extend, wrapped_axes
 from tilewright.programs.problem import Problem
 from tilewright.runtime import gpu, opencl
 from tilewright.runtime.session import Halo
+from tilewright.tilings import stream_block
 from tilewright.tilings.tiling import Tiling
 
 BACKENDS = DIALECTS
@@ -94,6 +95,11 @@ def _block(problem: Problem) -> Halo | None:
         return None
     found = extend(problem, min(_BLOCK_STEPS, problem.steps))
     return None if found is None else Halo(around=found.around, steps=found.problem.steps, problem=found.problem)
+
+
+def for_device(problem: Problem, tiling: Tiling) -> Tiling:
+    """Return a tiling with what it needs on a GPU: the threads of a streaming one."""
+    return stream_block.threads_for(problem, tiling) if tiling.family == "streaming" else tiling
 
 
 def check_family(tiling: Tiling) -> None:

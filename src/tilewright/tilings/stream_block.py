@@ -15,13 +15,18 @@ version ``b`` must not write a slot that it reads.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
+from tilewright.programs.stencil import Program
 from tilewright.tilings.pipeline import Growth, Pipeline, of_problem
 from tilewright.tilings.tiling import Tiling
 
+Ints = NDArray[np.int64]
 PAUSE = 1
 """Cells by which a unit runs behind what its reads need: those of an advance."""
 MAX_THREADS = 1024
@@ -49,6 +54,92 @@ class Band:
     levels: int
     source: int
     target: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footing:
+    """What a cost model needs to know of a program's streaming tiles in thread blocks, whatever their sizes.
+
+    Attributes:
+        program: The program.
+        halo_base: Cells that a tile loads beyond its own on both sides, per axis, besides those per level.
+        halo_rate: The same per level.
+        lag_base: Rows by which the last level runs behind the first row that is loaded, besides those per level.
+        lag_rate: The same per level.
+        depth: Rows of a ring.
+        ring_base: Rings on chip besides those per level.
+        ring_fields: Rings per level.
+        versions: Versions that a band starts from and ends with, over the fields that are updated.
+        most_versions: The most of one field.
+        constants: Fields that are never updated.
+        shared_reads: Reads per cell of neighbours that lie in another thread's column.
+        column_reads: Reads per cell along axis 0.
+        constant_reads: Reads per cell of fields that are never updated.
+        stores: Statements.
+        stages: Stages of a step.
+        most_reads: Reads up to which a kernel is written out.
+    """
+
+    program: Program
+    halo_base: tuple[int, ...]
+    halo_rate: tuple[int, ...]
+    lag_base: int
+    lag_rate: int
+    depth: int
+    ring_base: int
+    ring_fields: int
+    versions: int
+    most_versions: int
+    constants: int
+    shared_reads: int
+    column_reads: int
+    constant_reads: int
+    stores: int
+    stages: int
+    most_reads: int
+
+    def whole(self, time: Ints) -> Ints:
+        """Return :func:`whole_levels` of arrays."""
+        versions = self.most_versions
+        if versions == 1:
+            return time
+        return np.where(time <= versions, time, time - (time - versions) % (2 * versions))
+
+    def written(self, levels: Ints, cells: Ints) -> Ints:
+        """Return :func:`written_reads` of arrays of levels and cells of a thread."""
+        reads = self.shared_reads + self.column_reads + self.constant_reads
+        return np.asarray(levels * cells * self.depth * reads)
+
+
+def footing(problem: Problem) -> Footing:
+    """Return how the streaming tiles of a problem in thread blocks grow, and what their cells read."""
+    program, pipeline = problem.program, of_block(problem)
+    low, high = zip(*(halo(pipeline, levels) for levels in (1, 2)), strict=True)
+    each = [tuple(a + b for a, b in zip(low[i], high[i], strict=True)) for i in (0, 1)]
+    reads = [read for statement in program.statements for read in statement.reads]
+    moving = [read for read in reads if read.field in program.updated]
+    first = [-pipeline.lag.at(-program.history(f), pipeline.stage_of[i]) for i, f in enumerate(program.fields)]
+    kept = rings(problem, 1)
+    updated = len(program.updated)
+    return Footing(
+        program=program,
+        halo_base=tuple(2 * a - b for a, b in zip(*each, strict=True)),
+        halo_rate=tuple(b - a for a, b in zip(*each, strict=True)),
+        lag_base=max(pipeline.lag.offsets) + max(first) - pipeline.lag.period,
+        lag_rate=pipeline.lag.period,
+        depth=max(rows for _, rows in kept),
+        ring_base=sum(versions for versions, _ in kept) - updated,
+        ring_fields=updated,
+        versions=sum(program.history(field) for field in program.updated),
+        most_versions=history(problem),
+        constants=len(program.fields) - updated,
+        shared_reads=sum(any(read.offset[1:]) for read in moving),
+        column_reads=sum(not any(read.offset[1:]) for read in moving),
+        constant_reads=len(reads) - len(moving),
+        stores=len(program.statements),
+        stages=len(pipeline.stages),
+        most_reads=MOST_READS,
+    )
 
 
 def of_block(problem: Problem) -> Pipeline:

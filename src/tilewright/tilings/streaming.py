@@ -146,9 +146,13 @@ def _check_sizes(rank: int, time: int, space: tuple[int, ...], example: str) -> 
         raise UsageError(f"a {NAME} tiling has at most {MAX_LEVELS} levels, got t={time}", example)
 
 
-def applies(problem: Problem) -> bool:
-    """Whether any streaming tiling of a problem is legal."""
-    return problem.program.rank in RANKS and isinstance(check(problem, complete(problem, Tiling(family=NAME))), Legal)
+def applies(problem: Problem, *, blocks: bool = False) -> bool:
+    """Whether any streaming tiling of a problem is legal; with ``blocks``, any of a GPU's thread blocks."""
+    if problem.program.rank not in RANKS or (blocks and problem.program.rank == 1) or untileable(problem):
+        return False
+    plain = Tiling(family=NAME)
+    tiling = stream_block.threads_for(problem, plain) if blocks else plain
+    return isinstance(check(problem, complete(problem, tiling)), Legal)
 
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
