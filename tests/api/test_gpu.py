@@ -6,7 +6,7 @@ import pytest
 import tilewright as tw
 from tilewright.api import screen as screening
 from tilewright.api.predict import as_machine
-from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
 from tilewright.base.records import Outcome
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
@@ -48,12 +48,21 @@ def test_run_on_a_periodic_grid_with_a_callback_and_an_output_array():
     assert seen == [3, 6]
 
 
+def test_streaming_tiles_get_their_threads():
+    u = np.random.default_rng(0).random((20, 30), dtype=np.float32)
+    expected = tw.run("jacobi2d", u, steps=5, backend="numpy")
+    out = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="streaming:t=3,s=8x12")
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
+    with pytest.raises(IllegalTilingError, match="with threads is one for GPUs"):
+        tw.run("jacobi2d", u, steps=5, backend="c", tiling="streaming:t=3,s=8x12,threads=1x8")
+
+
 def test_what_a_gpu_cannot_do_is_said():
     u = np.ones((20, 30), np.float32)
     with pytest.raises(UsageError, match="there is no OpenCL device 'cray'"):
         tw.run("jacobi2d", u, steps=2, backend="opencl:cray")
-    with pytest.raises(UsageError, match="no kernels for 'streaming"):
-        tw.run("jacobi2d", u, steps=2, backend=OCLGRIND, tiling="streaming:t=4,s=8x8")
+    with pytest.raises(UsageError, match="no kernels for 'orthogonal"):
+        tw.run("jacobi2d", u, steps=2, backend=OCLGRIND, tiling="orthogonal:t=4,s=8x8")
     with pytest.raises(ArrayError, match="on chip"):
         tw.run("jacobi2d", u, steps=2, backend=OCLGRIND, tiling="hybrid:t=64,s=64x512")
     with pytest.raises(UsageError, match="GPU backends compute in float32"):
@@ -126,3 +135,15 @@ def test_cuda_without_a_driver(monkeypatch):
     cuda._library.cache_clear()
     with pytest.raises(ToolchainError, match="driver"):
         tw.run("jacobi2d", np.ones((9, 9), np.float32), steps=1, backend="cuda")
+
+
+def test_families_compete_on_gpus():
+    chosen = tw.select("star3d1r", shape=(512, 512, 512), steps=1000, machine="v100", within=3.0)
+    assert {"none", "hybrid", "streaming"} <= {each.tiling.family for each in chosen}
+    assert chosen[0].tiling.family == tw.predict("star3d1r", shape=(512,) * 3, steps=1000, machine="v100").tiling.family
+    plan = tw.tune(
+        "star3d1r", shape=(256, 256, 256), steps=64, machine="v100", backend="cuda", effort="none", candidates=4
+    )
+    tried = {each.tiling.family for each in plan.candidates}
+    assert {"none", "hybrid", "streaming"} <= tried
+    assert plan.winner.predicted_seconds == min(each.predicted_seconds for each in plan.candidates)

@@ -13,11 +13,11 @@ from tilewright.costs.gpu_terms import (
     TERMS,
     Constants,
     Residency,
-    hardware,
     residency,
     whole_fronts,
     whole_tiles,
 )
+from tilewright.costs.hardware import hardware
 from tilewright.costs.selector import PARTS, evaluate, make_case
 from tilewright.costs.selector_fit import CALIBRATED, Points, calibrate, sample
 from tilewright.costs.setting import make_setting

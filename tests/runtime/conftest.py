@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.runtime import cpu, toolchain, warn
+from tilewright.runtime import cpu, opencl, toolchain, warn
 
 
 @pytest.fixture(autouse=True)
@@ -18,3 +18,11 @@ def forget(monkeypatch):
     monkeypatch.setattr(cpu, "_loaded", {})
     toolchain.known.cache_clear()
     warn.forget_warnings()
+
+
+@pytest.fixture(scope="module")
+def device():
+    """The interpreter of OpenCL kernels, with its detection of races."""
+    pytest.importorskip("pyopencl")
+    opencl.prepare_oclgrind()
+    return opencl.select("oclgrind")

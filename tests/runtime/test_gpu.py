@@ -1,47 +1,29 @@
 """GPU kernels without a GPU: run under Oclgrind, which reports races and wrong accesses, and compiled by NVRTC."""
 
 import dataclasses
-import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
+from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_default import chip_bytes, default_tiling
 from tilewright.codegen.gpu_emit import emit_device, launches
-from tilewright.codegen.gpu_prism import STATIC_BYTES
-from tilewright.programs import rounding
 from tilewright.programs.catalogue import names, program
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.periodic import extend
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import gpu, nvrtc, opencl
-from tilewright.runtime.session import Halo, Inputs
+from tilewright.runtime.session import Halo
 from tilewright.tilings.catalogue import counts
 from tilewright.tilings.tiling import NONE, Tiling, parse
+
+from .interpreted import inputs, run, verify
 
 ARCHITECTURES = ("sm_52", "sm_70", "sm_80", "sm_90")
 TILES = {1: ((8,), (16,)), 2: ((1, 8), (8,)), 3: ((1, 1, 8), (2, 8))}
 """Per rank the threads, and the classic sizes, of the small tiles that are interpreted."""
-
-
-@pytest.fixture(scope="module")
-def device():
-    opencl.prepare_oclgrind()
-    return opencl.select("oclgrind")
-
-
-def inputs(problem, seed=0):
-    generator = np.random.default_rng(seed)
-    program = problem.program
-
-    def draw():
-        values = generator.uniform(0.1, 1.0, problem.shape)
-        return (values * 20 if problem.dtype.startswith("int") else values).astype(problem.dtype)
-
-    arrays = {field: [draw() for _ in range(program.history(field))] for field in program.fields}
-    return Inputs(arrays=arrays, scalars=dict.fromkeys(program.scalars, 0.25))
 
 
 def small(name, dtype="float32", boundary="fixed"):
@@ -70,35 +52,6 @@ def small(name, dtype="float32", boundary="fixed"):
         for axis, extent in enumerate(extents)
     ]
     return dataclasses.replace(problem, shape=tuple(grown)), tiling
-
-
-def run(device, problem, tiling, given=None, *, edit=None, strict=False, halo=None):
-    source = emit_device(
-        problem if halo is None else halo.problem, tiling, "opencl", strict=strict, periodic=bool(halo)
-    )
-    if edit is not None:
-        source = dataclasses.replace(source, text=edit(source.text))
-    session = gpu.GpuSession(gpu.load(device, source, tiling), problem, given or inputs(problem), halo)
-    try:
-        session.advance(problem.steps)
-        return session.results()
-    finally:
-        session.close()
-
-
-def judge(problem, given, results):
-    exact, allowed = rounding.bound(problem, given.arrays, given.scalars)
-    for field, result in results.items():
-        error, good = rounding.worst_excess(result, exact[field], allowed[field])
-        assert good, (field, error)
-
-
-def verify(device, capfd, problem, tiling, **options):
-    given = inputs(problem)
-    capfd.readouterr()
-    judge(problem, given, run(device, problem, tiling, given, **options))
-    said = capfd.readouterr()
-    assert not re.search("race|invalid|uninitialized", (said.err + said.out).lower()), said.err[:2000]
 
 
 @pytest.mark.parametrize("name", names())
@@ -244,8 +197,8 @@ def test_text_depends_on_neither_shape_nor_steps_and_parametric_text_on_no_size(
 
 def test_what_has_no_kernel_is_refused():
     problem, tiling = small("j2d5pt")
-    with pytest.raises(IllegalTilingError, match="no GPU code is made for the tiling family 'streaming'"):
-        emit_device(problem, Tiling(family="streaming"), "cuda")
+    with pytest.raises(IllegalTilingError, match="no GPU code is made for the tiling family 'orthogonal'"):
+        emit_device(problem, Tiling(family="orthogonal"), "cuda")
     with pytest.raises(UsageError, match="GPU code computes in"):
         emit_device(dataclasses.replace(problem, dtype="complex64"), tiling, "cuda")
     with pytest.raises(UsageError, match="the dialect of a GPU"):

@@ -1,33 +1,25 @@
 """GPU kernels of skewed, diamond and overlapped tiles under Oclgrind: results, races, accesses out of bounds."""
 
 import dataclasses
-import re
 
-import numpy as np
 import pytest
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen.gpu_emit import emit_device, launches
-from tilewright.programs import reference, rounding
 from tilewright.programs.catalogue import program
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import make_problem
-from tilewright.runtime import gpu, nvrtc, opencl
-from tilewright.runtime.session import Inputs
+from tilewright.runtime import nvrtc
 from tilewright.tilings import catalogue, diamond
 from tilewright.tilings.tiling import Tiling
+
+from .interpreted import verify
 
 pytest.importorskip("pyopencl")
 
 THREADS = {1: (8,), 2: (2, 8), 3: (1, 2, 8)}
 SIZES = {1: (12,), 2: (5, 8), 3: (3, 3, 8)}
 BOUNDARIES = ("constant", "nearest", "reflect", "mirror")
-
-
-@pytest.fixture(scope="module")
-def device():
-    opencl.prepare_oclgrind()
-    return opencl.select("oclgrind")
 
 
 def small(family, name, dtype="float32", boundary="fixed"):
@@ -48,34 +40,6 @@ def small(family, name, dtype="float32", boundary="fixed"):
         for size, slope in zip(space, slopes(probe), strict=True)
     )
     return dataclasses.replace(probe, shape=shape), tiling
-
-
-def verify(device, capfd, problem, tiling, *, strict=False):
-    generator = np.random.default_rng(0)
-    known = problem.program
-    arrays = {
-        field: [generator.uniform(0.1, 1.0, problem.shape).astype(problem.dtype) for _ in range(known.history(field))]
-        for field in known.fields
-    }
-    given = Inputs(arrays=arrays, scalars=dict.fromkeys(known.scalars, 0.25))
-    capfd.readouterr()
-    source = emit_device(problem, tiling, "opencl", strict=strict)
-    session = gpu.GpuSession(gpu.load(device, source, tiling), problem, given, None)
-    try:
-        session.advance(problem.steps)
-        results = session.results()
-    finally:
-        session.close()
-    said = capfd.readouterr()
-    assert not re.search("race|invalid|uninitialized", (said.err + said.out).lower()), said.err[:2000]
-    if strict:
-        exact = reference.run(problem, given.arrays, given.scalars)
-        assert all(exact[field].tobytes() == np.ascontiguousarray(results[field]).tobytes() for field in exact)
-        return
-    exact, allowed = rounding.bound(problem, given.arrays, given.scalars)
-    for field, result in results.items():
-        error, good = rounding.worst_excess(result, exact[field], allowed[field])
-        assert good, (field, error)
 
 
 @pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])

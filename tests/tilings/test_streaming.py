@@ -12,7 +12,7 @@ from tilewright.programs.catalogue import program
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import make_problem
 from tilewright.programs.reference import map_index
-from tilewright.tilings import catalogue, streaming
+from tilewright.tilings import catalogue, stream_block, streaming
 from tilewright.tilings.legality import Legal, Violation
 from tilewright.tilings.tiling import Tiling, parse
 
@@ -24,6 +24,13 @@ def tiling_of(problem, seed):
     needed = streaming.needed_rows(problem)
     rows = 1 if rank == 1 else rng.randint(needed, needed + 3)
     return Tiling(family="streaming", time=rng.randint(1, 5), space=space, rows=rows)
+
+
+def block_of(problem, seed):
+    """A tiling of a GPU's thread block."""
+    rng = random.Random(seed)  # noqa: S311  (reproducible, not secret)
+    space = tuple(rng.randint(1, extent + 3) for extent in problem.shape)
+    return Tiling(family="streaming", time=rng.randint(1, 6), space=space, threads=(1,) * len(space))
 
 
 class Walk:
@@ -101,6 +108,40 @@ def test_random_programs_read_only_what_their_tile_has(random_case, rank, seed):
     assert len(walk.seen) == catalogue.counts(problem, tiling).tiles
 
 
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("rank", [2, 3])
+def test_thread_blocks_read_only_what_earlier_advances_have_brought(random_case, rank, seed):
+    problem, _ = random_case(seed, rank, shapes=((12, 60), (9, 24), (7, 11)))
+    tiling = block_of(problem, seed)
+    verdict = catalogue.check(problem, tiling)
+    if isinstance(verdict, Violation):
+        pytest.skip(str(verdict))
+    walk = Walk(problem, tiling)
+    assert not walk.complaints, walk.complaints[0]
+    assert len(walk.seen) == catalogue.counts(problem, tiling).tiles
+    plain = streaming.of_problem(problem).lag  # all units of an advance may run at once: every one is a row later
+    assert walk.stream.pipeline.lag.period > plain.period
+
+
+@pytest.mark.parametrize("steps", range(23))
+@pytest.mark.parametrize("most", [1, 2, 3, 6, 7])
+@pytest.mark.parametrize("versions", [1, 2, 3])
+def test_no_band_writes_a_slot_that_it_reads(steps, most, versions):
+    bands = list(stream_block.bands(steps, most, versions))
+    ring, slot = 2 * versions, 0
+    assert sum(band.levels for band in bands) == steps
+    for band in bands:
+        assert 1 <= band.levels <= most
+        assert band.source == slot
+        read = {(band.source - age) % ring for age in range(versions)}
+        written = {(band.target - age) % ring for age in range(min(versions, band.levels))}
+        assert not read & written
+        if band.levels < versions:  # what it starts from is what the next one needs as well
+            assert (band.target - band.levels) % ring == band.source
+        slot = band.target
+    assert slot == steps % ring
+
+
 def test_a_wrong_lag_is_found(monkeypatch):
     problem = make_problem(program("j2d5pt"), (20, 20), 6)
     assert not Walk(problem, parse("streaming:t=3,s=9x16,rows=2")).complaints
@@ -118,6 +159,9 @@ def test_a_wrong_lag_is_found(monkeypatch):
         ("j2d5pt", (40, 90), "streaming:t=3,s=13x16,rows=4"),
         ("fdtd2d", (40, 90), "streaming:t=2,s=40x32,rows=2"),
         ("wave2d", (33, 70), "streaming:t=4,s=11x32,rows=3"),
+        ("j2d5pt", (40, 90), "streaming:t=3,s=13x16,threads=1x8"),
+        ("wave2d", (33, 70), "streaming:t=2,s=11x32,threads=1x8"),
+        ("j3d27pt", (9, 12, 40), "streaming:t=3,s=5x4x16,threads=1x2x8"),
         ("j1d3pt", (300,), "streaming:t=4,s=64"),
         ("j3d27pt", (9, 12, 40), "streaming:t=2,s=9x4x16,rows=2"),
     ],

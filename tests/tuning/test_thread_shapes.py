@@ -6,7 +6,7 @@ import pytest
 import tilewright as tw
 from tilewright.api.predict import as_machine
 from tilewright.base.errors import UsageError
-from tilewright.costs.gpu_terms import hardware
+from tilewright.costs.hardware import hardware
 from tilewright.costs.setting import make_setting
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tilewright.api.blocks import Blocks
-from tilewright.api.gpu import check_family, is_gpu, prepare_gpu
+from tilewright.api.gpu import check_family, for_device, is_gpu, prepare_gpu
 from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
 from tilewright.codegen.emit import C_DTYPES, emit
 from tilewright.programs.dependences import analyse
@@ -94,6 +94,7 @@ def _on_device(problem: Problem, tiling: Tiling | str | None, backend: str, *, s
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     if asked is not None:
         check_family(asked)
+        asked = for_device(problem, asked)
         if asked.family == "none" or not wrapped_axes(problem):
             asked = check_tiling(problem, asked)
         else:

@@ -4,14 +4,15 @@ import functools
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
+from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_default import default_tiling
 from tilewright.codegen.gpu_emit import SCHEDULES, emit_device
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
-from tilewright.codegen.gpu_prism import STATIC_BYTES
 from tilewright.programs.periodic import extend, wrapped_axes
 from tilewright.programs.problem import Problem
 from tilewright.runtime import gpu, opencl
 from tilewright.runtime.session import Halo
+from tilewright.tilings import stream_block
 from tilewright.tilings.tiling import Tiling
 
 BACKENDS = DIALECTS
@@ -94,6 +95,11 @@ def _block(problem: Problem) -> Halo | None:
         return None
     found = extend(problem, min(_BLOCK_STEPS, problem.steps))
     return None if found is None else Halo(around=found.around, steps=found.problem.steps, problem=found.problem)
+
+
+def for_device(problem: Problem, tiling: Tiling) -> Tiling:
+    """Return a tiling with what it needs on a GPU: the threads of a streaming one."""
+    return stream_block.threads_for(problem, tiling) if tiling.family == "streaming" else tiling
 
 
 def check_family(tiling: Tiling) -> None:

@@ -16,7 +16,7 @@ from tilewright.costs import orthogonal as table_model
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.gpu_terms import hardware
+from tilewright.costs.hardware import hardware
 from tilewright.costs.roofline import roofline
 from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import Setting, make_setting
@@ -287,7 +287,8 @@ def as_machine(machine: MachineLike) -> Machine:
 
 def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
     """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
-    return space.families(problem, cpu=setting.cpu, every=model == "exact")
+    found = space.families(problem, cpu=setting.cpu, every=model == "exact")
+    return found if setting.cpu or model == "exact" else tuple(each for each in found if each != "streaming")
 
 
 def _choose(

@@ -20,6 +20,7 @@ from tilewright.codegen.ir import (
     Load,
     Op,
     Real,
+    Room,
     Scope,
     Shared,
     Stmt,
@@ -130,6 +131,10 @@ class _Printer:
                 element = var.type.partition(":")[2]
                 self.dtypes[element] = None
                 return [f"{pad}TW_SHARED {gpu_type(element)} {var.name}[{count}];"]
+            case Room(var, length):
+                element = var.type.partition(":")[2]
+                self.dtypes[element] = None
+                return [f"{pad}{gpu_type(element)} {var.name}[{length}];"]
             case Barrier(memory):
                 return [f"{pad}TW_BARRIER{'_MEMORY' if memory else ''}();"]
             case Call():

@@ -4,8 +4,7 @@ import itertools
 from collections.abc import Iterator
 
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.gpu_chip import fixed_chip
-from tilewright.codegen.gpu_prism import STATIC_BYTES
+from tilewright.codegen.gpu_chip import STATIC_BYTES, fixed_chip
 from tilewright.codegen.ir import Int
 from tilewright.programs.dependences import slopes
 from tilewright.programs.problem import Problem

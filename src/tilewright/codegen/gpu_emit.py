@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_sweep
+from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_stream, gpu_sweep
 from tilewright.codegen.gpu import print_gpu
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
 from tilewright.codegen.gpu_site import DeviceKernel, DeviceSource, GpuSite, Launch
@@ -26,6 +26,7 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "skewed": (gpu_skewed.skewed_functions, gpu_skewed.skewed_launches),
     "overlapped": (gpu_overlapped.overlapped_functions, gpu_overlapped.overlapped_launches),
+    "streaming": (gpu_stream.stream_functions, gpu_stream.stream_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
 _VERSION = 2
@@ -60,7 +61,8 @@ def emit_device(
     about = (problem.program, problem.dtype, problem.boundaries)
     key = fingerprint(_VERSION, about, _decisive(problem, tiling), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict)
+    kept = gpu_stream.kept(problem) if tiling.family == "streaming" else analyse(problem.program).copies
+    site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
     made = make(site, tiling)
     if periodic:
         made = (*made, wrap_function(site))
@@ -69,7 +71,7 @@ def emit_device(
         dialect=dialect,
         strict=strict,
         dtype=problem.dtype,
-        copies=analyse(problem.program).copies,
+        copies=kept,
         kernels=tuple(kernel for _, kernel in made),
         fingerprint=key,
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.intmath import ceil_div
+from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, unpacked
 from tilewright.codegen.gpu_sweep import STEP, in_bounds, places
 from tilewright.codegen.ir import (
@@ -42,8 +43,6 @@ from tilewright.tilings.overlapped import geometry, local_box
 from tilewright.tilings.pieces import Box
 from tilewright.tilings.tiling import Tiling
 
-STATIC_BYTES = 48 * 1024
-"""Memory on chip that a text may declare; more has to be given at the launch."""
 _THREADS = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
 _NUMBERS = ("begin", "levels", "tiles1", "tiles2")
 Span = tuple[Expr, Expr]

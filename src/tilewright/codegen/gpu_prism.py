@@ -16,7 +16,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tilewright.codegen.faces import face_grown, face_note
-from tilewright.codegen.gpu_chip import Chip, ChipField, fixed_chip, hexagon_of, parametric_chip, parametric_values
+from tilewright.codegen.gpu_chip import (
+    STATIC_BYTES,
+    Chip,
+    ChipField,
+    fixed_chip,
+    hexagon_of,
+    parametric_chip,
+    parametric_values,
+)
 from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
 from tilewright.codegen.gpu_sweep import conjunction, in_bounds
 from tilewright.codegen.ir import (
@@ -53,8 +61,6 @@ from tilewright.tilings.catalogue import complete
 from tilewright.tilings.prism import Prism, geometry
 from tilewright.tilings.tiling import Tiling
 
-STATIC_BYTES = 48 * 1024
-"""Memory on chip that a text may declare; more has to be given at the launch."""
 _BLOCK_READS = 30
 """Reads of a cell up to which several cells of a column are computed together."""
 _NUMBERS = ("start", "total", "first", "origin")

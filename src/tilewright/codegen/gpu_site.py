@@ -90,11 +90,13 @@ class GpuSite:
         problem: The problem; nothing here depends on its shape, steps or scalars' values.
         prefix: Start of every kernel's name.
         strict: Whether every operation keeps its own rounding.
+        kept: Versions that are kept per field; as many as the dependences ask for by default.
     """
 
     problem: Problem
     prefix: str
     strict: bool
+    kept: tuple[int, ...] = ()
 
     @property
     def rank(self) -> int:
@@ -117,7 +119,7 @@ class GpuSite:
 
     def copies(self, field: str) -> int:
         """Versions that are kept of a field."""
-        return analyse(self.problem.program).copies[self.number(field)]
+        return (self.kept or analyse(self.problem.program).copies)[self.number(field)]
 
     def params(self, numbers: tuple[str, ...], room: bool = False) -> tuple[Var, ...]:
         """Parameters of a kernel whose launches give these numbers."""

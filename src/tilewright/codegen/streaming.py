@@ -1,5 +1,6 @@
 """The streaming family in code: bands of steps one after the other, the tiles of a band shared by the threads."""
 
+from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen.borders import border_function, brim_function, has_borders
 from tilewright.codegen.ir import (
     Call,
@@ -52,7 +53,15 @@ def row_cells(problem: Problem, tiling: Tiling) -> int:
 
 
 def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function, ...]:
-    """Every function of a streaming kernel, callees first."""
+    """Every function of a streaming kernel, callees first.
+
+    Raises:
+        IllegalTilingError: If the tiling is one of a GPU's thread blocks.
+    """
+    if tiling.threads:
+        raise IllegalTilingError(
+            f"a streaming tiling with threads is one for GPUs, got {str(tiling)!r}", "leave threads out on a CPU"
+        )
     plan = make_plan(site, tiling)
     fields = range(len(plan.fields))
     result = [ends_function(plan, field) for field in fields]

@@ -20,12 +20,14 @@ class Sizes:
         space: Per axis the sizes t_S1, t_S2, t_S3; each of shape (n,).
         k: Tiles per SM, 0 where the largest number that fits is meant; shape (n,).
         sub: Sizes of sub-tiles per axis, each of shape (n,); empty where tiles are not cut further.
+        threads: Threads of a GPU's block per axis, each of shape (n,); empty where they are left open.
     """
 
     time: Ints
     space: tuple[Ints, ...]
     k: Ints
     sub: tuple[Ints, ...] = ()
+    threads: tuple[Ints, ...] = ()
 
     @property
     def inner(self) -> Ints:
@@ -42,6 +44,7 @@ class Sizes:
             space=tuple(size[index] for size in self.space),
             k=self.k[index],
             sub=tuple(size[index] for size in self.sub),
+            threads=tuple(count[index] for count in self.threads),
         )
 
     @staticmethod
@@ -52,6 +55,7 @@ class Sizes:
             space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in parts), strict=True)),
             k=np.concatenate([part.k for part in parts]),
             sub=tuple(np.concatenate(axis) for axis in zip(*(part.sub for part in parts), strict=True)),
+            threads=tuple(np.concatenate(axis) for axis in zip(*(part.threads for part in parts), strict=True)),
         )
 
 

@@ -24,12 +24,12 @@ from tilewright.costs.gpu_terms import (
     TERMS,
     Compiled,
     Constants,
-    Hardware,
     Residency,
     residency,
     whole_fronts,
     whole_tiles,
 )
+from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import WORD, Setting
 from tilewright.programs.stencil import Program
 

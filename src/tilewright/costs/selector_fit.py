@@ -12,7 +12,8 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.costs.gpu_terms import CALIBRATED, Constants, Hardware
+from tilewright.costs.gpu_terms import CALIBRATED, Constants
+from tilewright.costs.hardware import Hardware
 from tilewright.costs.selector import Case, evaluate
 
 NOISE = 0.2

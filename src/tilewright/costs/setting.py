@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.energy import Energy, make_energy
+from tilewright.costs.hardware import Hardware, hardware
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.expression import Apply
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
-from tilewright.tilings import streaming
+from tilewright.tilings import stream_block, streaming
 from tilewright.tilings.pipeline import of_problem
 from tilewright.tilings.streaming import Footing
 
@@ -62,6 +63,8 @@ class Setting:
         cpu: Whether the machine is a CPU with caches.
         energy: The energy model of the problem on the machine; None where no energy is asked for.
         stream: How streaming tiles of the problem grow, on a CPU.
+        block: How streaming tiles of the problem grow in thread blocks, on a GPU.
+        gpu: The GPU's own numbers.
     """
 
     shape: tuple[int, ...]
@@ -96,6 +99,8 @@ class Setting:
     cpu: bool
     energy: Energy | None = None
     stream: Footing | None = None
+    block: stream_block.Footing | None = None
+    gpu: Hardware | None = None
 
     @property
     def updated(self) -> int:
@@ -170,6 +175,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         cpu=cpu,
         energy=make_energy(problem, machine),
         stream=streaming.footing(problem) if cpu and streaming.applies(problem) else None,
+        gpu=None if cpu else hardware(machine, int((machine.block_shared_bytes or machine.shared_bytes).value)),
+        block=stream_block.footing(problem) if not cpu and streaming.applies(problem, blocks=True) else None,
     )
 
 

@@ -6,12 +6,13 @@ import numpy as np
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
-from tilewright.costs import cached, exact, published, selector, strategies, streaming, untiled
+from tilewright.costs import cached, exact, published, selector, strategies, streaming, streaming_gpu, untiled
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import Joules, price
 from tilewright.costs.energy_tiles import printed_amounts
-from tilewright.costs.gpu_terms import Compiled, hardware
+from tilewright.costs.gpu_terms import Compiled
+from tilewright.costs.hardware import hardware
 from tilewright.costs.setting import WORD, Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
@@ -88,7 +89,7 @@ def predict(
         machine: Where it runs.
         model: ``exact``, or ``published`` for the equations as printed.
         scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
-        resources: What a compiler says of the code, for a hybrid tiling with threads on a GPU.
+        resources: What a compiler says of the code, for a hybrid or streaming tiling with threads on a GPU.
 
     Returns:
         The costs.
@@ -98,7 +99,11 @@ def predict(
     """
     setting = make_setting(problem, machine, scope)
     sizes = sizes_of(tiling, setting)
-    result = evaluate(tiling.family, sizes, setting, model)
+    if tiling.family == "streaming" and setting.gpu is not None:
+        result = streaming_gpu.evaluate(sizes, setting, setting.gpu, _compiled(resources))
+        result = _with_energy(result, tiling.family, sizes, setting, model)
+    else:
+        result = evaluate(tiling.family, sizes, setting, model)
     if not np.isfinite(result.seconds[0]):
         limit = min(setting.block_bytes, setting.shared_bytes // max(1, tiling.k or 1))
         raise UsageError(
@@ -175,9 +180,11 @@ def _timed(family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown
     if family == "none":
         return untiled.evaluate(setting)
     if family == "streaming":
-        if not setting.cpu:
-            raise UsageError("streaming tiles have a model on CPUs only", "take hexagonal or hybrid on a GPU")
-        return streaming.evaluate(sizes, setting)
+        if setting.cpu:
+            return streaming.evaluate(sizes, setting)
+        if setting.gpu is None:
+            raise UsageError("streaming tiles on a GPU need the machine's numbers")
+        return streaming_gpu.evaluate(sizes, setting, setting.gpu)
     if family in strategies.FAMILIES:
         return strategies.evaluate(family, sizes, setting)
     if model == "published":
@@ -234,6 +241,7 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
         space=tuple(np.array([size], dtype=np.int64) for size in space),
         k=np.array([tiling.k or 0], dtype=np.int64),
         sub=tuple(np.array([size], dtype=np.int64) for size in tiling.sub),
+        threads=tuple(np.array([count], dtype=np.int64) for count in tiling.threads),
     )
 
 

@@ -18,6 +18,8 @@ from tilewright.runtime.memory import Array
 
 INSTALL = "pip install 'tilewright[opencl]'"
 _OCLGRIND_LOCAL = 256 * 1024
+_OCLGRIND_REPORTS = 10**6
+"""Reports after which Oclgrind falls silent, for the rest of the process: too few, and what comes later looks right."""
 _LOG_LINES = 3
 
 
@@ -29,6 +31,7 @@ def prepare_oclgrind(*, races: bool = True) -> None:
     """
     os.environ["OCLGRIND_DATA_RACES"] = "1" if races else "0"
     os.environ.setdefault("OCLGRIND_LOCAL_MEM_SIZE", str(_OCLGRIND_LOCAL))
+    os.environ.setdefault("OCLGRIND_MAX_ERRORS", str(_OCLGRIND_REPORTS))
 
 
 def devices() -> tuple[Any, ...]:

@@ -76,8 +76,17 @@ class _Edge:
 
 
 @functools.lru_cache(maxsize=256)
-def of_program(program: Program, boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...]) -> Pipeline:
-    """Return the pipeline of a program under boundaries (``Problem.boundaries``)."""
+def of_program(
+    program: Program, boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...], pause: int = 0
+) -> Pipeline:
+    """Return the pipeline of a program under boundaries (``Problem.boundaries``).
+
+    Args:
+        program: The program.
+        boundaries: Its boundaries.
+        pause: Cells by which a unit runs behind beyond what its reads need. With the rows of an advance, whatever a
+            unit reads was computed in an earlier advance, so that all units of one run at the same time.
+    """
     stages = analyse(program).stages
     stage_of = tuple(
         next((s for s, stage in enumerate(stages) for i in stage if program.statements[i].field == field), 0)
@@ -86,7 +95,7 @@ def of_program(program: Program, boundaries: tuple[tuple[tuple[Boundary, Boundar
     edges = list(_edges(program, stages, stage_of))
     rank = program.rank + (program.rank == 1)
     reach = {edge: _reach(edge, boundaries, rank) for edge in edges}
-    lag = _solve(len(stages), [(e.producer, e.consumer, e.steps, reach[e][0][1]) for e in edges])
+    lag = _solve(len(stages), [(e.producer, e.consumer, e.steps, reach[e][0][1] + pause) for e in edges])
     keep = [0] * len(program.fields)
     for e in edges:
         behind = lag.at(e.steps, e.consumer) - lag.offsets[e.producer]
@@ -112,9 +121,9 @@ def of_program(program: Program, boundaries: tuple[tuple[tuple[Boundary, Boundar
     )
 
 
-def of_problem(problem: Problem) -> Pipeline:
-    """Return the pipeline of a problem."""
-    return of_program(problem.program, problem.boundaries)
+def of_problem(problem: Problem, pause: int = 0) -> Pipeline:
+    """Return the pipeline of a problem; see :func:`of_program`."""
+    return of_program(problem.program, problem.boundaries, pause)
 
 
 def line_cells(problem: Problem) -> int:

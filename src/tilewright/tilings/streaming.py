@@ -5,7 +5,8 @@ what it needs of its neighbours, so it reads the grid once, writes its own cells
 the caches. Inside a tile the levels of the band follow each other along axis 0, ``rows`` cells at a time.
 
 Legal for every program without a recurrence and every boundary but ``wrap``: nothing that another tile of the band
-computes is ever read.
+computes is ever read. A tiling with ``threads`` is one for a GPU's thread blocks, see
+:mod:`tilewright.tilings.stream_block`.
 """
 
 import itertools
@@ -17,6 +18,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
+from tilewright.tilings import stream_block
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
 from tilewright.tilings.pieces import Box, Piece, clip
@@ -122,23 +124,35 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     rank = problem.program.rank
     time, space = _DEFAULTS[rank]
     example = f"write it like {NAME}:t={time},s={format_shape(space)}"
-    given = {"sub": tiling.sub, "threads": tiling.threads, "k": tiling.k}
+    if tiling.threads:
+        tiling = stream_block.complete(problem, tiling)
+        _check_sizes(rank, tiling.time, tiling.space, example)
+        return tiling
+    given = {"sub": tiling.sub, "k": tiling.k}
     for key, value in given.items():
         if value:
             raise UsageError(f"a {NAME} tiling has no {key}, got {str(tiling)!r}", example)
     space = tiling.space or space
     time = time if tiling.time == 1 and not tiling.space else tiling.time
-    if len(space) != rank:
-        raise UsageError(f"a {NAME} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
-    if time > MAX_LEVELS:
-        raise UsageError(f"a {NAME} tiling has at most {MAX_LEVELS} levels, got t={time}", example)
+    _check_sizes(rank, time, space, example)
     rows = default_rows(problem) if tiling.rows is None else tiling.rows
     return Tiling(family=NAME, time=time, space=space, rows=rows, unroll=tiling.unroll, variant=tiling.variant)
 
 
-def applies(problem: Problem) -> bool:
-    """Whether any streaming tiling of a problem is legal."""
-    return problem.program.rank in RANKS and isinstance(check(problem, complete(problem, Tiling(family=NAME))), Legal)
+def _check_sizes(rank: int, time: int, space: tuple[int, ...], example: str) -> None:
+    if len(space) != rank:
+        raise UsageError(f"a {NAME} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
+    if time > MAX_LEVELS:
+        raise UsageError(f"a {NAME} tiling has at most {MAX_LEVELS} levels, got t={time}", example)
+
+
+def applies(problem: Problem, *, blocks: bool = False) -> bool:
+    """Whether any streaming tiling of a problem is legal; with ``blocks``, any of a GPU's thread blocks."""
+    if problem.program.rank not in RANKS or (blocks and problem.program.rank == 1) or untileable(problem):
+        return False
+    plain = Tiling(family=NAME)
+    tiling = stream_block.threads_for(problem, plain) if blocks else plain
+    return isinstance(check(problem, complete(problem, tiling)), Legal)
 
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
@@ -146,7 +160,7 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     violation = untileable(problem)
     if violation:
         return violation
-    rows, needed = tiling.rows or 1, needed_rows(problem)
+    rows, needed = tiling.rows or 1, 1 if tiling.threads else needed_rows(problem)
     if not needed <= rows <= MAX_ROWS or (problem.program.rank == 1 and rows != 1):
         limit = "1 in 1D" if problem.program.rank == 1 else f"from {needed} to {MAX_ROWS} here"
         return Violation(
@@ -172,6 +186,8 @@ def _outside(problem: Problem) -> list[list[tuple[int, int]]]:
 
 def geometry(problem: Problem, tiling: Tiling) -> Stream:
     """Return the tiles of a completed tiling."""
+    if tiling.threads:
+        return _of_block(problem, tiling)
     pipeline = of_problem(problem)
     count = bands(problem.steps, tiling.time, max(pipeline.history))
     shape, space = problem.shape, tiling.space
@@ -184,6 +200,16 @@ def geometry(problem: Problem, tiling: Tiling) -> Stream:
         rows=tiling.rows or 1,
         levels=tuple(problem.steps * (b + 1) // count - problem.steps * b // count for b in range(count)),
         cuts=tuple(cuts),
+    )
+
+
+def _of_block(problem: Problem, tiling: Tiling) -> Stream:
+    bands = stream_block.bands(problem.steps, tiling.time, stream_block.history(problem))
+    return Stream(
+        pipeline=stream_block.of_block(problem),
+        rows=1,
+        levels=tuple(band.levels for band in bands),
+        cuts=tuple((*range(0, n, size), n) for n, size in zip(problem.shape, tiling.space, strict=True)),
     )
 
 
@@ -237,7 +263,7 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
 
     ``points`` to ``footprint`` describe a tile of the largest sizes in a band of the largest length: what it computes
     itself, its neighbours' cells included, the boxes that it loads, its own cells that it writes, and the slabs that
-    hold its levels.
+    hold its levels; of a thread block's tile, the rows on chip of all versions of the fields that are updated.
     """
     stream = geometry(problem, tiling)
     pipeline, stages = stream.pipeline, range(len(stream.pipeline.stages))
@@ -251,10 +277,13 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
         updated = problem.program.fields[field] in problem.program.updated
         ages = range(pipeline.history[field])
         live_in += sum(_volume(_box(stream, largest, levels + age, stage)) for age in ages)
-        live_out += _volume(largest) * len(ages) * updated
-        passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
-        slabs = passing + 2 * pipeline.keep[field] * (len(ages) + levels)
-        footprint += slabs * _volume(_box(stream, largest, levels, stage)[1:])
+        live_out += _volume(largest) * min(len(ages), levels if tiling.threads else len(ages)) * updated
+        if not tiling.threads:
+            passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
+            slabs = passing + 2 * pipeline.keep[field] * (len(ages) + levels)
+            footprint += slabs * _volume(_box(stream, largest, levels, stage)[1:])
+    if tiling.threads:
+        footprint = stream_block.chip_values(problem, tiling)
     return Counts(
         wavefronts=len(busy),
         tiles_per_wavefront=tiles if levels else 0,

@@ -13,7 +13,7 @@ from tilewright.programs.problem import Problem
 from tilewright.tilings import streaming
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import Tiling
-from tilewright.tuning import enumeration, strategy_space, streaming_space
+from tilewright.tuning import enumeration, strategy_space, stream_block_space, streaming_space
 from tilewright.tuning.enumeration import pieces
 
 WARP = enumeration.WARP
@@ -26,17 +26,18 @@ _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tuple[str, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
-    Where no time tile is legal, or there is only one step, that is all. ``streaming`` is for CPUs.
+    Where no time tile is legal, or there is only one step, that is all.
 
     Args:
         problem: The problem.
         cpu: Whether it runs on a CPU.
-        every: Return every legal family; else those whose time models were validated on the most measurements.
+        every: Return every legal family; else those among which a run or a tuning without measurements chooses, whose
+            time models know what their code does.
     """
     if problem.steps < 2 or untileable(problem):
         return ("none",)
     found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
-    if cpu and streaming.applies(problem):
+    if streaming.applies(problem, blocks=not cpu):
         found = (*found, streaming.NAME)
     return (*found, *strategies.FAMILIES) if every else found
 
@@ -63,7 +64,7 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Siz
 def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[Sizes]:
     """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
     if family == streaming.NAME:
-        yield streaming_space.points(setting)
+        yield streaming_space.points(setting) if setting.cpu else stream_block_space.points(setting)
     elif family in strategies.FAMILIES:
         yield strategy_space.points(family, setting)
     elif setting.cpu:
@@ -99,6 +100,7 @@ def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:
         family=family,
         time=int(sizes.time[index]),
         space=tuple(int(size[index]) for size in sizes.space),
+        threads=tuple(int(count[index]) for count in sizes.threads),
         k=int(sizes.k[index]) or None,
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilewright.costs import selector
 from tilewright.costs.arrays import Floats, Ints, Sizes
-from tilewright.costs.gpu_terms import Hardware
+from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.programs.stencil import Program
 from tilewright.tuning import select as selection

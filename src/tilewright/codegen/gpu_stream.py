@@ -1,0 +1,147 @@
+"""GPU kernels of streaming tiles (N.5D): a group streams along axis 0, all time levels of a band one behind the other.
+
+A group owns a tile that overlaps its neighbours on every axis but the first. It advances along axis 0 by a row (2D) or
+a plane (3D) at a time: brings the next one of the band's first versions, computes one of every level, and writes one of
+the last. Whatever a level reads was computed in an earlier advance, so that all levels of an advance are independent
+and one barrier after it is enough. Every version of a field that the band passes has a ring of rows on chip; fields
+that are never updated are read from memory.
+
+One launch per band. Two bodies, chosen by tile: :mod:`tilewright.codegen.gpu_stream_whole` for whole bands where no
+read leaves the grid but at ``fixed`` edges, :mod:`tilewright.codegen.gpu_stream_cut` for everything else.
+
+Source: Matsumura et al., "AN5D: automated stencil framework for high-degree temporal blocking on GPUs" (CGO 2020), for
+the scheme; a single barrier per advance is ours.
+"""
+
+import math
+from collections.abc import Iterator
+
+from tilewright.base.errors import IllegalTilingError
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen.gpu_chip import STATIC_BYTES
+from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
+from tilewright.codegen.gpu_stream_cut import cut_body
+from tilewright.codegen.gpu_stream_plan import DEST, LEVELS, SOURCE, Plan, make_plan
+from tilewright.codegen.gpu_stream_whole import whole_body, whole_test
+from tilewright.codegen.ir import (
+    Comment,
+    Expr,
+    Function,
+    If,
+    Int,
+    Let,
+    Op,
+    Shared,
+    Stmt,
+    Var,
+    add,
+    largest,
+    mul,
+    smallest,
+    sub,
+)
+from tilewright.codegen.sites import extent
+from tilewright.programs.problem import Problem
+from tilewright.tilings import stream_block
+from tilewright.tilings.catalogue import complete
+from tilewright.tilings.tiling import Tiling
+
+_NUMBERS = (LEVELS.name, SOURCE.name, DEST.name, "tiles1", "tiles2")
+
+
+def kept(problem: Problem) -> tuple[int, ...]:
+    """Return the versions that are kept of every field: two sets that a band reads and writes in turn."""
+    program, ring = problem.program, 2 * stream_block.history(problem)
+    return tuple(ring if field in program.updated else 1 for field in program.fields)
+
+
+def thread_shape(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Return the threads per axis of a group."""
+    return stream_block.threads_for(problem, tiling).threads
+
+
+def stream_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, DeviceKernel], ...]:
+    """Make the kernel of a streaming tiling.
+
+    Raises:
+        IllegalTilingError: If the program has one dimension.
+    """
+    plan = make_plan(site, _completed(site.problem, tiling))
+    size = plan.values * site.problem.itemsize
+    shared, room = (size, 0) if size <= STATIC_BYTES else (0, size)
+    kernel = DeviceKernel(
+        entry=f"{site.prefix}_0",
+        threads=math.prod(plan.tiling.threads),
+        numbers=_NUMBERS[: 2 + site.rank],
+        shared_bytes=shared,
+        room_bytes=room,
+    )
+    body = _body(plan)
+    if shared:
+        body = (Shared(Var("chip", f"chip:{site.dtype}"), plan.values), *body)
+    function = Function(
+        name=kernel.entry,
+        params=site.params(kernel.numbers, room=bool(room)),
+        body=body,
+        kind="kernel",
+        threads=kernel.threads,
+    )
+    return ((function, kernel),)
+
+
+def stream_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+    """Yield one launch per band, for some steps that start at version 0."""
+    tiling = _completed(problem, tiling)
+    tiles = [ceil_div(n, size) for n, size in zip(problem.shape, tiling.space, strict=True)]
+    for band in stream_block.bands(steps, tiling.time, stream_block.history(problem)):
+        yield Launch(0, math.prod(tiles), (band.levels, band.source, band.target, *tiles[1:]))
+
+
+def _completed(problem: Problem, tiling: Tiling) -> Tiling:
+    if problem.program.rank < 2:
+        raise IllegalTilingError(
+            f"streaming tiles of GPUs are for 2D and 3D programs, {problem.program.name!r} is 1D", "use hexagonal"
+        )
+    return complete(problem, stream_block.threads_for(problem, tiling))
+
+
+def _body(plan: Plan) -> tuple[Stmt, ...]:
+    rank = plan.site.rank
+    tiles = tuple(Var(f"tile{axis}") for axis in range(rank))
+    counts: tuple[Expr, ...] = (Int(0), *(Var(f"tiles{axis}") for axis in range(1, rank)))
+    threads = tuple(Var(f"i{axis}") for axis in range(1, rank))
+    lets: list[Stmt] = [
+        Comment(f"streaming tiles, {plan.tiling}: {plan.levels} levels, rings of {plan.depth}"),
+        *unpacked(Op("thread", ()), threads, tuple(map(Int, plan.tiling.threads[1:]))),
+        *unpacked(Op("group", ()), tiles, counts),
+    ]
+    for axis, size in enumerate(plan.tiling.space):
+        lets.append(Let(Var(f"low{axis}"), mul(tiles[axis], size)))
+        lets.append(Let(Var(f"high{axis}"), smallest(add(Var(f"low{axis}"), size), extent(axis))))
+        if axis:
+            lets.append(Let(Var(f"origin{axis}"), sub(Var(f"low{axis}"), plan.low[axis])))
+    begin, end = _advances(plan)
+    lets += [Let(Var("begin"), begin), Let(Var("advances"), sub(end, Var("begin")))]
+    if not plan.unrolled:
+        return (*lets, *cut_body(plan))
+    return (*lets, If(whole_test(plan), whole_body(plan), cut_body(plan)))
+
+
+def _advances(plan: Plan) -> tuple[Expr, Expr]:
+    """The first row of axis 0 at which a tile starts, and the end: an advance per row."""
+    pipeline = plan.pipeline
+    starts: list[Expr] = []
+    for field in plan.updated:
+        for age in range(plan.history(field)):
+            low = plan.span0(add(LEVELS, age), plan.stage_of(field))[0]
+            starts.append(add(largest(low, Int(0)), pipeline.lag.at(-1 - age, plan.stage_of(field))))
+    ends: list[Expr] = []
+    for stage in range(len(pipeline.stages)):
+        high = smallest(plan.span0(Int(0), stage)[1], extent(0))
+        ends.append(add(high, plan.lag(sub(LEVELS, 1), stage)))
+    begin, end = starts[0], ends[0]
+    for each in starts[1:]:
+        begin = smallest(begin, each)
+    for each in ends[1:]:
+        end = largest(end, each)
+    return begin, end

@@ -1,0 +1,127 @@
+"""The model of streaming tiles in thread blocks: what it counts is exact, and every part moves what it should."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.base.records import Resources
+from tilewright.costs import streaming_gpu
+from tilewright.costs import time as model
+from tilewright.costs.hardware import hardware
+from tilewright.costs.setting import make_setting
+from tilewright.machines.files import load
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.tilings import catalogue, stream_block
+from tilewright.tilings.legality import Legal
+from tilewright.tilings.tiling import parse
+from tilewright.tuning import space
+
+H200 = load("h200")
+CASES = (
+    ("j2d5pt", (16384, 16384), "streaming:t=8,s=512x240,threads=1x256"),
+    ("star3d1r", (512, 512, 512), "streaming:t=3,s=64x26x26,threads=1x16x32"),
+    ("wave2d", (4096, 4096), "streaming:t=6,s=256x244,threads=1x128"),
+    ("fdtd2d", (2048, 2048), "streaming:t=2,s=128x200,threads=1x64"),
+    ("heat2d_var", (2048, 2048), "streaming:t=4,s=128x120,threads=1x128"),
+)
+
+
+def evaluated(name, shape, text, machine=H200, steps=96):
+    problem, tiling = make_problem(program(name), shape, steps), parse(text)
+    setting = make_setting(problem, machine)
+    gpu = hardware(machine, setting.block_bytes)
+    return streaming_gpu.evaluate(model.sizes_of(tiling, setting), setting, gpu), setting
+
+
+@pytest.mark.parametrize(("name", "shape", "text"), CASES)
+def test_what_is_counted_is_exact(name, shape, text):
+    problem, tiling = make_problem(program(name), shape, 96), parse(text)
+    found, setting = evaluated(name, shape, text)
+    exact = catalogue.counts(problem, tiling)
+    foot = setting.block
+    block = streaming_gpu.blocks_of(model.sizes_of(tiling, setting), setting, foot)
+    assert found.shared_bytes[0] == exact.footprint * problem.itemsize
+    assert found.tiles_per_wavefront[0] == exact.tiles_per_wavefront
+    assert abs(int(found.wavefronts[0]) - exact.wavefronts) <= 2
+    assert block.row[0] == np.prod(stream_block.loaded(problem, tiling.time, tiling.space)[1:])
+    assert foot.written(block.levels, block.turns)[0] == stream_block.written_reads(problem, tiling)
+    if name in {"j2d5pt", "star3d1r"}:  # of one stage and one version: no unit is narrower than the widest
+        assert found.tile_points[0] == exact.points
+        assert found.input_words[0] == exact.live_in
+        assert found.output_words[0] == exact.live_out
+
+
+@pytest.mark.parametrize(("name", "shape", "text"), CASES)
+def test_no_tile_beats_the_bandwidth_or_the_arithmetic(name, shape, text):
+    found, setting = evaluated(name, shape, text)
+    compulsory = 2 * setting.cells * setting.itemsize * setting.block.versions * found.wavefronts[0]
+    assert found.dram_bytes[0] >= compulsory
+    assert found.seconds[0] >= compulsory / 4.8e12
+    lanes = 132 * 128 * 1.98e9
+    assert found.seconds[0] >= setting.cells * setting.steps * (setting.flops / 2) / lanes
+
+
+def test_every_resource_counts():
+    name, shape, text = CASES[0]
+    base = evaluated(name, shape, text)[0].seconds[0]
+
+    def scaled(parameter, factor):
+        known = getattr(H200, parameter)
+        changed = replace(H200, **{parameter: replace(known, value=factor * known.value, low=None, high=None)})
+        return evaluated(name, shape, text, changed)[0].seconds[0]
+
+    assert scaled("sm_count", 0.5) > 1.5 * base
+    assert scaled("peak_dram_bandwidth", 0.1) > 2 * base
+    assert scaled("schedulers", 0.5) > 1.2 * base
+    assert scaled("launch_seconds", 1000) > base
+    assert scaled("clock", 2.0) < base
+
+
+def test_registers_of_the_code_limit_the_resident_blocks():
+    problem, tiling = make_problem(program("j2d5pt"), (16384, 16384), 96), parse(CASES[0][2])
+
+    def with_registers(count):
+        needs = Resources(registers=count, spill_bytes=0, stack_bytes=0, shared_bytes=32768)
+        return model.predict(problem, tiling, H200, resources=needs)
+
+    few, many = with_registers(40), with_registers(200)
+    assert few.tiles_per_sm > many.tiles_per_sm == 1
+    assert few.seconds < many.seconds
+
+
+def test_a_partial_wave_costs_a_whole_one():
+    """One tile more than the device holds at a time makes one multiprocessor run twice."""
+    text = "streaming:t=8,s=1024x240,threads=1x256"
+    whole, _ = evaluated("j2d5pt", (1024, 240 * 132), text)
+    more, _ = evaluated("j2d5pt", (1024, 240 * 133), text)
+    assert more.tiles_per_wavefront[0] == 133
+    assert more.seconds[0] > 1.3 * whole.seconds[0]
+
+
+@pytest.mark.parametrize("name", ["j2d5pt", "wave2d", "star3d2r", "fdtd2d"])
+@pytest.mark.parametrize("machine", ["gtx980", "h200"])
+def test_the_space_is_legal_and_fits(name, machine):
+    known = program(name)
+    problem = make_problem(known, (600,) * known.rank, 40)
+    setting = make_setting(problem, load(machine))
+    sizes = space.feasible(setting, family="streaming")
+    assert len(sizes.time) > 30
+    seconds = model.evaluate("streaming", sizes, setting).seconds
+    assert np.isfinite(seconds).any()
+    for index in range(0, len(sizes.time), len(sizes.time) // 15):
+        tiling = space.tiling_at("streaming", sizes, index)
+        assert isinstance(catalogue.check(problem, tiling), Legal)
+        assert stream_block.chip_values(problem, tiling) * 4 <= setting.block_bytes
+        assert stream_block.written_reads(problem, tiling) <= stream_block.MOST_READS
+
+
+def test_what_has_no_model_is_said():
+    line = make_problem(program("j1d3pt"), (4096,), 10)
+    with pytest.raises(UsageError, match="known in 2D and 3D"):
+        model.predict(line, parse("streaming:t=4,s=64"), H200)
+    plane = make_problem(program("j2d5pt"), (512, 512), 10)
+    with pytest.raises(UsageError, match="have threads per axis"):
+        model.predict(plane, parse("streaming:t=4,s=64x64"), H200)
