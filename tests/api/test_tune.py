@@ -422,19 +422,17 @@ def test_a_tune_killed_at_twenty_random_instants_is_resumed(tmp_path, monkeypatc
         (tmp_path / name / "cache").chmod(0o700)
         monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / name / "cache"))
 
-    lengths = []
-    for name in ("whole", "again"):
-        begin(name)
-        began = time.monotonic()
-        assert start(name).wait(timeout=300) == 0
-        lengths.append(time.monotonic() - began)
-    draw = random.Random(20)  # noqa: S311
-    instants = [draw.uniform(0.02, 0.95) * min(lengths) for _ in range(20)]
-    kills = 0
-    for number, instant in enumerate(instants):
+    draw, kills, lengths = random.Random(20), 0, []  # noqa: S311
+    for number in range(20):
+        if number % 5 == 0:  # a machine that does other things as well is not always as fast
+            begin(f"whole{number}")
+            began = time.monotonic()
+            assert start("").wait(timeout=300) == 0
+            lengths.append(time.monotonic() - began)
         begin(f"run{number}")
+        instant = draw.uniform(0.02, 0.95) * lengths[-1]
         kills += killed_and_resumed(tmp_path / f"run{number}", start, running, wait_until, [instant])
-    assert kills >= 17, f"a whole tune takes {lengths} s"
+    assert kills >= 17, f"whole tunes take {lengths} s"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
