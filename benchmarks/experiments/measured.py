@@ -139,6 +139,7 @@ def draw(points: dict[str, list[Point]], path: Path) -> None:
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, panels = plt.subplots(1, len(points), figsize=(4.2 * len(points), 4), squeeze=False, layout="constrained")
     for panel, (name, many) in zip(panels[0], points.items(), strict=True):
@@ -148,5 +149,10 @@ def draw(points: dict[str, list[Point]], path: Path) -> None:
         draw_to(ends, ends, color="0.6", linewidth=1)
         draw_to(measured, predicted, ".", color="#2c6fad")
         panel.set(title=name, xlabel="measured, s", ylabel="predicted, s")
+        if draw_to == panel.loglog:
+            for axis in (panel.xaxis, panel.yaxis):  # 0.1, 0.2, 0.5, 1: few enough to stand side by side
+                axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                axis.set_major_formatter("{x:g}")
+                axis.set_minor_formatter(NullFormatter())
     figure.savefig(path, dpi=150)
     plt.close(figure)

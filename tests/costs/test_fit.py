@@ -12,6 +12,7 @@ from tilewright.costs.time import sizes_of
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
+from tilewright.tilings.prism import geometry
 from tilewright.tilings.tiling import NONE, parse
 
 HOST = host_machine(
@@ -66,7 +67,33 @@ def test_factors_count_every_vector_once(tile):
     problem = make_problem(program("j2d5pt"), (60, 320), 128)
     tiling = NONE if tile == "none" else parse(tile)
     setting = make_setting(problem, HOST)
-    vectors, rows = fit.design(tiling.family, sizes_of(tiling, setting), setting)
+    vectors, rows, boxes = fit.design(tiling.family, sizes_of(tiling, setting), setting)
     exact = 128 * 60 * 320 / 16
-    assert exact <= vectors <= 1.3 * exact
+    # The last piece of a line that is cut moves with the rows; shorter than a vector, it counts every cell.
+    single = 128 * 60 * 7.5 if "64" in tile else 0
+    assert exact <= vectors <= 1.3 * exact + single
     assert 128 * 60 <= rows <= 128 * 60 * 8
+    assert boxes == (0 if tile == "none" else boxes_by_walking(problem, tiling))
+
+
+def boxes_by_walking(problem, tiling):
+    """Boxes of all tiles that meet the grid, one per time step and classic tile, over 128 steps."""
+    cut = geometry(problem, tiling)
+    hexagon, (skew,) = cut.hexagon, cut.skews
+    found = 0
+    for colour in (0, 1):
+        first, past = hexagon.indices(colour, problem.shape[0])
+        classic = -(-(problem.shape[1] + skew.slope * (hexagon.height - 1)) // skew.size)
+        found += (past - first) * classic
+    return problem.steps * found
+
+
+def test_the_start_up_of_a_box_is_found_beside_that_of_a_row():
+    factors, seconds = instances(5, 3e-9, 0.2)
+    boxes = np.random.default_rng(6).uniform(1e2, 1e4, len(seconds))
+    found = fit.iteration(np.column_stack([factors, boxes]), seconds + 5e-8 * boxes)
+    assert found.iteration == pytest.approx(2e-9, rel=1e-2)
+    assert found.box == pytest.approx(5e-8, rel=1e-2)
+    none = fit.iteration(np.column_stack([factors, 0 * boxes]), seconds)
+    assert none.box == 0.0
+    assert none.iteration == pytest.approx(2e-9, rel=1e-3)

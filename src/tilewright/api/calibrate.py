@@ -138,11 +138,13 @@ def calibrate(
     tools = toolchain()
     protocol = runtime.QUICK if quick else runtime.FULL
     machine = runtime.measure_machine(tools, protocol, say)
-    fits = {}
+    fits, sweeps = {}, {}
     for program in chosen:
         say(f"C_iter of {program.name}")
         fits[program.name] = runtime.fitted(runtime.measure_program(program, machine, tools, protocol))
-    machine = runtime.with_programs(machine, chosen, tuple(fits.values()))
+        without = runtime.measure_program(program, machine, tools, protocol, tiled=False)
+        sweeps[program.name] = runtime.fitted(without)
+    machine = runtime.with_sweeps(runtime.with_programs(machine, chosen, tuple(fits.values())), sweeps)
     streams = {}
     for program in chosen:
         say(f"C_iter of {program.name} in streaming tiles")

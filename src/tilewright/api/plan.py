@@ -104,6 +104,7 @@ class Plan:
         scalars: Scalars that :meth:`run` takes where it is given no others.
         confirmed: Whether the winner agreed with a second schedule on the whole problem.
         interrupted: Whether tuning was stopped before its end.
+        exhausted: Whether its time was over before everything that was meant to be tried was.
     """
 
     program: Program
@@ -122,6 +123,7 @@ class Plan:
     scalars: Mapping[str, Any]
     confirmed: bool
     interrupted: bool
+    exhausted: bool = False
 
     @property
     def tiling(self) -> Tiling:
@@ -223,6 +225,8 @@ class Plan:
             lines.append("its result was not compared with a second schedule on the whole problem")
         if self.interrupted:
             lines.append("tuning was stopped before its end: this is the best so far")
+        elif self.exhausted:
+            lines.append("the time was over before all were tried; with more --seconds tuning goes on from here")
         return "\n".join(lines)
 
     def _spread(self) -> str:
@@ -289,6 +293,7 @@ class Plan:
             "space_size": self.space_size,
             "confirmed": self.confirmed,
             "interrupted": self.interrupted,
+            "exhausted": self.exhausted,
         }
 
     def study(self) -> Study:

@@ -258,6 +258,7 @@ def _search(task: _Task, job: TrialJob, log: Path | None, history: History, prog
             meter.stopped()
     if choice.interrupted:
         if choice.winner is None:
+            warn_once("tuning was stopped before anything was measured; what is compiled already is kept")
             raise KeyboardInterrupt
         warn_once("tuning was stopped before its end; the best so far is kept, and tuning again goes on from here")
     return choice
@@ -285,6 +286,7 @@ def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, 
         scalars=task.scalars,
         confirmed=choice is not None and choice.confirmed,
         interrupted=choice is not None and choice.interrupted,
+        exhausted=choice is not None and choice.exhausted and len(choice.trials) < len(choice.shortlist),
     )
 
 

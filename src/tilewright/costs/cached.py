@@ -11,7 +11,14 @@ import numpy as np
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.levels import data_bytes, grid_seconds, missed_inside, missed_outside, off_chip, spill_seconds
+from tilewright.costs.levels import (
+    USABLE,
+    data_bytes,
+    grid_seconds,
+    missed_inside,
+    missed_outside,
+    off_chip,
+)
 from tilewright.costs.setting import WORD, Setting
 
 
@@ -57,48 +64,128 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
         prism_seconds=together,
         dram_bytes=(read + far + written) * full * tiles if outside else np.full(rows.shape, compulsory),
         sync_seconds=sync,
-        seconds=sync + full * together * rounds(tiles, setting.sm_count),
+        seconds=sync + full * together * rounds(sizes, setting),
     )
 
 
-def rounds(tiles: Floats, cores: int) -> Floats:
-    """Tiles that the busiest core computes per wavefront; a single tile that is wider than the grid is clipped."""
-    whole = np.ceil(tiles)
-    return np.where(tiles <= 1, tiles, np.ceil(whole / cores))
+def rounds(sizes: Sizes, setting: Setting) -> Floats:
+    """Tiles that the busiest core computes per wavefront, mean of both colours.
+
+    Cores take the tiles in order, each as soon as it is free; the first and the last one are clipped at the grid.
+    """
+    base, distance, cores = sizes.space[0], traffic.pitch(sizes, setting), setting.sm_count
+    overhang = (traffic.width(sizes, setting) - base) // 2
+    counts = traffic.tiles_per_wavefront(sizes, setting)
+    mean = np.zeros(len(base))
+    for origin, count in zip((0 * base, base + overhang), counts, strict=True):
+        left = origin + (-(origin + base + overhang) // distance + 1) * distance
+        first, last = (_inside(left + k * distance, base, overhang, setting.shape[0]) for k in (0 * count, count - 1))
+        each, rest = np.divmod(np.maximum(count - 2, 0), cores)
+        # The first tile's core is the last to take a whole one; the last tile goes to whoever is free first.
+        some = np.where(rest == cores - 1, np.maximum(each + (cores > 1), each + first + last), each + 1.0)
+        ends = np.where(rest == 0, each + np.maximum(first, last), some) if cores > 1 else each + first + last
+        mean = mean + 0.5 * np.where(count < 2, np.where(count < 1, 0.0, first), ends)
+    return mean
+
+
+def _inside(left: Ints, base: Ints, overhang: Ints, extent: int) -> Floats:
+    """Share of a tile's mean row that lies in the grid."""
+    low, high = left - 0.5 * overhang, left + base + 0.5 * overhang
+    return np.asarray(np.maximum(0.0, np.minimum(high, extent) - np.maximum(low, 0.0)) / (high - low))
 
 
 def compute_seconds(sizes: Sizes, setting: Setting) -> Floats:
-    """Computation of one whole prism, c: rows of vectors, clipped to the grid along the classic axes.
-
-    Along the innermost axis a line of S cells that is cut into n rows takes n starts and S / n_V + n / 2 vectors.
-    """
+    """Computation of one whole prism, c: boxes of rows of vectors, clipped to the grid along the classic axes."""
     rows, face = traffic.height(sizes, setting), traffic.face_points(sizes, setting)
-    iteration = vector_seconds(footprint_bytes(sizes, setting), setting)
-    planes = rows * traffic.prism_tiles(sizes, setting) * setting.barrier_seconds
+    iteration = tile_vector_seconds(sizes, setting)
+    boxes = rows * traffic.prism_tiles(sizes, setting) * setting.barrier_seconds
     if len(sizes.space) == 1:
         vectors = face / setting.vector_width + 0.5 * rows
-        return np.asarray(vectors * iteration + rows * setting.row_seconds + planes)
-    extent, size = setting.shape[-1], sizes.space[-1]
-    most = ceil_div(extent + setting.slopes[-1] * (rows - 1), size)
-    pieces = np.minimum(most, extent / size + 1.0)
-    line = (extent / setting.vector_width + 0.5 * pieces) * iteration + pieces * setting.row_seconds
-    lines = setting.cells // setting.shape[0] // extent
-    return np.asarray(face * lines * line + planes)
+        return np.asarray(vectors * iteration + rows * setting.row_seconds + boxes)
+    vectors, pieces = line_vectors(sizes, setting)
+    line = vectors * iteration + pieces * setting.row_seconds
+    lines = setting.cells // setting.shape[0] // setting.shape[-1]
+    return np.asarray(face * lines * line + boxes)
+
+
+def line_vectors(sizes: Sizes, setting: Setting) -> tuple[Floats, Floats]:
+    """Vectors and pieces of one line of the grid along the innermost axis, mean of all rows of a tile.
+
+    The cuts move with the rows. The last vector of a piece overlaps the one before, and a piece that is shorter than a
+    vector is computed cell by cell.
+    """
+    extent, slope, width = setting.shape[-1], setting.slopes[-1], setting.vector_width
+    pairs, place = np.unique(np.stack([traffic.height(sizes, setting), sizes.space[-1]]), axis=1, return_inverse=True)
+    vectors, pieces = np.empty(pairs.shape[1]), np.empty(pairs.shape[1])
+    for number, (rows, size) in enumerate(pairs.T):
+        first = np.minimum(extent, size - slope * np.arange(rows) % size)
+        whole, last = np.divmod(extent - first, size)
+        counts = [np.where(piece < width, piece, ceil_div(piece, width)) for piece in (first, last)]
+        vectors[number] = (sum(counts) + whole * (-(-size // width) if size >= width else size)).mean()
+        pieces[number] = (1 + whole + (last > 0)).mean()
+    return vectors[place.ravel()], pieces[place.ravel()]
+
+
+def tile_vector_seconds(sizes: Sizes, setting: Setting) -> Floats:
+    """Time per vector and logical step of a tile: arithmetic, and the lines that travel to and from L1.
+
+    A tile computes box after box. What a box reads was mostly written by the box before it, so it comes from where two
+    boxes fit; a strip as wide as the reach along every classic axis was written by the tile before, and comes from
+    where a whole tile fits. In 3D a line is fetched once per plane that reads it, unless those planes fit L1 together.
+    """
+    box, whole = box_bytes(sizes, setting), footprint_bytes(sizes, setting)
+    strip = np.zeros(len(sizes.time))
+    for size, extent, slope in zip(sizes.space[1:], setting.shape[1:], setting.slopes[1:], strict=True):
+        strip = strip + np.where(size >= extent, 0.0, np.minimum(1.0, (slope + 1.0) / size))
+    strip = np.minimum(strip, 1.0)
+    again = np.ones(len(sizes.time))
+    if len(setting.shape) == 3:
+        planes = sum(setting.sides[0]) + 1
+        window = planes * box / np.maximum(1.0, 0.5 * traffic.pitch(sizes, setting)) / setting.copies
+        again = np.where(window > USABLE * setting.l1_bytes, float(planes), 1.0)
+    near, far = _transfers(box, again, setting), _transfers(whole, again, setting)
+    hidden, felt = ((1.0 - strip) * a + strip * b for a, b in zip(near, far, strict=True))
+    return np.asarray(overlapped(setting.c_iter.value, hidden) + felt) / setting.stages
 
 
 def vector_seconds(footprint: Ints, setting: Setting) -> Floats:
-    """Time per vector and logical step: C_iter, or the stream from M_SM and beyond where the footprint exceeds L1.
+    """Time per vector and logical step of a tile that touches so many bytes all over again at every step."""
+    hidden, felt = _transfers(footprint, np.ones(len(footprint)), setting)
+    return np.asarray(overlapped(setting.c_iter.value, hidden) + felt) / setting.stages
 
-    The hardware fetches rows ahead, so that the longer of the two counts. What comes from beyond M_SM is also fetched
-    before it is written.
+
+def overlapped(compute: float, stream: Floats) -> Floats:
+    """Time of arithmetic and transfers that overlap: the longer of the two; where they are alike, both are felt."""
+    return np.asarray((compute**4 + stream**4) ** 0.25)
+
+
+def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tuple[Floats, Floats]:
+    """Time of the lines of one vector where data of this size lie: from caches, and from memory.
+
+    The hardware fetches ahead from L2 and L3, so that their share is hidden behind arithmetic; boxes' rows are too
+    short to do the same from memory, and its share is felt. What comes from beyond M_SM is also fetched before it is
+    written.
+
+    Args:
+        footprint: Bytes; shape (n,).
+        again: How often a line is fetched from M_SM; shape (n,).
+        setting: The problem on a CPU.
     """
-    missed = missed_inside(footprint, setting)
-    values = setting.levels + setting.constants + setting.updated
-    inside = (1.0 - missed) * values * setting.cache_byte_seconds
-    beyond = missed * (values + setting.updated) * spill_seconds(footprint, setting)
-    stream = setting.vector_width * setting.itemsize * (inside + beyond)
-    outside = footprint > setting.l1_bytes
-    return np.where(outside, np.maximum(setting.c_iter.value, stream), setting.c_iter.value) / setting.stages
+    missed, beyond = missed_inside(footprint, setting), missed_outside(footprint, setting)
+    read, written = setting.levels + setting.constants, setting.updated
+    vector = np.where(footprint > setting.l1_bytes, setting.vector_width * setting.itemsize, 0.0)
+    far = missed * (read + 2.0 * written)
+    inside = (1.0 - missed) * (read * again + written) * setting.cache_byte_seconds
+    hidden = inside + far * (1.0 - beyond) * setting.outer_byte_seconds
+    return vector * hidden, vector * far * beyond * setting.word_seconds / WORD
+
+
+def box_bytes(sizes: Sizes, setting: Setting) -> Floats:
+    """Bytes of every copy of every field over the cells of a mean box of a tile and those around it that it reads."""
+    hull = 0.5 * traffic.pitch(sizes, setting) + sum(setting.sides[0])
+    for size, side, extent in zip(sizes.space[1:], setting.sides[1:], setting.shape[1:], strict=True):
+        hull = hull * np.minimum(size + sum(side), extent)
+    return np.asarray(hull * (setting.copies * setting.itemsize))
 
 
 def footprint_bytes(sizes: Sizes, setting: Setting) -> Ints:

@@ -1,9 +1,9 @@
 """Robust statistics of measurements: a value with its spread, and C_iter from the times of many problem instances.
 
-The time model is linear in C_iter and in the start-up of a row once everything else is switched off: a compute-only
-instance i takes ``A_i C_iter + B_i row``. The papers determine C_iter from 70 random instances of this kind (Prajapati
-et al., PPoPP 2017, section 5.2). A noisy machine makes instances slower and never faster, so the fit minimises
-the absolute relative deviations, which a minority of outliers does not move.
+The time model is linear in C_iter, in the start-up of a row and in that of a box of rows once everything else is
+switched off: a compute-only instance i takes ``A_i C_iter + B_i row + C_i box``. The papers determine C_iter from 70
+random instances of this kind (Prajapati et al., PPoPP 2017, section 5.2). A noisy machine makes instances slower and
+never faster, so the fit minimises the absolute relative deviations, which a minority of outliers does not move.
 """
 
 from collections.abc import Sequence
@@ -33,6 +33,7 @@ class Fit:
         low: 5th percentile of what the single instances say.
         high: 95th percentile.
         row: Seconds of the start-up of a row.
+        box: Seconds of the start-up of all rows of a tile at one time step; 0 where it was not asked for.
         deviation: Median absolute deviation of the fitted from the measured times, as a share.
         instances: Number of instances.
     """
@@ -43,6 +44,7 @@ class Fit:
     row: float
     deviation: float
     instances: int
+    box: float = 0.0
 
 
 def robust(samples: Sequence[float], unit: str, note: str) -> Quantity:
@@ -58,7 +60,7 @@ def robust(samples: Sequence[float], unit: str, note: str) -> Quantity:
 
 
 def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
-    """Return what one instance takes per second of C_iter and per second of a row's start-up.
+    """Return what one instance takes per second of C_iter, of a row's start-up and of a box's.
 
     Read off the time model itself, with transfers and synchronisation switched off, on one core.
 
@@ -68,7 +70,7 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
         setting: The instance on a machine.
 
     Returns:
-        The factors A and B; shape (2,).
+        The factors A, B and C; shape (3,). Sweeps without tiles have no boxes.
     """
     zero = replace(
         setting,
@@ -81,15 +83,18 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
         launch_seconds=0.0,
         row_seconds=0.0,
         c_iter=replace(setting.c_iter, value=0.0, low=None, high=None),
+        swept=replace(setting.swept, value=0.0, low=None, high=None),
     )
-    one = replace(zero, c_iter=replace(zero.c_iter, value=1.0))
+    one = replace(zero, c_iter=replace(zero.c_iter, value=1.0), swept=replace(zero.swept, value=1.0))
     row = replace(zero, row_seconds=1.0)
     if family == "none":
-        return np.array([evaluate(family, sizes, each).seconds[0] for each in (one, row)])
-    # Tiles are clipped at so small a grid: count its rows, not whole tiles.
+        return np.array([*(evaluate(family, sizes, each).seconds[0] for each in (one, row)), 0.0])
+    # Tiles are clipped at so small a grid: count its rows, not whole tiles. But every tile that meets it has its boxes.
     prisms = 2.0 * setting.steps * setting.stages / traffic.height(sizes, setting)
     prisms = prisms * setting.shape[0] / traffic.pitch(sizes, setting)
-    return np.array([(prisms * evaluate(family, sizes, each).prism_seconds)[0] for each in (one, row)])
+    parts = [float((prisms * evaluate(family, sizes, each).prism_seconds)[0]) for each in (one, row)]
+    tiles = sum(traffic.tiles_per_wavefront(sizes, setting)) * traffic.prism_tiles(sizes, setting)
+    return np.array([*parts, float(setting.steps * setting.stages * tiles[0])])
 
 
 def stream_design(sizes: Sizes, setting: Setting) -> Floats:
@@ -113,41 +118,54 @@ def stream_design(sizes: Sizes, setting: Setting) -> Floats:
 
 
 def iteration(factors: Floats, seconds: Floats) -> Fit:
-    """Fit C_iter and the start-up of a row to the times of instances.
+    """Fit C_iter and the start-ups of a row and of a box to the times of instances.
 
     Args:
-        factors: A and B per instance; shape (n, 2).
+        factors: A and B, or A, B and C, per instance; shape (n, 2) or (n, 3).
         seconds: Measured times; shape (n,), above 0.
 
     Returns:
-        The fit; neither value is negative.
+        The fit; no value is negative.
 
     Raises:
         UsageError: If there are fewer than two instances, or a time is not above 0.
     """
-    if len(seconds) < 2 or factors.shape != (len(seconds), 2) or not (seconds > 0).all():
+    if len(seconds) < 2 or factors.ndim != 2 or len(factors) != len(seconds) or not (seconds > 0).all():
         raise UsageError(f"a fit needs two instances or more with times above 0, got {len(seconds)}")
     scaled = factors / seconds[:, None]
-    both = _least_absolute(scaled)
-    if both[0] <= 0 or both[1] < 0:
-        single = scaled[:, 0] > 0
-        both = np.array([float(np.median(1.0 / scaled[single, 0])), 0.0])
-    each = (1.0 - both[1] * scaled[:, 1]) / scaled[:, 0]
+    found = _not_negative(scaled)
+    each = (1.0 - scaled[:, 1:] @ found[1:]) / scaled[:, 0]
     low, high = np.percentile(each, (LOW, HIGH))
     return Fit(
-        iteration=float(both[0]),
-        low=float(min(max(0.0, low), both[0])),
-        high=float(max(high, both[0])),
-        row=float(both[1]),
-        deviation=float(np.median(np.abs(scaled @ both - 1.0))),
+        iteration=float(found[0]),
+        low=float(min(max(0.0, low), found[0])),
+        high=float(max(high, found[0])),
+        row=float(found[1]),
+        deviation=float(np.median(np.abs(scaled @ found - 1.0))),
         instances=len(seconds),
+        box=float(found[2]) if len(found) > 2 else 0.0,
     )
+
+
+def _not_negative(scaled: Floats) -> Floats:
+    """Fit by all columns; while a start-up is negative, or C_iter is not above 0, without the worst start-up."""
+    found: Floats = np.zeros(scaled.shape[1])
+    kept = [column for column in range(scaled.shape[1]) if scaled[:, column].any()]
+    while len(kept) > 1:
+        values = _least_absolute(scaled[:, kept])
+        if values[0] > 0 and (values[1:] >= 0).all():
+            found[kept] = values
+            return found
+        kept.pop(1 + int(np.argmin(values[1:])) if (values[1:] < 0).any() else len(kept) - 1)
+    single = scaled[:, 0] > 0
+    found[0] = float(np.median(1.0 / scaled[single, 0]))
+    return found
 
 
 def _least_absolute(scaled: Floats) -> Floats:
     """Minimise the sum of ``|scaled @ x - 1|`` by iteratively reweighted least squares."""
     weights = np.ones(len(scaled))
-    solution: Floats = np.zeros(2)
+    solution: Floats = np.zeros(scaled.shape[1])
     for _ in range(_ROUNDS):
         root = np.sqrt(weights)
         solution = np.linalg.lstsq(scaled * root[:, None], root, rcond=None)[0]

@@ -58,6 +58,7 @@ class Setting:
         block_bytes: What one tile may use of it.
         max_tiles: MTB_SM.
         c_iter: C_iter.
+        swept: C_iter of a sweep without tiles, which blocks rows otherwise than tiles do on a CPU.
         blocked: C_iter of rows blocked in registers, in streaming tiles on a CPU.
         advance_seconds: Start-up of one advance of one level of a streaming tile.
         cpu: Whether the machine is a CPU with caches.
@@ -94,6 +95,7 @@ class Setting:
     block_bytes: int
     max_tiles: int
     c_iter: Quantity
+    swept: Quantity
     blocked: Quantity
     advance_seconds: float
     cpu: bool
@@ -170,6 +172,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         block_bytes=int((machine.block_shared_bytes or machine.shared_bytes).value),
         max_tiles=int(machine.max_blocks.value) if machine.max_blocks else 1,
         c_iter=iteration_seconds(program, machine, problem.dtype),
+        swept=swept_seconds(program, machine, problem.dtype),
         blocked=blocked_seconds(program, machine, problem.dtype),
         advance_seconds=machine.advance_seconds.value if machine.advance_seconds else 0.0,
         cpu=cpu,
@@ -223,6 +226,23 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
         low=seconds(*(part.value if part.low is None else part.low for part in parts)),
         high=seconds(*(part.value if part.high is None else part.high for part in parts)),
     )
+
+
+def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
+    """Return C_iter of a sweep without tiles: what the machine file gives for this very program, else C_iter.
+
+    Args:
+        program: The program.
+        machine: The machine.
+        dtype: NumPy name of the element type.
+
+    Returns:
+        Seconds per vector, with provenance.
+    """
+    known = machine.iteration_seconds(program.name, "none")
+    if known is not None and dtype == "float32" and _is_built_in(program):
+        return known
+    return iteration_seconds(program, machine, dtype)
 
 
 def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:

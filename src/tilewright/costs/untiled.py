@@ -24,7 +24,7 @@ def evaluate(setting: Setting) -> Breakdown:
     each = ceil_div(cells, setting.sm_count)
     lines = each / setting.shape[-1] if setting.cpu else 0 * each
     vectors = ceil_div(each, setting.vector_width) + 0.5 * lines
-    compute = vectors * setting.c_iter.value + lines * setting.stages * setting.row_seconds
+    compute = vectors * setting.swept.value + lines * setting.stages * setting.row_seconds
     share = grid_seconds(setting) / setting.sm_count if resident else setting.byte_seconds
     io_seconds = np.full(1, moved * share)
     sweeps = np.array([setting.steps * setting.stages], dtype=np.int64)

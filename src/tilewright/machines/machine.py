@@ -238,7 +238,8 @@ class Machine:
 
         Args:
             program: The program.
-            family: ``streaming`` for that of rows blocked in registers, which is kept as ``"PROGRAM streaming"``.
+            family: ``streaming`` for that of rows blocked in registers, which is kept as ``"PROGRAM streaming"``;
+                ``none`` for that of sweeps without tiles.
         """
         return dict(self.c_iter).get(f"{program} {family}".strip())
 

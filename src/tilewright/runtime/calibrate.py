@@ -82,14 +82,14 @@ class Instance:
         shape: Extents of the grid.
         steps: Time steps.
         tiling: The tiling.
-        factors: What it takes per second of C_iter and per second of a row's start-up.
+        factors: What it takes per second of C_iter, of a row's start-up and, but for streaming tiles, of a box's.
         seconds: The least time of its repetitions.
     """
 
     shape: tuple[int, ...]
     steps: int
     tiling: Tiling
-    factors: tuple[float, float]
+    factors: tuple[float, ...]
     seconds: float
 
 
@@ -131,7 +131,9 @@ def measure_machine(tools: Toolchain, protocol: Protocol, note: Note) -> Machine
     )
 
 
-def measure_program(program: Program, machine: Machine, tools: Toolchain, protocol: Protocol) -> tuple[Instance, ...]:
+def measure_program(
+    program: Program, machine: Machine, tools: Toolchain, protocol: Protocol, *, tiled: bool = True
+) -> tuple[Instance, ...]:
     """Measure random compute-only instances of a program on one core.
 
     Args:
@@ -139,6 +141,7 @@ def measure_program(program: Program, machine: Machine, tools: Toolchain, protoc
         machine: The machine, for the sizes of its caches.
         tools: The compiler.
         protocol: How many.
+        tiled: Whether tiles are measured, or sweeps without tiles, a third as many.
 
     Returns:
         The instances.
@@ -147,9 +150,10 @@ def measure_program(program: Program, machine: Machine, tools: Toolchain, protoc
         ToolchainError: If its kernels do not compile.
     """
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
-    shapes = [_shape(program, machine, generator) for _ in range(protocol.instances)]
+    count = protocol.instances if tiled else max(6, protocol.instances // 3)
+    shapes = [_shape(program, machine, generator) for _ in range(count)]
     some = make_problem(program, shapes[0], 1024)
-    tilings = _tilings(some)
+    tilings = _tilings(some) if tiled else (NONE,)
     kernels = compile_source(emit_all([(some, tiling) for tiling in tilings]), tools)
     guess = iteration_seconds(program, machine).value
     found = []
@@ -256,11 +260,21 @@ def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
     )
 
 
+def with_sweeps(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
+    """Enter fitted C_iter of sweeps without tiles, by name of the program."""
+    entries = []
+    for name, each in fits.items():
+        note = f"fit through {each.instances} instances without tiles, off by {each.deviation:.1%} in the median"
+        value = Quantity(value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high)
+        entries.append((f"{name} none", value))
+    return replace(machine, c_iter=(*machine.c_iter, *entries))
+
+
 def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[fit.Fit]) -> Machine:
     """Enter fitted C_iter into a machine, and what they say about every other program.
 
-    The start-up of a row becomes the median over the programs. The cycles from which C_iter of other programs is
-    estimated are scaled by the median ratio of fitted to estimated values.
+    The start-ups of a row and of a box become the median over the programs. The cycles from which C_iter of other
+    programs is estimated are scaled by the median ratio of fitted to estimated values.
 
     Args:
         machine: The machine without them.
@@ -277,11 +291,12 @@ def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[
         note = f"fit through {each.instances} random instances, off by {each.deviation:.1%} in the median"
         value = Quantity(value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high)
         entries.append((program.name, value))
-    rows = [each.row for each in fits]
+    rows, boxes, many = [each.row for each in fits], [each.box for each in fits], f"{len(fits)} programs"
     result = replace(
         machine,
         c_iter=tuple(entries),
         row_seconds=fit.robust(rows, "s", f"fitted with C_iter, median of {len(rows)} programs"),
+        barrier_seconds=fit.robust(boxes, "s", f"start-up of all rows of a box, fitted with C_iter, median of {many}"),
     )
     return _rescaled(result, ratios)
 
@@ -361,8 +376,8 @@ def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: 
     steps = max(64, int(_INSTANCE_SECONDS / (vectors * guess)))
     seconds = _least_seconds(kernel, problem, steps)
     setting = make_setting(replace(problem, shape=shape, steps=steps), machine)
-    one, row = fit.design(tiling.family, sizes_of(tiling, setting), setting)
-    return Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=(float(one), float(row)), seconds=seconds)
+    factors = tuple(float(each) for each in fit.design(tiling.family, sizes_of(tiling, setting), setting))
+    return Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=factors, seconds=seconds)
 
 
 def _least_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:

@@ -1,0 +1,73 @@
+"""The time model of hexagons on CPUs: its counts are those of the kernels, one by one."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tilewright.costs import cached, traffic
+from tilewright.costs.setting import make_setting
+from tilewright.costs.time import sizes_of
+from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.tilings.tiling import parse
+
+HOST = host_machine(
+    CpuDescription(cores=2, simd_bits=512, l1_bytes=32 << 10, l2_bytes=1 << 20, l3_bytes=32 << 20, clock_hz=2.6e9)
+)
+
+
+def prepared(tile, name="j2d5pt", shape=(150, 320), cores=2):
+    setting = dataclasses.replace(make_setting(make_problem(program(name), shape, 64), HOST), sm_count=cores)
+    return sizes_of(parse(tile), setting), setting
+
+
+@pytest.mark.parametrize(
+    "tile",
+    ["hybrid:t=8,s=4x64", "hybrid:t=16,s=4x320", "hybrid:t=16,s=4x336", "hybrid:t=32,s=2x8", "hybrid:t=4,s=2x96"],
+)
+@pytest.mark.parametrize("extent", [320, 317, 40])
+def test_vectors_and_pieces_of_lines_are_those_of_the_cuts(tile, extent):
+    sizes, setting = prepared(tile, shape=(150, extent))
+    rows, size = int(sizes.time[0]), int(sizes.space[-1][0])
+    vectors = pieces = 0
+    for row in range(rows):
+        for low in range(-row, extent, size):
+            length = min(low + size, extent) - max(low, 0)
+            if length > 0:
+                vectors += length if length < 16 else -(-length // 16)
+                pieces += 1
+    found = cached.line_vectors(sizes, setting)
+    assert found[0] == pytest.approx(vectors / rows)
+    assert found[1] == pytest.approx(pieces / rows)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 8])
+@pytest.mark.parametrize("tile", ["hybrid:t=8,s=4x64", "hybrid:t=16,s=1x64", "hybrid:t=64,s=8x64", "hybrid:t=2,s=1x64"])
+def test_rounds_are_those_of_cores_that_take_tiles_in_order(tile, cores):
+    for extent in (40, 97, 150, 1000):
+        sizes, setting = prepared(tile, shape=(extent, 320), cores=cores)
+        base, grow = int(sizes.space[0][0]), (int(sizes.time[0]) // 2 - 1) / 2
+        pitch = int(traffic.pitch(sizes, setting)[0])
+        ends = []
+        for origin in (0, base + 2 * grow):
+            tiles = [k * pitch + origin for k in range(-3, extent // pitch + 3)]
+            tiles = [left for left in tiles if left + base + 2 * grow > 0 and left - 2 * grow < extent]
+            busy = np.zeros(cores)
+            for left in tiles:
+                inside = min(left + base + grow, extent) - max(left - grow, 0)
+                busy[np.argmin(busy)] += max(0.0, inside / (base + 2 * grow))
+            ends.append(busy.max())
+        assert cached.rounds(sizes, setting)[0] == pytest.approx(np.mean(ends), rel=0.02)
+
+
+def test_boxes_that_stay_in_a_nearer_cache_are_faster():
+    tiles = ["hybrid:t=16,s=1x4x352", "hybrid:t=16,s=64x256x352"]
+    seconds = [float(cached.tile_vector_seconds(*prepared(tile, "laplacian3d", (512, 512, 256)))[0]) for tile in tiles]
+    assert seconds[0] < 0.8 * seconds[1]
+
+
+def test_planes_that_fit_the_first_cache_are_fetched_once():
+    thin, thick = (prepared(f"hybrid:t=2,s=64x{rows}x304", "laplacian3d", (256, 256, 256)) for rows in (4, 32))
+    assert float(cached.tile_vector_seconds(*thin)[0]) < float(cached.tile_vector_seconds(*thick)[0])
