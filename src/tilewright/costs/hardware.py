@@ -1,4 +1,4 @@
-"""A GPU's numbers that only models of thread blocks need, with values that hold for most GPUs where a file lacks one."""
+"""A GPU's numbers for models of thread blocks, with values that hold for most GPUs where a file lacks them."""
 
 from dataclasses import dataclass
 
