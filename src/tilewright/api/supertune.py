@@ -16,6 +16,7 @@ from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.programs.problem import BoundarySpec, make_problem
+from tilewright.tilings import streaming
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
@@ -143,7 +144,7 @@ def supertune(
 
     Every family is evaluated at the sizes of all families' spaces; the winner is the least of all. Beside it, the
     problems of the thesis' section 2.3.2: which families are feasible at which sizes, and what is best in every
-    intersection and difference.
+    intersection and difference. On GPUs streaming tiles stand outside these sets: their sizes come with thread blocks.
 
     Args:
         program: As for :func:`tilewright.predict`; so are shape, steps, machine, dtype, boundary, model and scope.
@@ -171,7 +172,7 @@ def supertune(
     problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
     setting = make_setting(problem, where, scope)
     families = families_of(problem, setting, model)
-    tiled = [family for family in families if family != "none"]
+    tiled = [family for family in families if family not in _own_points(setting)]
     sizes = _points(setting, tiled, (model, metric)) if tiled else None
     found = [_best(family, sizes, setting, (model, metric)) for family in families]
     entries = sorted((each for each in found if each is not None), key=lambda each: each.value)
@@ -198,9 +199,14 @@ def _facts(costs: Costs) -> str:
     return f"{moved} off chip, {costs.wavefronts:,} wavefronts of {costs.tiles_per_wavefront:,} tiles"
 
 
+def _own_points(setting: Setting) -> tuple[str, ...]:
+    """Name the families whose sizes are no tile sizes of others: streaming tiles of GPUs come with thread blocks."""
+    return ("none",) if setting.cpu else ("none", streaming.NAME)
+
+
 def _best(family: str, sizes: Sizes | None, setting: Setting, how: _How) -> Entry | None:
-    if family == "none" or sizes is None:
-        sizes, result = evaluated(setting, "none", how[0])
+    if family in _own_points(setting) or sizes is None:
+        sizes, result = evaluated(setting, family, how[0])
     else:
         sizes = sizes.take(np.flatnonzero(space.possible(family, sizes, setting)))
         result = time_model.evaluate(family, sizes, setting, how[0])
