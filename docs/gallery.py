@@ -1,4 +1,4 @@
-"""Runs every example of ``examples/gallery`` and writes the gallery: its text, its code and the picture that it made."""
+"""Runs every example of ``examples/gallery`` and writes the gallery: text, code and the picture that it made."""
 
 import ast
 import runpy

@@ -1,8 +1,8 @@
 """``tilewright energy --fit``: energy constants from a CSV file of metered runs, judged on runs held out."""
 
 import csv
-import io
 import dataclasses
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
