@@ -1,6 +1,7 @@
 """Row 9: hostile files and command lines. Nothing is executed, nothing written elsewhere, the answer comes in time."""
 
 import random
+import resource
 import signal
 import warnings
 from collections import Counter
@@ -15,6 +16,8 @@ from .conftest import sizes
 
 SECONDS = 30.0
 """Processor time that one input may cost; the time on the clock is other people's as well."""
+ROOM = 16 * 2**30
+"""Address space for this process and those it starts."""
 OURS = {"out.png", "out.c", "out.html", "out.h", "m.toml", "cache", "store", "tmp"}
 
 
@@ -82,7 +85,10 @@ def shell(folders, capsys, monkeypatch):
     (folders / "inside").mkdir()
     for name in ("BACKEND", "BOUNDARY", "DTYPE", "MACHINE", "MODEL", "STRICT", "THREADS"):
         monkeypatch.delenv(f"TILEWRIGHT_{name}", raising=False)
-    return _Shell(folders / "inside", capsys, monkeypatch)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (ROOM, before[1]))  # a device without end must not fill the machine
+    yield _Shell(folders / "inside", capsys, monkeypatch)
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def test_the_good_files_are_good(shell):

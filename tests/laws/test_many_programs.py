@@ -95,9 +95,9 @@ def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, law
     ]
     every = [*generated, *others]
     distinct = len({case.identity for case in every})
+    exact = sum(case.strict for case in every)
     law_report.append(
-        f"chunk {chunk}: {len(every)} programs, {distinct} distinct, {sum(c.strict for c in every)} bit for bit, "
-        f"{len(failures)} wrong"
+        f"chunk {chunk}: {len(every)} random programs, {distinct} distinct, {exact} bit for bit, {len(failures)} wrong"
     )
     assert not failures, f"{len(failures)} of {len(every)} are wrong\n\n" + "\n\n".join(failures[:3])
     assert distinct >= 0.97 * len(every)

@@ -127,7 +127,8 @@ def read_points(path: Path) -> dict[str, list[tuple[float, float]]]:
         UsageError: If the file cannot be read, lacks a column, or has an unknown memory or a wrong number.
     """
     try:
-        text = path.read_bytes()[: _LARGEST_FILE + 1].decode("utf-8")
+        with path.open("rb") as stream:  # never more: a device has no end
+            text = stream.read(_LARGEST_FILE + 1).decode("utf-8")
     except OSError as error:
         raise UsageError(f"the points {str(path)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

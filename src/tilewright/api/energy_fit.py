@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,14 +110,15 @@ def read_runs(path: Path) -> tuple[Run, ...]:
         UsageError: If the file cannot be read or a row is not as it must be.
     """
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise UsageError(f"a file of runs has at most {_MAX_BYTES} bytes, {str(path)!r} has more")
-        with path.open(newline="", encoding="utf-8") as stream:
-            rows = list(csv.DictReader(stream))
+        with path.open("rb") as stream:  # never more: a device has no end
+            data = stream.read(_MAX_BYTES + 1)
+        rows = [] if len(data) > _MAX_BYTES else list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
     except OSError as error:
         raise UsageError(f"the runs {str(path)!r} cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error):
         raise UsageError(f"the runs {str(path)!r} are not a CSV file") from None
+    if len(data) > _MAX_BYTES:
+        raise UsageError(f"a file of runs has at most {_MAX_BYTES} bytes, {str(path)!r} has more")
     return tuple(_run(row, number, path) for number, row in enumerate(rows, 2))
 
 

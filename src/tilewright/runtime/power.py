@@ -7,6 +7,7 @@ full, since counters and sensors update only every 1 to 100 ms, and the spread o
 
 import csv
 import importlib
+import io
 import itertools
 import math
 import threading
@@ -229,13 +230,16 @@ def trace(path: Path) -> Trace:
         UsageError: If it cannot be read or is not as it must be.
     """
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise UsageError(f"a power trace has at most {_MAX_BYTES} bytes, {str(path)!r} has more")
-        with path.open(newline="", encoding="utf-8") as stream:
-            rows = [(float(row["seconds"]), float(row["watts"])) for row in csv.DictReader(stream)]
+        with path.open("rb") as stream:  # never more: a device has no end
+            data = stream.read(_MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"the power trace {str(path)!r} cannot be read: {error.strerror}") from None
-    except (KeyError, TypeError, ValueError):
+    if len(data) > _MAX_BYTES:
+        raise UsageError(f"a power trace has at most {_MAX_BYTES} bytes, {str(path)!r} has more")
+    try:
+        lines = io.StringIO(data.decode("utf-8"), newline="")
+        rows = [(float(row["seconds"]), float(row["watts"])) for row in csv.DictReader(lines)]
+    except (KeyError, TypeError, ValueError, csv.Error):
         raise UsageError(f"the power trace {str(path)!r} must be a CSV file of seconds and watts") from None
     seconds = [row[0] for row in rows]
     good = (

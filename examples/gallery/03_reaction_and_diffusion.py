@@ -1,0 +1,31 @@
+"""Reaction and diffusion: the Gray-Scott model, two fields that feed on each other."""
+
+import sys
+
+import numpy as np
+from PIL import Image
+
+import tilewright as tw
+
+
+@tw.stencil
+def gray_scott(u, v, feed, kill):
+    around_u = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
+    around_v = v[-1, 0] + v[1, 0] + v[0, -1] + v[0, 1] - 4 * v[0, 0]
+    eaten = u[0, 0] * v[0, 0] * v[0, 0]
+    return (
+        u[0, 0] + 0.16 * around_u - eaten + feed * (1 - u[0, 0]),
+        v[0, 0] + 0.08 * around_v + eaten - (feed + kill) * v[0, 0],
+    )
+
+
+u = np.ones((256, 384), dtype=np.float32)
+v = np.zeros_like(u)
+for row, column in np.random.default_rng(4).integers(16, 240, (14, 2)):
+    u[row : row + 8, column : column + 8] = 0.5
+    v[row : row + 8, column : column + 8] = 0.25
+u, v = tw.run(gray_scott, u, v, steps=6000, boundary="wrap", feed=0.035, kill=0.062)
+
+level = np.clip(v / v.max(), 0, 1)
+picture = np.stack([level, level**2, 0.4 + 0.4 * level], axis=-1)
+Image.fromarray((picture * 255).astype(np.uint8)).save(sys.argv[1])
