@@ -1,22 +1,24 @@
 """Annotated files from end to end: read, checked, tuned, validated, written."""
 
+import ctypes
 import json
-import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tilewright.api import annotate_gpu
 from tilewright.api.annotate import annotate
-from tilewright.api.annotate_gpu import device_variant
-from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome
 from tilewright.cli.app import app
 from tilewright.runtime import loops as runtime
 from tilewright.runtime import nvrtc
+from tilewright.runtime import oclgrind as oclgrind_runtime
 from tilewright.tuning.loop_algorithms import ALGORITHMS
 from tilewright.tuning.loop_search import Budget, Space, search_loops
 
@@ -29,8 +31,19 @@ SMALL = {
     "bratu_function": {"M": 16, "K": 16},
     "jacobi_time_loop": {"T": 5, "N": 60},
     "heat_expression": {"T": 20, "N": 500},
+    "cg_iteration": {"m": 40, "n": 40},
+    "bratu_ex5": {"Mx": 30, "My": 30},
 }
-DEVICE = ["matmult_seqdia", "vec_dot_norm", "vec_waxpy_norm", "blur_streams", "lu_factor", "bratu_function"]
+DEVICE = [
+    "matmult_seqdia",
+    "vec_dot_norm",
+    "vec_waxpy_norm",
+    "blur_streams",
+    "lu_factor",
+    "bratu_function",
+    "bratu_ex5",
+    "cg_iteration",
+]
 RECURRENCE = """
 void f(int n, double *y) {
   int i;
@@ -82,8 +95,6 @@ def test_examples_are_tuned_and_every_variant_agrees_with_the_original(name, tmp
 def test_the_new_file_computes_what_the_old_one_does(tmp_path):
     out = tmp_path / "out.c"
     annotate(EXAMPLES / "vec_maxpy.c", out=out, runs=2, seconds=10, repeats=1)
-    import ctypes
-
     results = []
     for path in (EXAMPLES / "vec_maxpy.c", out):
         target = tmp_path / f"{path.stem}.so"
@@ -122,21 +133,13 @@ def test_cuda_code_of_the_examples_compiles(name):
 
 
 @pytest.fixture
-def oclgrind(monkeypatch, tmp_path):
-    """Make Oclgrind, which interprets kernels, the only platform."""
-    cl = pytest.importorskip("pyopencl", reason="needs pip install 'tilewright[opencl]'")
-    library = next(iter(Path(cl.__file__).parent.rglob("liboclgrind-rt-icd*.so")), None)
-    if library is None or not any(Path("/usr/include/CL").glob("cl.h")):
-        pytest.skip("there is no Oclgrind, or no headers of OpenCL")
-    vendors = tmp_path / "vendors"
-    vendors.mkdir()
-    (vendors / "oclgrind.icd").write_text(f"{library}\n")
-    monkeypatch.setenv("OCL_ICD_VENDORS", str(vendors))
+def oclgrind():
+    """Skip where programs cannot be linked with OpenCL, or Oclgrind, which interprets kernels, is missing."""
     try:
+        oclgrind_runtime.library()
         runtime.build(("cc", "-lOpenCL"), "#include <CL/cl.h>\nint x(void) { return clGetPlatformIDs(0, 0, 0); }")
-    except Exception:  # noqa: BLE001
-        pytest.skip("OpenCL programs do not link here")
-    return os.environ
+    except ToolchainError as error:
+        pytest.skip(f"no OpenCL here: {error}")
 
 
 @pytest.mark.parametrize(
@@ -146,16 +149,38 @@ def oclgrind(monkeypatch, tmp_path):
         ("vec_dot_norm", {"N": 500}),
         ("blur_streams", {"N": 600}),
         ("lu_factor", {"N": 12}),
+        ("cg_iteration", {"m": 12, "n": 12}),
+        ("bratu_ex5", {"Mx": 12, "My": 12}),
     ],
 )
 def test_opencl_code_runs_under_oclgrind_and_agrees(oclgrind, name, sizes):
     result = annotate(
-        EXAMPLES / f"{name}.c", backend="opencl", runs=2, seconds=120, repeats=1, sizes=sizes, search="Randomsearch"
+        EXAMPLES / f"{name}.c",
+        backend="opencl:oclgrind",
+        runs=2,
+        seconds=120,
+        repeats=1,
+        sizes=sizes,
+        search="Randomsearch",
     )
     (size,) = result.to_dict()["regions"][0]["results"]
     assert size["outcomes"].get("ok", 0) >= 1, size["failures"]
     assert not set(size["outcomes"]) - {"ok"}, size["failures"]
     assert "clEnqueueNDRangeKernel" in result.text
+
+
+def test_what_oclgrind_finds_is_a_failure(oclgrind, monkeypatch):
+    """A kernel that writes one element too many is no candidate, though its results agree."""
+    real = annotate_gpu.device_variant
+
+    def broken(*arguments):
+        made = real(*arguments)
+        assert made.preludes[0].count("i <= ") == 1
+        return replace(made, preludes=tuple(text.replace("i <= ", "i - 3 <= ") for text in made.preludes))
+
+    monkeypatch.setattr(annotate_gpu, "device_variant", broken)
+    with pytest.raises(UsageError, match=r"Oclgrind: Invalid (read|write)"):
+        annotate(EXAMPLES / "matvec_scale_resident.c", backend="opencl:oclgrind", runs=1, repeats=1, sizes={"N": 100})
 
 
 def test_a_recurrence_is_refused_with_its_dependence(file):
@@ -173,6 +198,28 @@ def test_several_sizes_make_a_dispatcher(file):
     assert "if (N == 100) {" in result.text
     assert "} else if (N == 200) {" in result.text
     assert "another size: the original body" in result.text
+
+
+def test_the_dispatcher_computes_at_every_size(file, tmp_path):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("param N[] = [100000]", "param N[] = [100, 200]")
+    library = tmp_path / "out.so"
+    annotate(file(text), out=tmp_path / "out.c", runs=2, seconds=10, repeats=1)
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", str(tmp_path / "out.c"), "-o", str(library)], check=True)
+    function = ctypes.CDLL(str(library)).vec_axpy
+    for size in (100, 200, 77):
+        x, y = np.arange(float(size)), np.ones(size)
+        function(size, ctypes.c_double(2.0), ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
+        np.testing.assert_array_equal(y, 2.0 * x + 1.0)
+
+
+@pytest.mark.parametrize("written", ["@CFLAGS", "@CFLAGS@", "-O@LEVEL@ @CFLAGS"])
+def test_parameters_reach_the_build_command(file, written):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("-O3 @CFLAGS", written)
+    text = re.sub(r"param CFLAGS\[\] = .*;", "param CFLAGS[] = ['-funroll-loops']; param LEVEL = 2;", text)
+    (size,) = annotate(file(text), runs=1, seconds=10, repeats=1).to_dict()["regions"][0]["results"]
+    words = size["command"].split()
+    assert "-funroll-loops" in words
+    assert ("-O2" in words) == ("LEVEL" in written)
 
 
 def test_a_cut_search_goes_on_from_its_log(file, tmp_path):
@@ -278,4 +325,3 @@ def test_refused_transforms_name_what_is_wrong(file):
     with pytest.raises(UsageError, match="the transforms are"):
         annotate(file(text), runs=1, seconds=5)
     assert IllegalTransformError.__mro__[1] is UsageError
-    assert device_variant is not None
