@@ -41,6 +41,7 @@ CONTENDERS = {
     "tilewright-skewed": ("rivals.own", "Skewed"),
     "tilewright-diamond": ("rivals.own", "Diamonds"),
     "tilewright-overlapped": ("rivals.own", "Overlapped"),
+    "tilewright-streaming": ("rivals.own", "Streaming"),
     "tilewright-none": ("rivals.own", "Untiled"),
     "naive-c": ("rivals.naive_c", "NaiveC"),
     "naive-c-512": ("rivals.naive_c", "NaiveC512"),

@@ -88,3 +88,9 @@ class Overlapped(Hexagons):
     """``tw.run`` with the model's best overlapped tiling."""
 
     families = ("overlapped",)
+
+
+class Streaming(Hexagons):
+    """``tw.run`` with the model's best streaming tiling."""
+
+    families = ("streaming",)

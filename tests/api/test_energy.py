@@ -246,6 +246,13 @@ def test_what_cannot_be_varied_is_one_sentence():
         whatif("heat2d", **CASE, vary="size", metric="beauty")
 
 
+@pytest.mark.parametrize("machine", ["gtx980", "k20c", "h200"])
+def test_more_on_chip_memory_is_never_slower(machine):
+    one = predict("heat2d", shape=(4096, 4096), steps=256, machine=machine)
+    factors = dict(explain(one, program="heat2d", machine=machine).speedups)
+    assert factors["twice the on-chip memory"] >= 1.0
+
+
 def test_the_commands_explain_and_whatif(tmp_path):
     why = _document("predict", "heat2d", *ARGUMENTS, "--explain")["explanation"]
     assert {each["name"] for each in why["resources"]} >= {"memory", "vector units", "on-chip memory"}

@@ -240,7 +240,10 @@ def test_designs_say_what_their_area_goes_to(explored):
         (lambda: Axes(vector_width=(1.5,)), "the axis vector_width needs whole numbers"),
         (lambda: Options(metric="speed"), "the metric of codesign is one of time, energy, edp, per_area, got 'speed'"),
         (lambda: Options(strategies=()), "codesign needs a tiling strategy"),
-        (lambda: Options(strategies=("diamond?",)), "the tiling strategy is one of tiled, none, got 'diamond\\?'"),
+        (
+            lambda: Options(strategies=("diamond?",)),
+            "the tiling strategy is one of tiled, none, skewed, diamond, overlapped, best, got 'diamond\\?'",
+        ),
         (lambda: Options(blocks_per_sm=0), "blocks_per_sm is a whole number of at least 1, got 0"),
         (lambda: make_cases(program("heat2d"), weight=-1), "a weight of 'heat2d' is a number of at least 0, got -1"),
         (lambda: make_cases(program("heat2d"), sizes=[]), "the stencil 'heat2d' of the workload has no sizes"),

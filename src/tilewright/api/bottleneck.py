@@ -10,6 +10,7 @@ from tilewright.api.prediction import Prediction
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
+from tilewright.costs.arrays import Sizes
 from tilewright.costs.bottleneck import Resource
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
@@ -93,7 +94,7 @@ def explain(
     ideal = time_model.ideal_seconds(setting, tiling.family)
     seconds = float(result.seconds[0])
     hexagons = tiling.family in {"hexagonal", "hybrid"}
-    tiled = tiling.family not in {"none", "streaming"}
+    tiled = _counts_k(tiling)
     printed = float(time_model.overhead_estimate(sizes, setting)[0]) if hexagons else None
     return Explanation(
         resources=bottleneck.resources(result, 0, setting, tiling.family),
@@ -108,8 +109,10 @@ def explain(
 def _speedups(
     problem: Problem, machine: Machine, tiling: Tiling, how: tuple[str, str | None], seconds: float
 ) -> tuple[tuple[str, float], ...]:
-    """Return what the same tile would gain from more of each resource; k grows where more tiles fit."""
+    """Return what the same tile would gain from more of each resource; k grows where more tiles fit and that helps."""
     found = []
+    held = int(time_model.evaluate(*_asked(tiling, make_setting(problem, machine, how[1])), how[0]).tiles_per_sm[0])
+    tilings = {tiling, dataclasses.replace(tiling, k=tiling.k or held or None)} if _counts_k(tiling) else {tiling}
     for name, (text, factor) in _PARAMETERS.items():
         if name == "iteration":
             setting = make_setting(problem, machine, how[1])
@@ -117,9 +120,17 @@ def _speedups(
             changed = dataclasses.replace(setting, c_iter=half)
         else:
             changed = make_setting(problem, moved(machine, problem.program.name, name, factor), how[1])
-        result = time_model.evaluate(tiling.family, time_model.sizes_of(tiling, changed), changed, how[0])
-        found.append((text, seconds / float(result.seconds[0])))
+        results = [time_model.evaluate(*_asked(each, changed), how[0]) for each in tilings]
+        found.append((text, seconds / min(float(result.seconds[0]) for result in results)))
     return tuple(sorted(found, key=lambda each: -each[1]))
+
+
+def _counts_k(tiling: Tiling) -> bool:
+    return tiling.family not in {"none", "streaming"}
+
+
+def _asked(tiling: Tiling, setting: Setting) -> tuple[str, Sizes, Setting]:
+    return tiling.family, time_model.sizes_of(tiling, setting), setting
 
 
 def _k_effect(tiling: Tiling, setting: Setting, model: str) -> tuple[tuple[int, float], ...]:

@@ -22,14 +22,15 @@ from tilewright.costs.setting import make_setting
 from tilewright.programs import catalogue
 from tilewright.programs.problem import make_problem
 from tilewright.report.codesign_plots import Panel, draw_designs, draw_shares
-from tilewright.tuning.codesign import Axes, Case, Options
+from tilewright.tuning.codesign import Axes, Case, Options, expand
 from tilewright.tuning.codesign_designs import Exploration, pareto_set
+from tilewright.tuning.codesign_families import others_of
 from tilewright.tuning.codesign_insights import shares
 from tilewright.tuning.codesign_search import NOTHING
 from tilewright.tuning.codesign_solve import Choices, Solution
 from tilewright.tuning.codesign_tiles import configurations
 
-_VERSION = 1
+_VERSION = 2
 _LARGEST = 2**31
 _DAMAGE = (
     ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, EOFError, MemoryError, RuntimeError,
@@ -160,7 +161,14 @@ def save(result: Codesign, path: Path) -> None:
         "area_model": one.area_model,
         "width_cost": one.width_cost,
         "cases": [
-            [case.program, list(case.problem.shape), case.problem.steps, case.weight, case.flops_per_cell]
+            [
+                case.program,
+                list(case.problem.shape),
+                case.problem.steps,
+                case.weight,
+                case.flops_per_cell,
+                list(case.strategies),
+            ]
             for case in one.cases
         ],
     }
@@ -212,8 +220,13 @@ def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa:
     options = Options(**{**held, "form": Form(**held["form"]), "strategies": tuple(held["strategies"])})
     base = as_machine(str(meta["machine"]))
     cases = tuple(
-        Case(problem=make_problem(catalogue.program(name), tuple(shape), steps), weight=weight, flops_per_cell=flops)
-        for name, shape, steps, weight, flops in meta["cases"]
+        Case(
+            problem=make_problem(catalogue.program(name), tuple(shape), steps),
+            weight=weight,
+            flops_per_cell=flops,
+            strategies=expand(own) if own else (),
+        )
+        for name, shape, steps, weight, flops, own in meta["cases"]
     )
     if seconds.shape != (len(cases), *axes.shape) or choice.shape != seconds.shape:
         raise ValueError("the arrays do not fit")
@@ -223,16 +236,22 @@ def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa:
         case.problem.program: configurations(make_setting(case.problem, base), axes.shared_kb, options)
         for case in cases
     }
-    for case, chosen in zip(cases, choice, strict=True):
-        if chosen.min() < NOTHING or chosen.max() >= len(known[case.problem.program].k):
-            raise ValueError("a choice is out of range")
+    solutions = tuple(
+        Solution(
+            seconds=s,
+            joules=None,
+            choice=c,
+            configurations=known[case.problem.program],
+            others=others_of(case, axes, base, options),
+        )
+        for case, s, c in zip(cases, seconds, choice, strict=True)
+    )
+    if any(one.choice.min() < NOTHING or one.choice.max() >= one.count for one in solutions):
+        raise ValueError("a choice is out of range")
     draft = Exploration(
         cases=cases, axes=axes, options=options, coefficients=area_model.coefficients(base),
         area_model=str(meta["area_model"]), width_cost=bool(meta["width_cost"]),
-        solutions=tuple(
-            Solution(seconds=s, joules=None, choice=c, configurations=known[case.problem.program])
-            for case, s, c in zip(cases, seconds, choice, strict=True)
-        ),
+        solutions=solutions,
     )  # fmt: skip
     low, high = meta["area"]
     stock = tuple(solve_stock(str(name), draft, base, None) for name in meta["stock"])

@@ -26,7 +26,7 @@ IN_3D = ("heat3d", "laplacian3d")
 NAMED: Mapping[str, tuple[str, ...]] = {"2d": IN_2D, "3d": IN_3D, "all": (*IN_2D, *IN_3D)}
 """The thesis' workloads, every stencil equally likely."""
 _LARGEST = 2**20
-_KEYS = ("program", "weight", "flops_per_cell", "sizes")
+_KEYS = ("program", "weight", "flops_per_cell", "sizes", "strategy")
 _SIZE_KEYS = ("shape", "steps", "weight")
 _T = TypeVar("_T")
 
@@ -84,7 +84,8 @@ def _read(path: Path, strategies: Sequence[str]) -> tuple[Case, ...]:
         sizes = None if "sizes" not in stencil else [_size(one, where) for one in _typed(stencil, "sizes", list, where)]
         flops = None if "flops_per_cell" not in stencil else _number(stencil, "flops_per_cell", where)
         weight = 1.0 if "weight" not in stencil else _number(stencil, "weight", where)
-        cases += make_cases(program, weight=weight, sizes=sizes, flops_per_cell=flops, strategies=strategies)
+        own = () if "strategy" not in stencil else tuple(_typed(stencil, "strategy", str, where).split(","))
+        cases += make_cases(program, weight=weight, sizes=sizes, flops_per_cell=flops, strategies=strategies, own=own)
     if not any(case.weight for case in cases):
         raise UsageError(f"the workload {path.name!r} must have a weight above 0")
     return tuple(cases)

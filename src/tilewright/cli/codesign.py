@@ -90,7 +90,10 @@ def codesign(
     ] = None,
     single: Annotated[str, typer.Option("--single", help="One tile per SM: serial or overlapped.")] = "serial",
     scope: Annotated[str, typer.Option("--scope", help="Who shares the bandwidth: device or per_sm.")] = "device",
-    strategies: Annotated[str, typer.Option("--strategies", help="tiled, none or both: tiled,none.")] = "tiled",
+    strategies: Annotated[
+        str,
+        typer.Option("--strategies", help="tiled, none, skewed, diamond, overlapped, several by commas, or best: all."),
+    ] = "tiled",
     blocks: Annotated[int, typer.Option("--blocks", help="A tile uses at most M_SM over this.", min=1)] = 2,
     registers: Annotated[
         int, typer.Option("--thread-registers", help="Registers per thread that bound k; 0 for no bound.", min=0)

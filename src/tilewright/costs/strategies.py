@@ -86,11 +86,23 @@ def evaluate(family: str, sizes: Sizes, setting: Setting) -> Breakdown:
     return _on_cpu(work, setting) if setting.cpu else _on_gpu(work, sizes, setting)
 
 
+def work_of(family: str, sizes: Sizes, setting: Setting) -> Work:
+    """Return what the tiles of a family are."""
+    return _WORK[family](sizes, setting)
+
+
+def gpu_seconds(work: Work, setting: Setting) -> tuple[Floats, Floats]:
+    """Return m' and c of a block on a GPU; each of shape (n,)."""
+    words = (work.input_values + work.output_values) * setting.itemsize / WORD
+    io_seconds = words * setting.word_seconds + 2 * setting.barrier_seconds
+    compute = work.vectors * (setting.c_iter.value / setting.stages) + work.steps_in_sequence * setting.barrier_seconds
+    return io_seconds, compute
+
+
 def _on_gpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
     scale = setting.itemsize / WORD
     read, written = work.input_values * scale, work.output_values * scale
-    io_seconds = (read + written) * setting.word_seconds + 2 * setting.barrier_seconds
-    compute = work.vectors * (setting.c_iter.value / setting.stages) + work.steps_in_sequence * setting.barrier_seconds
+    io_seconds, compute = gpu_seconds(work, setting)
     shared = np.minimum(work.shared_values * setting.itemsize, 2.0**62).astype(np.int64)
     k = published.resident_tiles(sizes, setting, shared)
     together = exact.prism_seconds(io_seconds, compute, k, work.count)

@@ -76,10 +76,6 @@ class Problem:
         """The boundaries of one field."""
         return self.boundaries[self.program.fields.index(field)]
 
-    def has_boundary(self, kind: str) -> bool:
-        """Whether any side of any field has this kind of boundary."""
-        return any(side.kind == kind for sides in self.boundaries for pair in sides for side in pair)
-
     def update_box(self, statement: Statement) -> tuple[tuple[int, int], ...]:
         """The cells that a statement updates, per axis as a half-open range (empty as ``(0, 0)``).
 

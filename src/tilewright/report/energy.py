@@ -167,7 +167,9 @@ def draw(factors: Sequence[float], curves: Mapping[str, Sequence[float]], path: 
     for axes, (name, values) in zip(figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True):
         axes.plot(factors, values, "o-")
         axes.set(xlabel="factor", ylabel=name, xscale="log")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.08 * max(values) or 1.0)
+        axes.set_xticks(factors, [f"{factor:g}" for factor in factors])
+        axes.minorticks_off()
     figure.suptitle(title)
     try:
         figure.savefig(path)

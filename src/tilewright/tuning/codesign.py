@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.base.errors import UsageError
+from tilewright.costs import strategies
 from tilewright.costs.separable import Form
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.tuning.space import families
 
 METRICS = ("time", "energy", "edp", "per_area")
-STRATEGIES = ("tiled", "none")
+STRATEGIES = ("tiled", "none", *strategies.FAMILIES)
+BEST = "best"
+"""In place of strategies: all of them."""
 GRIDS = ("fine", "coarse")
 _MOST_VALUES = 4096
 
@@ -84,8 +87,9 @@ class Options:
         scope: Who shares the bandwidth: ``device`` as printed, or ``per_sm``.
         blocks_per_sm: The constant of (C.10): a tile uses at most M_SM over this. 2 is what the GTX 980 has (48 kB of
             96 kB), and what the thesis mentions in section 8.1.3.
-        strategies: ``tiled`` for hybrid (1D: hexagonal) tiles, ``none`` for sweeps without time tiling; the least
-            cost of them counts (thesis, 2.3.3, the "super" forms).
+        strategies: ``tiled`` for hybrid (1D: hexagonal) tiles, ``none`` for sweeps without time tiling, ``skewed``,
+            ``diamond`` and ``overlapped``, or ``best`` for all of them; the least cost of them counts (thesis, 2.3.3,
+            the "super" forms).
         grid: The grid of tile sizes, ``fine`` or ``coarse``; see :mod:`tilewright.tuning.codesign_tiles`.
         most_tiles: Largest k; None for the machine's MTB_SM.
         block_threads: Threads of a block, which with ``thread_registers`` bound k by the register file.
@@ -104,12 +108,10 @@ class Options:
     metric: str = "time"
 
     def __post_init__(self) -> None:
-        if not self.strategies:
-            raise UsageError("codesign needs a tiling strategy", f"the strategies are {', '.join(STRATEGIES)}")
+        expand(self.strategies)
         for name, value, known in (
             ("metric of codesign", self.metric, METRICS),
             ("grid of tiles", self.grid, GRIDS),
-            *(("tiling strategy", strategy, STRATEGIES) for strategy in self.strategies),
         ):
             if value not in known:
                 raise UsageError(f"the {name} is one of {', '.join(known)}, got {value!r}")
@@ -120,6 +122,23 @@ class Options:
             raise UsageError(f"most_tiles is a whole number of at least 1, got {self.most_tiles!r}")
 
 
+def expand(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the strategies that names stand for, in the order of :data:`STRATEGIES`.
+
+    Raises:
+        UsageError: If there is none, or one is unknown.
+
+    >>> expand(("best",))
+    ('tiled', 'none', 'skewed', 'diamond', 'overlapped')
+    """
+    if not names:
+        raise UsageError("codesign needs a tiling strategy", f"the strategies are {', '.join((*STRATEGIES, BEST))}")
+    for name in names:
+        if name not in (*STRATEGIES, BEST):
+            raise UsageError(f"the tiling strategy is one of {', '.join((*STRATEGIES, BEST))}, got {name!r}")
+    return STRATEGIES if BEST in names else tuple(each for each in STRATEGIES if each in names)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One stencil at one size, with its weight fr(c) fr(c, Sz) in (C.18).
@@ -128,11 +147,13 @@ class Case:
         problem: The stencil, its shape and steps.
         weight: At least 0.
         flops_per_cell: Operations per cell and step that GFLOP/s count; the thesis does not say which it took.
+        strategies: The strategies that are tried for it; those of the options if empty.
     """
 
     problem: Problem
     weight: float
     flops_per_cell: float
+    strategies: tuple[str, ...] = ()
 
     @property
     def program(self) -> str:
@@ -174,6 +195,7 @@ def make_cases(
     sizes: Sequence[Size] | None = None,
     flops_per_cell: float | None = None,
     strategies: Sequence[str] = ("tiled",),
+    own: Sequence[str] = (),
 ) -> tuple[Case, ...]:
     """Make the cases of one stencil, one per size.
 
@@ -183,6 +205,7 @@ def make_cases(
         sizes: Its sizes; :func:`thesis_sizes` by default.
         flops_per_cell: Operations per cell and step; those of the program's expression by default.
         strategies: The strategies that will be tried, for the check that one of them applies.
+        own: Strategies for this stencil alone, in place of those.
 
     Returns:
         The cases.
@@ -196,19 +219,22 @@ def make_cases(
         raise UsageError(f"the stencil {program.name!r} of the workload has no sizes")
     if not 0 < flops < 1e9:
         raise UsageError(f"flops_per_cell of {program.name!r} is a number above 0, got {flops!r}")
+    tried = expand(own or strategies)
     cases = []
     for shape, steps, share in chosen:
         problem = make_problem(program, shape, steps)
         for value in (weight, share):
             if not 0 <= value < 1e12:
                 raise UsageError(f"a weight of {program.name!r} is a number of at least 0, got {value!r}")
-        if "none" not in strategies and families(problem) == ("none",):
+        if "none" not in tried and families(problem) == ("none",):
             raise UsageError(
                 f"{program.name!r} with {steps} steps cannot be tiled in time", "add none to the strategies"
             )
         if problem.steps < 1:
             raise UsageError(f"a case of codesign has at least one step, {program.name!r} has {steps}")
-        cases.append(Case(problem=problem, weight=weight * share, flops_per_cell=flops))
+        cases.append(
+            Case(problem=problem, weight=weight * share, flops_per_cell=flops, strategies=tried if own else ())
+        )
     return tuple(cases)
 
 

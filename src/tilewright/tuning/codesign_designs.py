@@ -161,6 +161,10 @@ def tiling_of(solution: Solution, design: int) -> Tiling | None:
         return NONE if choice == UNTILED else None
     held = solution.configurations
     family = "hexagonal" if len(held.tiles.space) == 1 else "hybrid"
+    for other, configurations in solution.others:
+        if choice < len(held.k):
+            break
+        choice, family, held = choice - len(held.k), other, configurations
     tile = held.tiles.take(slice(int(held.tile[choice]), int(held.tile[choice]) + 1))
     found = space.tiling_at(family, tile, 0)
     return Tiling(family=family, time=found.time, space=found.space, k=int(held.k[choice]))

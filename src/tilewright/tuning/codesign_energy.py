@@ -30,9 +30,15 @@ class Energy:
     known: Constants
     watts_per_mm2: float = 0.0
 
-    def dynamic(self, case: Case, words: Floats) -> Floats:
-        """Return the dynamic energy of a case in joules, given the 4-byte words that it moves off chip."""
-        return rule(case.problem, self.known).dynamic(WORD * words)
+    def dynamic(self, case: Case, words: Floats, updates: Floats | None = None) -> Floats:
+        """Return the dynamic energy of a case in joules, given the 4-byte words that it moves off chip.
+
+        Args:
+            case: The case.
+            words: The words; shape (n,).
+            updates: Updates of its tiles, if they compute some cells again; shape (n,).
+        """
+        return rule(case.problem, self.known).dynamic(WORD * words, updates)
 
 
 def energy_of(machine: Machine, areas: Floats, area: float) -> Energy:
@@ -71,4 +77,6 @@ def longest(metric: str, limit: Floats, joules: float, watts: Floats | float) ->
         return limit
     if metric == "energy":
         return np.asarray((limit - joules) / watts)
-    return np.asarray(2.0 * limit / (joules + np.sqrt(joules * joules + 4.0 * watts * limit)))
+    known = np.where(np.isfinite(limit), limit, 0.0)
+    time = 2.0 * known / (joules + np.sqrt(joules * joules + 4.0 * watts * known))
+    return np.where(np.isfinite(limit), time, np.inf)

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tilewright.costs import area as area_model
 from tilewright.costs.area import Coefficients
 from tilewright.costs.arrays import Floats
 from tilewright.tuning.codesign import Axes
@@ -330,8 +329,3 @@ def shares(exploration: Exploration) -> tuple[Floats, Floats]:
     """
     parts = exploration.parts()
     return parts.shared / parts.total, (parts.vector_units + parts.registers) / parts.total
-
-
-def area_of(chip: area_model.Chip, exploration: Exploration) -> float:
-    """Return a chip's area by the exploration's area model, without a width cost: it exists as it is."""
-    return float(area_model.parts(chip, exploration.coefficients, model=exploration.area_model).total)

@@ -21,6 +21,7 @@ from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil import Program
 from tilewright.tuning.codesign import Axes, Case, Options
 from tilewright.tuning.codesign_energy import Energy, value
+from tilewright.tuning.codesign_families import Asked, family_search, others_of, strategies_of
 from tilewright.tuning.codesign_search import NOTHING, Search
 from tilewright.tuning.codesign_tiles import Configurations, configurations
 from tilewright.tuning.space import families
@@ -42,12 +43,19 @@ class Solution:
         joules: Its energy, static and dynamic, of the same shape; None where no energy was asked for.
         choice: Index of its configuration, :data:`UNTILED` or :data:`NOTHING`; same shape.
         configurations: What the indices point into.
+        others: Further families and their configurations, whose indices follow on.
     """
 
     seconds: Floats
     joules: Floats | None
     choice: Choices
     configurations: Configurations
+    others: tuple[tuple[str, Configurations], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of configurations."""
+        return len(self.configurations.k) + sum(len(each.k) for _, each in self.others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,14 +109,19 @@ def solve(
         if case.problem.program not in held:
             setting = make_setting(case.problem, machine)
             held[case.problem.program] = configurations(setting, axes.shared_kb, options)
-    results = tuple(_empty(held[case.problem.program], axes, energy) for case in cases)
+    results = tuple(
+        _empty(held[case.problem.program], others_of(case, axes, machine, options), axes, energy) for case in cases
+    )
     plan = _Plan(axes=axes, options=options, energy=energy)
     parts, done = tuple(_parts(axes, machine, options, energy)), 0
     pool = ThreadPoolExecutor(_THREADS)
     try:
         for part in parts:
             terms = _terms(cases, held, part, axes, options)
-            jobs = [pool.submit(_solve_case, case, terms[case.problem.program], part, plan) for case in cases]
+            jobs = [
+                pool.submit(_solve_case, case, terms[case.problem.program], result.others, part, plan)
+                for case, result in zip(cases, results, strict=True)
+            ]
             for job, result in zip(jobs, results, strict=True):
                 _put(result, part, *job.result())
                 done += 1
@@ -158,12 +171,15 @@ def _put(result: Solution, part: _Part, seconds: Floats, joules: Floats, choice:
             result.joules[outer, part.column] = joules
 
 
-def _empty(held: Configurations, axes: Axes, energy: Energy | None) -> Solution:
+def _empty(
+    held: Configurations, others: tuple[tuple[str, Configurations], ...], axes: Axes, energy: Energy | None
+) -> Solution:
     return Solution(
         seconds=np.full(axes.shape, np.inf),
         joules=None if energy is None else np.full(axes.shape, np.inf),
         choice=np.full(axes.shape, NOTHING, dtype=np.int32),
         configurations=held,
+        others=others,
     )
 
 
@@ -191,33 +207,69 @@ def _parts(axes: Axes, machine: Machine, options: Options, energy: Energy | None
             )
 
 
-def _solve_case(case: Case, terms: _Terms, part: _Part, plan: _Plan) -> tuple[Floats, Floats, Choices]:
+def _solve_case(
+    case: Case, terms: _Terms, others: tuple[tuple[str, Configurations], ...], part: _Part, plan: _Plan
+) -> tuple[Floats, Floats, Choices]:
     """Return seconds, joules and choices of one case on one part; each of shape (s, n_V, M_SM)."""
     axes, options = plan.axes, plan.options
     setting = make_setting(case.problem, part.machine, options.scope)
+    chosen = strategies_of(case, options)
+    shape = (len(part.sm_count), *axes.shape[2:])
+    best = np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
+    if "tiled" in chosen and families(case.problem) != ("none",):
+        hexagons = [tiles.compute_seconds for tiles in terms.widths]
+        best = _searched(_search(case, terms, setting, part, plan), hexagons, part, plan, len(setting.shape))
+    start = len(terms.configurations.k)
+    for family, held in others:
+        search, computes = family_search(case, family, held, setting, Asked(
+            sm_count=part.sm_count, widths=axes.vector_width, energy=plan.energy, metric=options.metric
+        ))  # fmt: skip
+        found = _searched(search, computes, part, plan, len(setting.shape))
+        _keep_better(best, found, start, part.watts, options.metric)
+        start += len(held.k)
+    if "none" in chosen:
+        _without_tiles(case, setting, part, plan, best)
+    return best
+
+
+def _searched(
+    search: Search, computes: Sequence[Floats], part: _Part, plan: _Plan, rank: int
+) -> tuple[Floats, Floats, Choices]:
+    """Search a family's configurations for every n_V; ``computes`` holds c per n_V, each of shape (tiles,)."""
+    axes, options, held = plan.axes, plan.options, search.configurations
     shape = (len(part.sm_count), *axes.shape[2:])
     seconds, choice = np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
-    joules = np.full(shape, np.inf)
-    if "tiled" in options.strategies and families(case.problem) != ("none",):
-        search = _search(case, terms, setting, part, plan)
-        seeds = np.zeros(0, dtype=np.int64)
-        held = terms.configurations
-        for at, (width, tiles) in enumerate(zip(axes.vector_width, terms.widths, strict=True)):
-            prism = separable.prism_seconds(
-                search.io_seconds, tiles.compute_seconds[held.tile], held.k, search.count, options.form,
-                len(setting.shape),
-            )  # fmt: skip
-            if options.thread_registers:
-                need = held.k * (options.block_threads * options.thread_registers * _REGISTER_BYTES)
-                prism = np.where(need <= part.register_bytes * width, prism, np.inf)
-            seconds[:, at], found = search.best(prism, part.watts[:, at], seeds)
-            choice[:, at] = found
-            seeds = np.unique(found[found >= 0])
-        picked = choice >= 0
-        joules[picked] = search.joules[choice[picked]] + (part.watts * np.where(picked, seconds, 0.0))[picked]
-    if "none" in options.strategies:
-        _without_tiles(case, setting, part, plan, (seconds, joules, choice))
+    joules, seeds = np.full(shape, np.inf), np.zeros(0, dtype=np.int64)
+    for at, (width, compute) in enumerate(zip(axes.vector_width, computes, strict=True)):
+        prism = separable.prism_seconds(
+            search.io_seconds, compute[held.tile], held.k, search.count, options.form, rank
+        )  # fmt: skip
+        if options.thread_registers:
+            need = held.k * (options.block_threads * options.thread_registers * _REGISTER_BYTES)
+            prism = np.where(need <= part.register_bytes * width, prism, np.inf)
+        seconds[:, at], found = search.best(prism, part.watts[:, at], seeds)
+        choice[:, at] = found
+        seeds = np.unique(found[found >= 0])
+    picked = choice >= 0
+    joules[picked] = search.joules[choice[picked]] + (part.watts * np.where(picked, seconds, 0.0))[picked]
     return seconds, joules, choice
+
+
+def _keep_better(
+    best: tuple[Floats, Floats, Choices],
+    found: tuple[Floats, Floats, Choices],
+    start: int,
+    watts: Floats,
+    metric: str,
+) -> None:
+    """Put what another family found wherever it costs less; its choices count from ``start``."""
+    costs = [
+        value(metric, seconds, joules - watts * np.where(np.isfinite(seconds), seconds, 0.0), watts)
+        for seconds, joules, _ in (best, found)
+    ]
+    better = costs[1] < costs[0]
+    best[0][better], best[1][better] = found[0][better], found[1][better]
+    best[2][better] = found[2][better] + start
 
 
 def _search(case: Case, terms: _Terms, setting: Setting, part: _Part, plan: _Plan) -> Search:
@@ -254,7 +306,7 @@ def _without_tiles(
     dynamic = np.zeros(()) if energy is None else energy.dynamic(case, sweeps[0][0].dram_bytes / WORD)
     whole = part.watts * seconds + dynamic
     held = plan.options.metric
-    now = value(held, best[0], best[1] - np.where(np.isfinite(best[0]), part.watts * best[0], 0.0), part.watts)
+    now = value(held, best[0], best[1] - part.watts * np.where(np.isfinite(best[0]), best[0], 0.0), part.watts)
     better = value(held, np.broadcast_to(seconds, whole.shape), dynamic, part.watts) < now
     best[0][better] = np.broadcast_to(seconds, whole.shape)[better]
     best[1][better] = whole[better]

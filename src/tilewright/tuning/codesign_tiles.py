@@ -67,11 +67,31 @@ def configurations(setting: Setting, shared_kb: tuple[float, ...], options: Opti
             f"no tile fits {shared_kb[-1]:g} kB of shared memory for {options.blocks_per_sm} blocks",
             f"the smallest needs {int(footprint.min()) * options.blocks_per_sm / 1024:.3g} kB",
         )
+    every = np.arange(1, (options.most_tiles or setting.max_tiles) + 1)
+    return arranged(tiles, footprint, every, shared_kb, options.blocks_per_sm)
+
+
+def arranged(
+    tiles: Sizes, footprint: Ints, every: Ints, shared_kb: tuple[float, ...], blocks_per_sm: int
+) -> Configurations:
+    """Combine tiles with values of k and order them by the smallest M_SM that holds them.
+
+    Args:
+        tiles: The tiles; shape (n,).
+        footprint: Bytes of each; shape (n,).
+        every: The values of k.
+        shared_kb: The values of M_SM, increasing.
+        blocks_per_sm: The constant of (C.10).
+
+    Returns:
+        The configurations that fit the largest M_SM, possibly none.
+    """
+    sizes = np.array([int(kb * 1024) for kb in shared_kb], dtype=np.int64)
+    fits = footprint * blocks_per_sm <= sizes[-1]
     tiles, footprint = tiles.take(fits), footprint[fits]
-    most = options.most_tiles or setting.max_tiles
-    tile = np.repeat(np.arange(len(footprint)), most)
-    k = np.tile(np.arange(1, most + 1), len(footprint))
-    need = np.maximum(k, options.blocks_per_sm) * footprint[tile]  # (C.10) and (C.12)
+    tile = np.repeat(np.arange(len(footprint)), len(every))
+    k = np.tile(every, len(footprint))
+    need = np.maximum(k, blocks_per_sm) * footprint[tile]  # (C.10) and (C.12)
     level = np.searchsorted(sizes, need)
     order = np.flatnonzero(level < len(sizes))
     order = order[np.argsort(level[order], kind="stable")]
