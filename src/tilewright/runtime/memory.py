@@ -131,7 +131,7 @@ class Workspace:
         if size < _HUGE:
             return buffer[:size]  # cheap to allocate anew
         # Views of views refer to the first array that does not itself view an array: to this one.
-        lent = np.frombuffer(memoryview(buffer), dtype=np.uint8)
+        lent = np.frombuffer(buffer.data, dtype=np.uint8)
         weakref.finalize(lent, self._returned.append, buffer).atexit = False
         return lent[:size]
 

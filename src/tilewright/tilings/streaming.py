@@ -8,6 +8,7 @@ Legal for every program without a recurrence and every boundary but ``wrap``: no
 computes is ever read.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
+from tilewright.programs.stencil import Program
+from tilewright.programs.weights import columns, weighted_sum
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
 from tilewright.tilings.pieces import Box, Piece, clip
@@ -101,8 +104,21 @@ def default_rows(problem: Problem) -> int:
     rank = problem.program.rank
     if rank == 1:
         return 1
-    most = 3 if rank == 3 and problem.program.loads > _MANY_READS else 4
-    return max(most, needed_rows(problem))
+    many = rank == 3 and problem.program.loads > _MANY_READS and not two_at_a_time(problem)
+    return max(3 if many else 4, needed_rows(problem))
+
+
+def two_at_a_time(problem: Problem) -> bool:
+    """Whether every value is a weighted sum that kernels compute for two neighbours along axis 0 at a time."""
+    if problem.program.rank == 1 or not problem.dtype.startswith("float"):
+        return False
+    return _all_columns(problem.program)
+
+
+@functools.lru_cache(maxsize=256)
+def _all_columns(program: Program) -> bool:
+    sums = [weighted_sum(statement.tape) for statement in program.statements]
+    return all(terms is not None and columns(terms) is not None for terms in sums)
 
 
 def footing(problem: Problem) -> Footing:
