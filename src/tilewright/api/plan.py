@@ -15,7 +15,7 @@ from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu_emit import emit_device
-from tilewright.codegen.header import header
+from tilewright.codegen.header import banner, header
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
@@ -145,7 +145,12 @@ class Plan:
         """The text of the kernel, or of a GPU's kernels."""
         if self.backend in {"opencl", "cuda"}:
             return emit_device(self.problem, self.tiling, self.backend, strict=self.strict).text
-        return emit(self.problem, self.tiling, strict=self.strict).text
+        return self._banner() + emit(self.problem, self.tiling, strict=self.strict).text
+
+    def _banner(self) -> str:
+        costs = self.prediction.costs
+        bound = f"{format_seconds(costs.seconds)} on {self.machine}, bound by {costs.bound_by}"
+        return banner(self.problem, self.tiling, bound)
 
     def run(self, *arrays: Any, steps: int | None = None, out: Any = None, **scalars: Any) -> Any:  # noqa: ANN401
         """Run the program with the winner's tiling.
@@ -197,7 +202,7 @@ class Plan:
         source = emit(self.problem, self.tiling, strict=self.strict)
         beside = target.with_suffix(".h")
         try:
-            target.write_text(source.text, encoding="utf-8")
+            target.write_text(self._banner() + source.text, encoding="utf-8")
             beside.write_text(header(source, self.problem, self.tiling), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{str(target)!r} cannot be written: {error.strerror}") from None

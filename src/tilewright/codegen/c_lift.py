@@ -101,6 +101,22 @@ static inline void tw_prefetch_@s(const @T *at) {
   __asm__ volatile("" : : "r"(at));
 }
 
+/* the same address, but what lies there has to be read again: keeps factors out of registers */
+static inline __attribute__((always_inline)) const @T *tw_again_@s(const @T *at) {
+  __asm__ volatile("" : "+r"(at));
+  return at;
+}
+
+/* the same value, kept in a register: gcc rather loads a vector again for every use */
+static inline __attribute__((always_inline)) tw_v_@s tw_hold_@s(tw_v_@s a) {
+#if defined(__SSE2__)
+  __asm__("" : "+v"(a));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(a));
+#endif
+  return a;
+}
+
 static void tw_copy_@s(@T *to, const @T *from, int64_t n) {
   int64_t i = 0;
   for (; i + TW_WIDE_@s <= n; i += TW_WIDE_@s) *(tw_u_@s *)(to + i) = *(const tw_u_@s *)(from + i);

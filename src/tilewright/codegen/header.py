@@ -8,6 +8,26 @@ from tilewright.tilings.tiling import Tiling
 _TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
 
 
+def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
+    """Write the comment that a kernel's text starts with: program, tiling, and what is expected to limit it.
+
+    Args:
+        problem: The problem it was written for.
+        tiling: Its tiling.
+        bound: What a model expects, as a phrase.
+
+    >>> from tilewright.programs.catalogue import program
+    >>> from tilewright.programs.problem import make_problem
+    >>> problem = make_problem(program("j2d5pt"), (64, 96), 10)
+    >>> print(banner(problem, Tiling(family="none"), "12 us, bound by memory"), end="")
+    /* j2d5pt, float32, tiling none
+       predicted for 64x96 and 10 steps: 12 us, bound by memory */
+    """
+    name = problem.program.name.replace("*/", "")
+    grid = f"{format_shape(problem.shape)} and {problem.steps} steps"
+    return f"/* {name}, {problem.dtype}, tiling {tiling}\n   predicted for {grid}: {bound} */\n"
+
+
 def header(source: KernelSource, problem: Problem, tiling: Tiling) -> str:
     """Write the header of an exported kernel.
 

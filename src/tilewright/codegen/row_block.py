@@ -1,13 +1,19 @@
 """The body of the inner loop of a streaming kernel: several rows blocked in registers."""
 
+from dataclasses import dataclass
+
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Let, Load, Stmt, Store, Var, add, mul, sub
 from tilewright.codegen.pipeline import PITCH, Plan, Slabs, slab_at, slabs
 from tilewright.codegen.regroup import regroup
-from tilewright.codegen.row_linear import Sums, Terms, weighted_sum
+from tilewright.codegen.row_linear import Sums
+from tilewright.codegen.row_pairs import Pairs
 from tilewright.programs.expression import Read, Tape
+from tilewright.programs.weights import Column, Terms, columns, weighted_sum
 
 INDEX = Var("i")
+TABLE = "factors"
+"""Name of the table of factors that an iteration reads."""
 _CARRIED = 16
 """Vectors that may stay in registers from one iteration to the next; compilers keep them if nothing can change them."""
 
@@ -41,20 +47,46 @@ def target(plan: Plan, field: int) -> Slabs:
     return slabs(plan, field, "out", write=True)
 
 
-def block_body(plan: Plan, stage: int, lines: int) -> tuple[tuple[Stmt, ...], bool]:
-    """Write one iteration: ``plan.rows`` rows along axis 0, ``lines`` along the middle axis in 3D.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """One iteration of an inner loop.
+
+    Attributes:
+        statements: What it does.
+        distinct: Whether the vectors shared with the next iteration fit into registers.
+        table: Factors that it reads from :data:`TABLE`.
+    """
+
+    statements: tuple[Stmt, ...]
+    distinct: bool
+    table: tuple[float, ...] = ()
+
+
+def paired(plan: Plan, stage: int) -> bool:
+    """Whether a stage computes two results at a time."""
+    block = _Block(plan, stage)
+    return any(block.pairs(field) is not None for field in stage_outputs(plan, stage))
+
+
+def shift_groups(plan: Plan, stage: int) -> tuple[range, ...]:
+    """Rows along axis 0 that one loop computes: all of them, or two where the factors are too many for all."""
+    if plan.rank == 3 and paired(plan, stage):
+        return tuple(range(low, min(low + 2, plan.rows)) for low in range(0, plan.rows, 2))
+    return (range(plan.rows),)
+
+
+def block_body(plan: Plan, stage: int, lines: int, shifts: range) -> Body:
+    """Write one iteration: some rows along axis 0, ``lines`` along the middle axis in 3D.
 
     Args:
         plan: The kernel's plan.
         stage: The stage.
         lines: Rows of a plane that are computed together.
-
-    Returns:
-        The statements, and whether the vectors shared with the next iteration fit into registers.
+        shifts: The rows along axis 0.
     """
     block = _Block(plan, stage)
     stores: list[Stmt] = []
-    places = [(shift, line) for shift in range(plan.rows) for line in range(lines)]
+    places = [(shift, line) for shift in shifts for line in range(lines)]
     for field in stage_outputs(plan, stage):
         terms = block.weights(field)
         values = block.outputs(field, places) if terms is None else block.inputs(field, places, terms)
@@ -62,7 +94,7 @@ def block_body(plan: Plan, stage: int, lines: int) -> tuple[tuple[Stmt, ...], bo
             at = moved(INDEX, PITCH, line)
             stores.append(Store(slab_at(plan, target(plan, field), shift), at, value, f"vector:{plan.site.dtype}"))
     block.emit_loads()
-    return (*block.body, *stores), block.carried() <= _CARRIED
+    return Body(statements=(*block.body, *stores), distinct=block.carried() <= _CARRIED, table=tuple(block.factors))
 
 
 def moved(index: Expr, unit: Var, times: int) -> Expr:
@@ -84,6 +116,7 @@ class _Block:
         self.body: list[Stmt] = []
         self.loaded: dict[tuple[int, int, tuple[int, ...], int], Var] = {}
         self.pending: dict[Var, Let] = {}
+        self.factors: dict[float, int] = {}
 
     def carried(self) -> int:
         """Vectors that the next iteration would find in registers: those with a neighbour to the right."""
@@ -97,6 +130,11 @@ class _Block:
         statement = next((s for s in site.problem.program.statements if s.field == self.plan.fields[field]), None)
         return None if statement is None else weighted_sum(statement.tape)
 
+    def pairs(self, field: int) -> tuple[tuple[Column, ...], Terms] | None:
+        """A field's weighted sum as columns that are computed two results at a time, and what is left of it."""
+        terms = self.weights(field)
+        return None if terms is None or self.plan.site.rank == 1 or self.plan.rows == 1 else columns(terms)
+
     def outputs(self, field: int, places: list[tuple[int, int]]) -> list[Expr]:
         """Write the new values of a field output by output, in turn; return them."""
         rows = [self.value(field, at) for at in places]
@@ -106,6 +144,40 @@ class _Block:
     def inputs(self, field: int, places: list[tuple[int, int]], terms: Terms) -> list[Expr]:
         """Write the new values of a field input by input; return them."""
         sums = Sums(self.plan.site.dtype, f"{self.plan.fields[field]}_")
+        found, shifts = self.pairs(field), sorted({shift for shift, _ in places})
+        if found is None or len(shifts) == 1:
+            self.add_up(sums, places, terms)
+        else:
+            two = shifts[: len(shifts) // 2 * 2]
+            sums.results.update(self.paired(field, two[::2], 1 + max(line for _, line in places), found[0]))
+            self.add_up(sums, [at for at in places if at[0] in two], found[1])
+            self.add_up(sums, [at for at in places if at[0] not in two], terms)
+        return [sums.results[at] for at in places]
+
+    def paired(
+        self, field: int, shifts: list[int], lines: int, found: tuple[Column, ...]
+    ) -> dict[tuple[int, int], Var]:
+        """Write new values of a field two rows at a time; ``shifts`` are the first ones."""
+        plan = self.plan
+        table = Var(TABLE, f"array:{plan.site.dtype}") if plan.rank == 3 else None
+        prefix = f"{plan.fields[field]}p"
+        writer = Pairs(plan.site.dtype, prefix, self.fetch, self.body, table)
+        writer.factors = self.factors
+        results: dict[tuple[int, int], Var] = {}
+        for shift in shifts:
+            results.update(writer.write(shift, lines, found))
+        return results
+
+    def fetch(self, read: Read, at: tuple[int, int]) -> Var:
+        """Load what a read of a place stands for, now."""
+        var = self.load(self.plan.fields.index(read.field), read.level, read.offset, at)
+        load = self.pending.pop(var, None)
+        if load is not None:
+            self.body.append(load)
+        return var
+
+    def add_up(self, sums: Sums, places: list[tuple[int, int]], terms: Terms) -> None:
+        """Add weighted inputs to the results of some places, input by input."""
         uses: dict[Var, list[tuple[tuple[int, int], float]]] = {}
         for at in places:
             for read, weight in terms.items():
@@ -120,7 +192,7 @@ class _Block:
             for at, weight in uses[var]:
                 sums.add(at, weight, var)
         self.body += sums.body
-        return [sums.results[at] for at in places]
+        sums.body = []
 
     def interleave(self, rows: list[tuple[Stmt, ...]]) -> None:
         """Write the operations of several rows in turn, loads just before their first use."""

@@ -1,9 +1,38 @@
 """The inner loops of a streaming kernel: one stage over lifted rows, several rows blocked in registers."""
 
 from tilewright.codegen.expression import scalar_name
-from tilewright.codegen.ir import Call, Expr, For, Function, Int, Let, Load, Op, Stmt, Var, add, mul, sub
+from tilewright.codegen.ir import (
+    Call,
+    Expr,
+    For,
+    Function,
+    Int,
+    Let,
+    Load,
+    Op,
+    Real,
+    Room,
+    Stmt,
+    Store,
+    Var,
+    add,
+    mul,
+    sub,
+)
 from tilewright.codegen.pipeline import EDGE, GX, PITCH, VECTORS, N, Plan, lanes, mul_vector, sizes, slab_at
-from tilewright.codegen.row_block import INDEX, block_body, moved, source, stage_outputs, stage_sources, target
+from tilewright.codegen.row_block import (
+    INDEX,
+    TABLE,
+    Body,
+    block_body,
+    moved,
+    paired,
+    shift_groups,
+    source,
+    stage_outputs,
+    stage_sources,
+    target,
+)
 from tilewright.programs.expression import Scalar
 from tilewright.tilings.pipeline import line_cells
 
@@ -48,15 +77,20 @@ def stage_function(plan: Plan, stage: int) -> Function:
     """A function that computes one stage over the rows of one advance, the ends of the rows included."""
     lets = (Let(Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
     if plan.rank == 2:
-        body, distinct = _rows(plan, stage, 1)
-        return _stage(plan, stage, (*lets, *body), distinct=distinct)
+        part = _rows(plan, stage, 1)
+        return _stage(plan, stage, (*lets, *part.statements), distinct=part.distinct)
     lines = _lines(plan, stage)
-    body, distinct = _rows(plan, stage, lines)
+    part = _rows(plan, stage, lines)
+    body, distinct, table = part.statements, part.distinct, part.table
+    if table:
+        room, kind = Var(TABLE, f"pointer:{plan.site.dtype}"), plan.site.dtype
+        stores = (Store(room, Int(i), Real(value, kind), kind) for i, value in enumerate(table))
+        lets = (*lets, Room(room, len(table)), *stores)
     if lines == 1:
         loops: tuple[Stmt, ...] = (For(var=LINE, low=FIRST, high=LAST, body=body),)
     else:
         whole = Var("whole")
-        rest = _rows(plan, stage, 1)[0]
+        rest = _rows(plan, stage, 1).statements
         count = sub(LAST, Op("mod", (Op("max", (sub(LAST, FIRST), Int(0))), Int(lines))))
         loops = (
             Let(whole, count),
@@ -71,7 +105,9 @@ def _stage(plan: Plan, stage: int, body: tuple[Stmt, ...], *, distinct: bool) ->
 
 
 def _lines(plan: Plan, stage: int) -> int:
-    """Rows of a plane computed together: two where a row shares many reads with the next one."""
+    """Rows of a plane computed together: two where a row shares many reads with the next one, three in pairs."""
+    if len(shift_groups(plan, stage)) > 1 or (plan.rows == 2 and paired(plan, stage)):
+        return 3
     reads = [
         (read.field, read.level, read.offset)
         for number in plan.pipeline.stages[stage]
@@ -81,11 +117,12 @@ def _lines(plan: Plan, stage: int) -> int:
     return 2 if shared >= _SHARED else 1
 
 
-def _rows(plan: Plan, stage: int, lines: int) -> tuple[tuple[Stmt, ...], bool]:
+def _rows(plan: Plan, stage: int, lines: int) -> Body:
     """Compute and finish the rows of one block."""
     low: Expr = mul(LINE, PITCH) if plan.rank == 3 else Int(0)
-    body, distinct = block_body(plan, stage, lines)
-    inner = For(var=INDEX, low=low, high=add(low, mul_vector(VECTORS)), step=lanes(plan), body=body)
+    parts = [block_body(plan, stage, lines, shifts) for shifts in shift_groups(plan, stage)]
+    high = add(low, mul_vector(VECTORS))
+    inner = [For(var=INDEX, low=low, high=high, step=lanes(plan), body=part.statements) for part in parts]
     ends = []
     for field in stage_outputs(plan, stage):
         for shift in range(plan.rows):
@@ -96,7 +133,8 @@ def _rows(plan: Plan, stage: int, lines: int) -> tuple[tuple[Stmt, ...], bool]:
                     Call(plan.name(f"ends_{field}"), (row, _previous(plan, stage, field, shift, at), GX, N, EDGE))
                 )
     asks = tuple(ask for line in range(lines) for ask in _aheads(plan, stage, line)) if plan.rank == 3 else ()
-    return (inner, *ends, *asks), distinct
+    distinct = all(part.distinct for part in parts)
+    return Body(statements=(*inner, *ends, *asks), distinct=distinct, table=max((p.table for p in parts), key=len))
 
 
 def _aheads(plan: Plan, stage: int, line: int) -> tuple[Stmt, ...]:

@@ -14,12 +14,12 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.levels import data_bytes, grid_seconds, off_chip, spill_seconds
+from tilewright.costs.levels import data_bytes, grid_seconds, missed_outside, off_chip
 from tilewright.costs.setting import WORD, Setting
 
 LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 """Operations that transposing a vector on its way in and out takes as long as, and copying it."""
-TOGETHER = {1: 1.0, 2: 0.6, 3: 0.42}
+TOGETHER = {1: 1.0, 2: 0.35, 3: 0.42}
 """Time of the lines between L1 and what lies behind it over what their bytes say, by rank: fetches overlap."""
 USABLE = 0.8
 """Share of L2 that a tile's slabs may use."""
@@ -86,8 +86,7 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
     footprint = plane * setting.copies / 2 * ((2 * keep * (levels + 1)) + 2 * max(0, rows - keep))
     wide = (rows + keep) * width * setting.itemsize * (setting.levels + setting.constants) > setting.l1_bytes
-    traffic = _line_traffic(rank, rows, keep, setting, wide=wide)
-    lines_moved = traffic * TOGETHER[rank] * _LINE * _line_seconds(footprint, setting)
+    lines_moved = TOGETHER[rank] * _LINE * _line_seconds(footprint, rank, rows, keep, setting, wide=wide)
     # The hardware fetches ahead, so that the longer of the two counts; where they are alike, both are felt.
     each = float(np.hypot(setting.blocked.value**2, lines_moved**2) ** 0.5)
     compute = depth * (vectors * each + advances * setting.advance_seconds)
@@ -104,11 +103,21 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     return (bands, float(np.prod(cuts)), points, words_in, words_out, footprint, compute, move)
 
 
-def _line_seconds(footprint: float, setting: Setting) -> float:
-    """Seconds per byte between L1 and where a tile's slabs lie: L2, and L3 or memory for what does not fit it."""
+def _line_seconds(footprint: float, rank: int, rows: int, keep: int, setting: Setting, *, wide: bool) -> float:
+    """Seconds per byte of a line, times lines per vector and level.
+
+    All lines travel between L1 and L2. Of a tile that does not fit L2 only those that outlive an advance have gone on
+    to L3 when they are needed; of tiles that do not fit L3 together, any may come from memory, on top of all that.
+    """
     inside = setting.cache_byte_seconds if footprint > 0.75 * setting.l1_bytes else 0.0
+    lines = _line_traffic(rank, rows, keep, setting, wide=wide)
+    size = np.array(footprint)
     missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
-    return (1.0 - missed) * inside + missed * float(spill_seconds(np.array(footprint), setting))
+    outer = setting.outer_byte_seconds if setting.outer_bytes else setting.word_seconds / WORD
+    lasting = max(1, setting.levels + setting.constants) * 2.0 * keep / rows
+    far = lasting * missed * max(0.0, outer - inside)
+    beyond = lines * missed * float(missed_outside(size, setting)) * setting.word_seconds / WORD
+    return lines * inside + far + beyond
 
 
 def _line_traffic(rank: int, rows: int, keep: int, setting: Setting, *, wide: bool) -> float:

@@ -9,6 +9,7 @@ computes is ever read. A tiling with ``threads`` is one for a GPU's thread block
 :mod:`tilewright.tilings.stream_block`.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
+from tilewright.programs.stencil import Program
+from tilewright.programs.weights import columns, weighted_sum
 from tilewright.tilings import stream_block
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
@@ -103,8 +106,21 @@ def default_rows(problem: Problem) -> int:
     rank = problem.program.rank
     if rank == 1:
         return 1
-    most = 3 if rank == 3 and problem.program.loads > _MANY_READS else 4
-    return max(most, needed_rows(problem))
+    many = rank == 3 and problem.program.loads > _MANY_READS and not two_at_a_time(problem)
+    return max(3 if many else 4, needed_rows(problem))
+
+
+def two_at_a_time(problem: Problem) -> bool:
+    """Whether every value is a weighted sum that kernels compute for two neighbours along axis 0 at a time."""
+    if problem.program.rank == 1 or not problem.dtype.startswith("float"):
+        return False
+    return _all_columns(problem.program)
+
+
+@functools.lru_cache(maxsize=256)
+def _all_columns(program: Program) -> bool:
+    sums = [weighted_sum(statement.tape) for statement in program.statements]
+    return all(terms is not None and columns(terms) is not None for terms in sums)
 
 
 def footing(problem: Problem) -> Footing:
