@@ -1,4 +1,4 @@
-"""A GPU's numbers that only models of thread blocks need, with values that hold for most GPUs where a file lacks one."""
+"""A GPU's numbers that only models of thread blocks need; where a file lacks one, a value that holds for most GPUs."""
 
 from dataclasses import dataclass
 
