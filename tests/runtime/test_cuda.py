@@ -50,7 +50,18 @@ class FakeDriver:
         return 0
 
     def do_cuDeviceGetAttribute(self, value, number, _):
-        value._obj.value = {97: 232448, 75: 9, 76: 0}[number]
+        value._obj.value = {
+            97: 232448,
+            75: 9,
+            76: 0,
+            16: 132,
+            13: 1980000,
+            81: 233472,
+            1: 1024,
+            39: 2048,
+            106: 32,
+            82: 65536,
+        }[number]
         return 0
 
     def do_cuModuleGetFunction(self, function, _, name):

@@ -8,14 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.api import memo
-from tilewright.api.predict import MachineLike, as_machine, select
+from tilewright.api.gpu import is_gpu, open_device
+from tilewright.api.predict import MachineLike, as_machine, evaluated, families_of, select
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_seconds
 from tilewright.costs.arrays import Floats
 from tilewright.costs.fit import Fit
+from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs import catalogue
+from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import Tiling
@@ -30,6 +33,7 @@ _MEASURED = (
     "dram_bandwidth", "cache_bandwidth", "outer_bandwidth", "launch_seconds", "row_seconds", "advance_seconds",
     "shared_bytes",
 )  # fmt: skip
+_GPU_MEASURED = ("c_iter", "dram_bandwidth", "barrier_seconds", "launch_seconds")
 _SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 _STEPS = 256
 _SPREAD = 0.5
@@ -113,14 +117,15 @@ def calibrate(
 
     Args:
         programs: Names of built-in programs whose C_iter is measured; the papers' and the benchmarks' by default.
-        backend: ``auto`` or ``c``: processors are all that is calibrated so far.
+        backend: ``auto`` or ``c`` for this machine's processor; ``opencl`` or ``cuda``, perhaps with a device, for a
+            GPU.
         output: A machine file to write in place of the user's store.
         quick: Fewer samples and instances.
         note: Called with a line about what goes on.
 
     Returns:
         The calibration. What is kept in the user's store is what the machine ``host`` is from now on, as long as
-        the CPU, the number of usable cores and the compiler stay the same.
+        the CPU, the number of usable cores and the compiler stay the same. A GPU's machine file is named after it.
 
     Raises:
         UsageError: If a program is unknown or cannot be tiled in time, or there is no such backend.
@@ -130,9 +135,11 @@ def calibrate(
     from tilewright.runtime import hosts
     from tilewright.runtime.toolchain import toolchain
 
-    if backend not in {"auto", "c"}:
-        raise UsageError(f"this version calibrates processors only, got the backend {backend!r}", "use c")
     say = note or (lambda _: None)
+    if is_gpu(backend):
+        return calibrate_gpu(programs, backend, None if output is None else _target(Path(output)), quick, say)
+    if backend not in {"auto", "c"}:
+        raise UsageError(f"the backend of a calibration is one of auto, c, opencl and cuda, got {backend!r}")
     target = None if output is None else _target(Path(output))
     chosen = tuple(_tileable(name) for name in programs or DEFAULT_PROGRAMS)
     tools = toolchain()
@@ -168,6 +175,39 @@ def calibrate(
     )
 
 
+def calibrate_gpu(
+    programs: Sequence[str] | None, backend: str, target: Path | None, quick: bool, say: Callable[[str], None]
+) -> Calibration:
+    """Measure a GPU's parameters; see :func:`calibrate`."""
+    from tilewright.runtime import calibrate_gpu as runtime
+    from tilewright.runtime import hosts
+
+    chosen = tuple(_tileable(name) for name in programs or DEFAULT_PROGRAMS)
+    device = open_device(backend)
+    protocol = runtime.protocol_for(device, quick=quick)
+    if not device.describe().gpu:
+        say(f"{device.name} is no GPU: the instances are small, and the values are its own, no GPU's")
+    machine = runtime.measure_machine(device, protocol, say)
+    fits = {}
+    for program in chosen:
+        say(f"C_iter of {program.name}")
+        fits[program.name] = runtime.fitted(runtime.measure_program(program, machine, device, protocol))
+    machine = runtime.with_programs(machine, fits, runtime.whose(device))
+    if target is None:
+        target = hosts.keep(machine)
+    else:
+        hosts.write(machine, target)
+    first = chosen[0]
+    shape = _SHAPES[first.rank]
+    return Calibration(
+        machine=machine,
+        path=target,
+        fits=fits,
+        sensitivity=sensitivity(first, shape=shape, steps=_STEPS, machine=machine, parameters=_GPU_MEASURED),
+        subject=f"{first.name} {'x'.join(map(str, shape))}, {_STEPS} steps",
+    )
+
+
 def sensitivity(
     program: ProgramLike,
     *,
@@ -199,6 +239,8 @@ def sensitivity(
         known: tuple[str, ...] = ("c_iter",) if base.iteration_seconds(chosen.name) else ("flop_cycles", "load_cycles")
         known += ("c_iter streaming",) if base.iteration_seconds(chosen.name, "streaming") else ()
         names = (*known, *(name for name in _MEASURED if getattr(base, name) is not None))
+    if base.kind == "gpu":
+        return sensitivities(base, chosen.name, names, _coarse(make_problem(chosen, shape, steps)), share)
     order: list[Tiling] = []
 
     def evaluate(where: Machine) -> Floats:
@@ -211,10 +253,19 @@ def sensitivity(
     return sensitivities(base, chosen.name, names, evaluate, share)
 
 
+def _coarse(problem: Problem) -> Callable[[Machine], Floats]:
+    """Return what predicts the times of a coarse grid of a GPU's tilings: a full one has hundreds of thousands."""
+
+    def evaluate(where: Machine) -> Floats:
+        setting = make_setting(problem, where)
+        families = families_of(problem, setting, "exact")
+        return np.concatenate([evaluated(setting, family, "exact", coarse=True)[1].seconds for family in families])
+
+    return evaluate
+
+
 def _tileable(name: str) -> Program:
     """Return a built-in program that time tiles can cut: the others have no use for C_iter."""
-    from tilewright.programs.problem import make_problem
-
     program = catalogue.program(name)
     verdict = untileable(make_problem(program, (64,) * program.rank, 2))
     if verdict:

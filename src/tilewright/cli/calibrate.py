@@ -10,7 +10,7 @@ from tilewright.cli.options import Json
 
 
 def calibrate(
-    backend: Annotated[str, typer.Option("--backend", help="auto or c.")] = "auto",
+    backend: Annotated[str, typer.Option("--backend", help="auto or c; opencl or cuda for a GPU.")] = "auto",
     programs: Annotated[
         list[str] | None,
         typer.Option(
@@ -31,6 +31,8 @@ def calibrate(
     The machine `host` is what was measured from then on, as long as CPU and compiler stay the same.
 
     Example: tilewright calibrate --quick
+
+    A GPU: tilewright calibrate --backend cuda --program j2d5pt -o mine.toml
     """
     from tilewright.api import calibrate as api
 

@@ -53,6 +53,14 @@ def emit_device(
         UsageError: If the dialect or the element type is not available.
         IllegalTilingError: If the family has no GPU kernels.
     """
+    source, functions = made(problem, tiling, dialect, strict=strict, periodic=periodic)
+    return replace(source, text=print_gpu(functions, dialect, strict=strict))
+
+
+def made(
+    problem: Problem, tiling: Tiling, dialect: str, *, strict: bool = False, periodic: bool = False
+) -> tuple[DeviceSource, tuple[Function, ...]]:
+    """Make the functions of a source, see :func:`emit_device`; its text is empty."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
     if problem.dtype not in TYPES:
@@ -63,18 +71,19 @@ def emit_device(
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     kept = gpu_stream.kept(problem) if tiling.family == "streaming" else analyse(problem.program).copies
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
-    made = make(site, tiling)
+    parts = make(site, tiling)
     if periodic:
-        made = (*made, wrap_function(site))
-    return DeviceSource(
-        text=print_gpu([function for function, _ in made], dialect, strict=strict),
+        parts = (*parts, wrap_function(site))
+    source = DeviceSource(
+        text="",
         dialect=dialect,
         strict=strict,
         dtype=problem.dtype,
         copies=kept,
-        kernels=tuple(kernel for _, kernel in made),
+        kernels=tuple(kernel for _, kernel in parts),
         fingerprint=key,
     )
+    return source, tuple(function for function, _ in parts)
 
 
 def launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:

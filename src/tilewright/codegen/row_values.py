@@ -9,10 +9,11 @@ independent. Sums are regrouped as in streaming kernels, except where the progra
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Let, Load, Stmt, Var, add
 from tilewright.codegen.regroup import regroup
-from tilewright.codegen.row_linear import Sums, Terms, weighted_sum
+from tilewright.codegen.row_linear import Sums
 from tilewright.codegen.sites import Rows, Site
 from tilewright.programs.expression import Read, Tape
 from tilewright.programs.stencil import Statement
+from tilewright.programs.weights import Terms, weighted_sum
 
 
 def row_values(

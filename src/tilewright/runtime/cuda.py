@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_site import DeviceSource
+from tilewright.machines.device import GpuDescription
 from tilewright.runtime import nvrtc
 from tilewright.runtime.memory import Array
 
@@ -21,6 +22,11 @@ _OUT_OF_MEMORY = 2
 _MAX_DYNAMIC_SHARED = 8
 _ATTRIBUTES = {"shared": 97, "major": 75, "minor": 76}
 """Numbers of device attributes: shared memory that a block may ask for, compute capability."""
+_DESCRIBED = {
+    "units": 16, "clock_hz": 13, "shared_bytes": 81, "block_threads": 1, "unit_threads": 39, "unit_blocks": 106,
+    "registers": 82,
+}  # fmt: skip
+"""The attributes that describe a device; the clock is in kHz."""
 
 
 class CudaDevice:
@@ -56,6 +62,11 @@ class CudaDevice:
         return self._name
 
     @property
+    def dialect(self) -> str:
+        """The language of its kernels."""
+        return "cuda"
+
+    @property
     def local_bytes(self) -> int:
         """Memory on chip that a group may use."""
         return self._known["shared"]
@@ -69,6 +80,17 @@ class CudaDevice:
     def architecture(self) -> str:
         """What the compiler is told."""
         return f"sm_{self._known['major']}{self._known['minor']}"
+
+    def describe(self) -> GpuDescription:
+        """Say what the driver knows about the device."""
+        known = {name: self._attribute(number) for name, number in _DESCRIBED.items()}
+        return GpuDescription(
+            name=self.name,
+            **{**known, "clock_hz": 1000 * known["clock_hz"]},  # type: ignore[arg-type]
+            block_bytes=self.local_bytes,
+            memory_bytes=self.memory_bytes,
+            capability=self._known["major"] + self._known["minor"] / 10,
+        )
 
     def build(self, source: DeviceSource) -> Sequence[Any]:
         """Compile a text.

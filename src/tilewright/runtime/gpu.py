@@ -16,6 +16,7 @@ from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_emit import launches
 from tilewright.codegen.gpu_site import DeviceSource, Launch
 from tilewright.codegen.gpu_wrap import wrap_launch
+from tilewright.machines.device import GpuDescription
 from tilewright.programs.problem import Problem
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Halo, Inputs
@@ -36,12 +37,19 @@ class Device(Protocol):
         """What the device calls itself."""
 
     @property
+    def dialect(self) -> str:
+        """The language of its kernels."""
+
+    @property
     def local_bytes(self) -> int:
         """Memory on chip that a group may use."""
 
     @property
     def memory_bytes(self) -> int:
         """Memory of the device."""
+
+    def describe(self) -> GpuDescription:
+        """Say what the driver knows about the device."""
 
     def build(self, source: DeviceSource) -> Sequence[Any]:
         """Compile a text; returns a handle per kernel. Raises a ToolchainError."""
@@ -80,12 +88,14 @@ class Program:
         source: Their text.
         tiling: The tiling they follow.
         kernels: The driver's handles.
+        extra: Numbers that every launch gets after its own.
     """
 
     device: Device
     source: DeviceSource
     tiling: Tiling
     kernels: tuple[Any, ...]
+    extra: tuple[int, ...] = ()
 
 
 def load(device: Device, source: DeviceSource, tiling: Tiling) -> Program:
@@ -235,7 +245,7 @@ class GpuSession:
         self._program.device.start(
             self._program.kernels[launch.kernel],
             (launch.groups, kernel.threads),
-            (*head, *map(np.int32, launch.numbers), *tail),
+            (*head, *map(np.int32, (*launch.numbers, *self._program.extra)), *tail),
             kernel.room_bytes,
         )
 

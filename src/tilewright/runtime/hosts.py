@@ -59,14 +59,19 @@ def _calibrated(known: Path, stamp: tuple[int, int]) -> Machine:  # noqa: ARG001
     return machine
 
 
+def _place(machine: Machine) -> Path:
+    """Where a machine is kept: the host by its identity, a device by its name."""
+    return path() if machine.kind == "cpu" else path().with_name(f"{machine.name}.toml")
+
+
 def keep(machine: Machine) -> Path | None:
-    """Keep a calibration of this host; a disk that is full or read-only costs one warning.
+    """Keep a calibration of this host or of one of its devices; a disk that is full or read-only costs one warning.
 
     Returns:
         Where, or None if it could not be written.
     """
     try:
-        target = path()
+        target = _place(machine)
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write(machine, target)
     except (OSError, RuntimeError) as error:

@@ -14,6 +14,7 @@ from typing import Any
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_site import DeviceSource
+from tilewright.machines.device import GpuDescription
 from tilewright.runtime.memory import Array
 
 INSTALL = "pip install 'tilewright[opencl]'"
@@ -102,6 +103,11 @@ class OpenClDevice:
         return str(self._device.name)
 
     @property
+    def dialect(self) -> str:
+        """The language of its kernels."""
+        return "opencl"
+
+    @property
     def local_bytes(self) -> int:
         """Memory on chip that a group may use."""
         return int(self._device.local_mem_size)
@@ -112,9 +118,28 @@ class OpenClDevice:
         return int(self._device.global_mem_size)
 
     @property
+    def interpreted(self) -> bool:
+        """Whether it is the interpreter Oclgrind, whose times are its own."""
+        return "Oclgrind" in self.name
+
+    def describe(self) -> GpuDescription:
+        """Say what the driver knows about the device."""
+        own = self._device
+        gpu = bool(own.type & self._cl.device_type.GPU) and not self.interpreted
+        return GpuDescription(
+            name=self.name,
+            units=max(1, int(own.max_compute_units)),
+            clock_hz=1e6 * float(own.max_clock_frequency),
+            block_bytes=self.local_bytes,
+            memory_bytes=self.memory_bytes,
+            block_threads=int(own.max_work_group_size),
+            gpu=gpu,
+        )
+
+    @property
     def double(self) -> bool:
         """Whether it computes in double precision."""
-        return "cl_khr_fp64" in self._device.extensions or "Oclgrind" in self.name
+        return "cl_khr_fp64" in self._device.extensions or self.interpreted
 
     def build(self, source: DeviceSource) -> Sequence[Any]:
         """Compile a text.
@@ -125,7 +150,7 @@ class OpenClDevice:
         """
         if source.dtype == "float64" and not self.double:
             raise UsageError(f"{self.name} does not compute in float64", "use float32")
-        options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if source.strict and "Oclgrind" not in self.name else []
+        options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if source.strict and not self.interpreted else []
         with warnings.catch_warnings(), _reported("the kernel does not compile"):
             warnings.simplefilter("ignore")
             program = self._cl.Program(self._context, source.text).build(options=options)

@@ -1,0 +1,118 @@
+"""Sound defaults for a GPU, from what its driver says about it. Nothing is measured here and nothing is read."""
+
+import re
+from dataclasses import dataclass, replace
+
+from tilewright.machines import files
+from tilewright.machines.machine import Machine, Quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuDescription:
+    """What a driver says about a device; 0 where it does not say.
+
+    Attributes:
+        name: What the device calls itself.
+        units: Multiprocessors.
+        clock_hz: Clock.
+        shared_bytes: Memory on chip per multiprocessor.
+        block_bytes: Memory on chip that a block may use.
+        memory_bytes: Memory.
+        block_threads: Threads of a block.
+        unit_threads: Threads per multiprocessor.
+        unit_blocks: Blocks per multiprocessor.
+        registers: Registers per multiprocessor.
+        capability: Compute capability, 9.0 for sm_90.
+        gpu: Whether it is a GPU, and no processor or interpreter behind a GPU's interface.
+    """
+
+    name: str
+    units: int
+    clock_hz: float = 0.0
+    shared_bytes: int = 0
+    block_bytes: int = 0
+    memory_bytes: int = 0
+    block_threads: int = 0
+    unit_threads: int = 0
+    unit_blocks: int = 0
+    registers: int = 0
+    capability: float = 0.0
+    gpu: bool = True
+
+    @property
+    def slug(self) -> str:
+        """A name for machine files.
+
+        >>> GpuDescription(name="NVIDIA H100 80GB HBM3", units=132).slug
+        'nvidia-h100-80gb-hbm3'
+        """
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")[:60] or "device"
+
+
+def gpu_machine(description: GpuDescription) -> Machine:
+    """Make a machine from a device's description.
+
+    A device whose name holds that of a machine of the catalogue starts from that one; any other gets what its driver
+    says, and estimates with a range for the rest.
+
+    >>> gpu_machine(GpuDescription(name="NVIDIA H200", units=132)).peak_dram_bandwidth.value
+    4800000000000.0
+    """
+    base = _known(description.name) or _generic(description)
+    told = {
+        "sm_count": (description.units, "1"),
+        "clock": (description.clock_hz, "Hz"),
+        "shared_bytes": (description.shared_bytes, "B"),
+        "block_shared_bytes": (description.block_bytes, "B"),
+        "memory_bytes": (description.memory_bytes, "B"),
+        "max_block_threads": (description.block_threads, "1"),
+        "max_threads": (description.unit_threads, "1"),
+        "max_blocks": (description.unit_blocks, "1"),
+        "registers": (description.registers, "1"),
+        "compute_capability": (description.capability, "1"),
+    }
+    says = {name: _told(value, unit) for name, (value, unit) in told.items() if value > 0}
+    return replace(base, name=description.slug, title=description.name, **says)  # type: ignore[arg-type]
+
+
+def _known(name: str) -> Machine | None:
+    words = re.sub(r"[^a-z0-9]+", " ", name.lower()).split()
+    joined = "".join(words)
+    for known in sorted(files.names(), key=len, reverse=True):
+        if known in words or (len(known) > 5 and known in joined):
+            found = files.load(known)
+            return found if found.kind == "gpu" else None
+    return None
+
+
+def _generic(description: GpuDescription) -> Machine:
+    clock = description.clock_hz or 1.5e9
+    units = max(1, description.units)
+    shared = description.shared_bytes or description.block_bytes or 49152
+    return Machine(
+        name=description.slug,
+        title=description.name,
+        kind="gpu",
+        sm_count=_told(units, "1"),
+        vector_width=_guess(64, "1", 0.125, 2.0, "lanes of a usual multiprocessor"),
+        shared_bytes=_guess(shared, "B", 1.0, 2.0, "what one block may use"),
+        dram_bandwidth=_guess(units * 6e9, "B/s", 0.1, 6.0, "6 GB/s per multiprocessor"),
+        barrier_seconds=_guess(30 / clock, "s", 0.1, 4.0, "30 cycles"),
+        launch_seconds=_guess(3e-6, "s", 0.3, 5.0, "one kernel call in a stream"),
+        clock=_guess(clock, "Hz", 0.5, 1.5, "a usual clock"),
+        flop_cycles=_guess(1.0, "1", 0.5, 2.0, "one operation per lane and cycle"),
+        special_cycles=_guess(8.0, "1", 0.5, 3.0, "a quarter-rate unit plus refinement"),
+        load_cycles=_guess(1.0, "1", 0.25, 4.0, "from shared memory, some from registers"),
+        loop_cycles_1d=_guess(10.0, "1", 0.0, 3.0, "as on gtx980"),
+        loop_cycles_2d=_guess(16.0, "1", 0.0, 3.0, "as on gtx980"),
+        loop_cycles_3d=_guess(60.0, "1", 0.0, 3.0, "as on gtx980"),
+        fp64_ratio=_guess(0.5, "1", 0.03, 1.0, "of a device for computing"),
+    )
+
+
+def _told(value: float, unit: str) -> Quantity:
+    return Quantity(value=value, unit=unit, source="description", note="as the driver describes the device")
+
+
+def _guess(value: float, unit: str, low: float, high: float, note: str) -> Quantity:
+    return Quantity(value=value, unit=unit, source="estimated", note=note, low=low * value, high=high * value)

@@ -1,0 +1,293 @@
+"""Running the micro-benchmarks of a GPU: L, tau_sync, T_sync, launch overhead, shared memory, and C_iter by program.
+
+C_iter follows the papers' method (Prajapati et al., PPoPP 2017, section 5.2): 70 random instances of the program in
+hybrid tiles, with every transfer between chip and memory removed and nothing optimised away, and a robust fit through
+their times. Times are the device's own, by events; the least of some repeats after a warm-up.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen import gpu_micro
+from tilewright.codegen.gpu_default import default_tiling
+from tilewright.costs import fit
+from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.time import evaluate, sizes_of
+from tilewright.machines.device import gpu_machine
+from tilewright.machines.machine import Machine, Quantity
+from tilewright.programs.problem import Problem, make_problem
+from tilewright.programs.stencil import Program
+from tilewright.runtime import gpu
+from tilewright.runtime.memory import Array
+from tilewright.runtime.session import Inputs
+from tilewright.tilings.tiling import Tiling
+
+Note = Callable[[str], None]
+_EMPTY, _COPY, _BARRIER, _SHARED = range(4)
+_HEIGHTS = {1: (1.0, 0.5, 2.0), 2: (1.0, 0.5, 0.25), 3: (1.0, 0.5, 1.0)}
+"""Heights of the instances' tiles over that of the default tile, by rank: C_iter must not depend on them."""
+_REPEATS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How much is measured.
+
+    Attributes:
+        instances: Random instances per program; the papers take 70.
+        samples: Samples per micro-benchmark.
+        stream_bytes: Size of the arrays that are copied.
+        launches: Launches of a sample of the empty kernel.
+        turns: Turns of a sample's loops, few and many: what a turn takes is their difference.
+        tiles: Tiles per axis of an instance, fewest and most.
+        steps: Steps of an instance, fewest and most.
+        local_bytes: Memory on chip that an instance's tile may use.
+        seed: Seed of the random instances.
+    """
+
+    instances: int = 70
+    samples: int = 15
+    stream_bytes: int = 2**29
+    launches: int = 200
+    turns: tuple[int, int] = (1000, 11000)
+    tiles: tuple[int, int] = (4, 24)
+    steps: tuple[int, int] = (64, 512)
+    local_bytes: int = 48 * 1024
+    seed: int = 1
+
+
+FULL = Protocol()
+QUICK = Protocol(instances=20, samples=5, stream_bytes=2**27, steps=(32, 128))
+TINY = Protocol(
+    instances=4, samples=2, stream_bytes=2**14, launches=4, turns=(2, 10), tiles=(2, 3), steps=(2, 6), local_bytes=4096
+)
+"""For interpreters: the path is real, its times are the interpreter's."""
+SMALL = Protocol(instances=6, samples=3, stream_bytes=2**24, launches=20, turns=(20, 220), tiles=(2, 3), steps=(4, 12))
+"""For processors behind a GPU's interface."""
+
+
+def protocol_for(device: gpu.Device, *, quick: bool) -> Protocol:
+    """Return how much is measured on a device."""
+    told = device.describe()
+    if told.gpu:
+        return QUICK if quick else FULL
+    return TINY if "Oclgrind" in told.name else SMALL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """One measured instance of a program.
+
+    Attributes:
+        shape: Extents of the grid.
+        steps: Time steps.
+        tiling: The tiling.
+        factor: Seconds per second of C_iter that the exact time model says.
+        rest: Seconds of launches and barriers that it says.
+        seconds: The least time of its repetitions.
+    """
+
+    shape: tuple[int, ...]
+    steps: int
+    tiling: Tiling
+    factor: float
+    rest: float
+    seconds: float
+
+
+def measure_machine(device: gpu.Device, protocol: Protocol, note: Note) -> Machine:
+    """Measure what belongs to no program.
+
+    Args:
+        device: The device.
+        protocol: How much is measured.
+        note: Called with a line about what goes on.
+
+    Returns:
+        A machine; what is not measured is as the driver describes the device, or of its data sheet, or estimated.
+    """
+    told = device.describe()
+    base = gpu_machine(told)
+    said = whose(device)
+    bench = _Bench(device, protocol)
+    try:
+        note("kernel calls")
+        launch = bench.samples(lambda: device.timed(lambda: bench.start(_EMPTY, 1, 0, protocol.launches)))
+        call = bench.samples(bench.call_seconds)
+        note("bandwidth of memory")
+        copies = bench.samples(bench.copy_seconds)
+        note("barriers and shared memory")
+        groups = int(base.sm_count.value)
+        barrier = bench.samples(lambda: bench.turn_seconds(_BARRIER, groups))
+        shared = bench.samples(lambda: bench.turn_seconds(_SHARED, 4 * groups))
+    finally:
+        bench.close()
+    words = 4 * groups * gpu_micro.THREADS * gpu_micro.SHARED_ACCESSES
+    moved = 2 * bench.cells * 4
+    return replace(
+        base,
+        dram_bandwidth=fit.robust([moved / s for s in copies], "B/s", f"copy of {bench.cells * 4 >> 20} MiB, {said}"),
+        launch_seconds=fit.robust(
+            [each / protocol.launches for each in launch], "s", f"one of {protocol.launches} calls in a row, {said}"
+        ),
+        call_seconds=fit.robust(call, "s", f"one call from the host and waiting for it, {said}"),
+        barrier_seconds=fit.robust(barrier, "s", f"a barrier of {gpu_micro.THREADS} threads, {said}"),
+        shared_bandwidth=fit.robust([4 * words / each for each in shared], "B/s", f"all multiprocessors, {said}"),
+    )
+
+
+def whose(device: gpu.Device) -> str:
+    """Say whose times are measured."""
+    told = device.describe()
+    return f"by events on {told.name}" if told.gpu else f"{told.name}'s own times, which are those of no GPU"
+
+
+def measure_program(program: Program, machine: Machine, device: gpu.Device, protocol: Protocol) -> tuple[Instance, ...]:
+    """Measure random instances of a program at rest.
+
+    Args:
+        program: A program in float32 that hybrid or hexagonal tiles can cut.
+        machine: The machine with its barrier and its launch measured.
+        device: The device.
+        protocol: How many.
+
+    Returns:
+        The instances.
+
+    Raises:
+        ToolchainError: If its kernels do not compile.
+    """
+    generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
+    some = make_problem(program, (4096,) * program.rank, 64)
+    tilings = _tilings(some, min(protocol.local_bytes, device.local_bytes))
+    dialect = device.dialect
+    loaded = [replace(gpu.load(device, gpu_micro.at_rest(some, t, dialect), t), extra=(0,)) for t in tilings]
+    found = []
+    for number in range(protocol.instances):
+        tiling = tilings[number % len(tilings)]
+        shape = tuple(size * generator.randint(*protocol.tiles) for size in _pitches(tiling))
+        problem = make_problem(program, shape, generator.randint(*protocol.steps))
+        factor, rest = _design(problem, tiling, machine)
+        seconds = _least_seconds(loaded[number % len(tilings)], problem)
+        found.append(
+            Instance(shape=shape, steps=problem.steps, tiling=tiling, factor=factor, rest=rest, seconds=seconds)
+        )
+    return tuple(found)
+
+
+def fitted(instances: tuple[Instance, ...]) -> fit.Fit:
+    """Fit C_iter to instances; what launches and barriers take beside it is not negative."""
+    factors = np.array([(each.factor, each.rest) for each in instances])
+    return fit.iteration(factors, np.array([each.seconds for each in instances]))
+
+
+def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str) -> Machine:
+    """Enter fitted C_iter into a machine."""
+    entries = dict(machine.c_iter)
+    for name, each in fits.items():
+        note = (
+            f"fit through {each.instances} random instances at rest, off by {each.deviation:.1%} in the median, {said}"
+        )
+        entries[name] = Quantity(
+            value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high
+        )
+    return replace(machine, c_iter=tuple(entries.items()))
+
+
+def _tilings(problem: Problem, limit: int) -> tuple[Tiling, ...]:
+    """The default tile and others of other heights that fit."""
+    first = default_tiling(problem, limit)
+    found = [first]
+    for share in _HEIGHTS[problem.program.rank][1:]:
+        height = max(2, round(share * first.time / 2) * 2)
+        other = (
+            default_tiling(replace(problem, steps=64), limit) if height == first.time else replace(first, time=height)
+        )
+        if height < first.time:
+            found.append(other)
+    return tuple(dict.fromkeys(found))
+
+
+def _pitches(tiling: Tiling) -> tuple[int, ...]:
+    """Cells by which tiles follow each other, about."""
+    return (2 * tiling.space[0] + tiling.time, *tiling.space[1:])
+
+
+def _design(problem: Problem, tiling: Tiling, machine: Machine) -> tuple[float, float]:
+    """Seconds per second of C_iter, and of everything else but transfers, by the exact model."""
+    setting = make_setting(problem, machine)
+    sizes = sizes_of(tiling, setting)
+
+    def seconds(setting: Setting, iteration: float) -> float:
+        still = replace(setting, word_seconds=0.0, byte_seconds=0.0, energy=None)
+        still = replace(still, c_iter=replace(setting.c_iter, value=iteration, low=None, high=None))
+        return float(evaluate(tiling.family, sizes, still).seconds[0])
+
+    rest = seconds(setting, 0.0)
+    silent = replace(setting, barrier_seconds=0.0, launch_seconds=0.0)
+    return seconds(silent, 1.0), rest
+
+
+def _least_seconds(program: gpu.Program, problem: Problem) -> float:
+    values: Array = np.full(problem.shape, 0.5, np.float32)
+    known = problem.program
+    arrays = {field: [values] * known.history(field) for field in known.fields}
+    session = gpu.GpuSession(program, problem, Inputs(arrays=arrays, scalars=dict.fromkeys(known.scalars, 0.1)))
+    try:
+        session.timed(problem.steps)
+        return max(1e-9, min(session.timed(problem.steps) for _ in range(_REPEATS)))
+    finally:
+        session.close()
+
+
+class _Bench:
+    """The micro-benchmarks' kernels and arrays on a device."""
+
+    def __init__(self, device: gpu.Device, protocol: Protocol) -> None:
+        self._device, self._protocol = device, protocol
+        self.cells = max(protocol.stream_bytes // 4, 4 * gpu_micro.WORDS)
+        self._kernels = device.build(gpu_micro.micro_source(device.dialect))
+        values = np.full(self.cells, 0.5, np.float32)
+        self._buffers = [device.allocate(values.nbytes) for _ in range(2)]
+        for buffer in self._buffers:
+            device.write(buffer, 0, values)
+
+    def close(self) -> None:
+        """Hand the memory back."""
+        for buffer in self._buffers:
+            self._device.release(buffer)
+
+    def samples(self, one: Callable[[], float]) -> list[float]:
+        """Samples after a warm-up, none of them 0."""
+        one()
+        return [max(1e-12, one()) for _ in range(self._protocol.samples)]
+
+    def start(self, kernel: int, groups: int, count: int, times: int = 1) -> None:
+        """Start a kernel."""
+        arguments: tuple[Any, ...] = (*self._buffers, np.int32(count))
+        for _ in range(times):
+            self._device.start(self._kernels[kernel], (groups, gpu_micro.THREADS), arguments, 0)
+
+    def call_seconds(self) -> float:
+        """A call and the wait for it, by the host's clock."""
+        begin = time.perf_counter()
+        self.start(_EMPTY, 1, 0)
+        self._device.finish()
+        return time.perf_counter() - begin
+
+    def copy_seconds(self) -> float:
+        """One copy of the array."""
+        groups = ceil_div(self.cells, gpu_micro.THREADS)
+        return self._device.timed(lambda: self.start(_COPY, groups, self.cells))
+
+    def turn_seconds(self, kernel: int, groups: int) -> float:
+        """One turn of a kernel's loop: many turns less few."""
+        few, many = self._protocol.turns
+        spent = [self._device.timed(lambda turns=turns: self.start(kernel, groups, turns)) for turns in (few, many)]  # type: ignore[misc]
+        return max(0.0, spent[1] - spent[0]) / (many - few)
