@@ -30,6 +30,8 @@ from tilewright.api.trial import TrialJob
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs import time as time_model
+from tilewright.costs.run import run_seconds
+from tilewright.costs.setting import make_setting
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.programs import catalogue
@@ -58,12 +60,11 @@ _CHUNK = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """What is swept: every legal family (``strata``), of which a run chooses among some (``own``)."""
+    """What is swept: every legal family."""
 
     problem: Problem
     machine: Machine
     strata: tuple[Stratum, ...]
-    own: tuple[Stratum, ...]
     threads: int
     folder: Path
 
@@ -71,11 +72,6 @@ class Sweep:
     def name(self) -> str:
         """The program's name."""
         return self.problem.program.name
-
-    @property
-    def families(self) -> frozenset[str]:
-        """The families among which a run chooses."""
-        return frozenset(stratum.family for stratum in self.own)
 
     @property
     def log(self) -> Path:
@@ -86,6 +82,16 @@ class Sweep:
         """The model's seconds for a tiling."""
         return time_model.predict(self.problem, tiling, self.machine).seconds
 
+    def expected(self, tiling: Tiling) -> float:
+        """The seconds by which a run compares families; kernels alone are timed here, so no copies count."""
+        setting = make_setting(self.problem, self.machine)
+        return run_seconds(tiling.family, self.predicted(tiling), setting, copies=False)
+
+    def first(self, count: int) -> list[Tiling]:
+        """The model's first choices among all families, the one that a run takes first."""
+        many = [each.tiling for stratum in self.strata for each in ranked((stratum,), count)]
+        return sorted(many, key=self.expected)[:count]
+
 
 def candidates(sweep: Sweep, count: int) -> list[Tiling]:
     """Choose what is measured.
@@ -94,7 +100,7 @@ def candidates(sweep: Sweep, count: int) -> list[Tiling]:
     families, half of it evenly over the ranking, half ever denser towards its beginning.
     """
     chosen: dict[Tiling, None] = {NONE: None}
-    chosen |= dict.fromkeys(each.tiling for each in ranked(sweep.own, count // 6))
+    chosen |= dict.fromkeys(sweep.first(count // 6))
     tiled = [(each, rank(each.cost, each.sizes)) for each in sweep.strata if each.family != "none"]
     for stratum, order in tiled:
         heights = stratum.sizes.time[order]
@@ -164,7 +170,7 @@ def _of_round(
         return [
             t for t in tilings if t in known and known[t].seconds and known[t].median <= _SLOW * known[good[0]].median
         ]
-    first = sorted((t for t in good if t.family in sweep.families), key=sweep.predicted)[:FIRST]
+    first = sorted(good, key=sweep.expected)[:FIRST]
     return list(dict.fromkeys((*first, *good[:FIRST])))
 
 
@@ -188,12 +194,11 @@ def report(sweep: Sweep, tilings: Sequence[Tiling]) -> dict[str, Any]:
 
 def _scored(sweep: Sweep, rows: Sequence[tuple[Tiling, float, Measurement]]) -> dict[str, Any]:
     good = [(tiling, predicted, found) for tiling, predicted, found in rows if found.seconds]
-    mine = [(p, f.median) for t, p, f in good if t.family in sweep.families]
-    predicted, measured = (np.array(column) for column in zip(*mine, strict=True))
+    predicted, measured = (np.array(column) for column in zip(*((p, f.median) for _, p, f in good), strict=True))
     found = scores(predicted, measured)
     every = [f.median for _, _, f in good]
-    lead = min(every) / measured.min()  # below 1 if a family wins that no run chooses by itself
-    choice = min((row for row in good if row[0].family in sweep.families), key=lambda row: row[1])
+    order = sorted(good, key=lambda row: sweep.expected(row[0]))
+    choice, ten = order[0], min(f.median for _, _, f in order[:FIRST])
     families = {tiling.family: sum(t.family == tiling.family for t, _, _ in good) for tiling, _, _ in good}
     best_of = {
         family: next(({"tiling": str(t), "seconds": f.median} for t, _, f in good if t.family == family), None)
@@ -212,9 +217,9 @@ def _scored(sweep: Sweep, rows: Sequence[tuple[Tiling, float, Measurement]]) -> 
         "slowest_over_best": max(every) / min(every),
         "median_spread": float(np.median(spreads)) if spreads else None,
         "choice": str(choice[0]),
-        "choice_is_first_of_space": str(ranked(sweep.own, 1)[0].tiling) == str(choice[0]),
-        "first_choice_share_of_best": float(lead * found.fraction_of_best[0]),
-        "best_of_ten_share_of_best": float(lead * found.fraction_of_best[2]),
+        "choice_is_first_of_space": str(sweep.first(1)[0]) == str(choice[0]),
+        "first_choice_share_of_best": min(every) / choice[2].median,
+        "best_of_ten_share_of_best": min(every) / ten,
         "rmse_all": found.rmse_all,
         "rmse_top20": found.rmse_top20,
         "spearman": found.spearman,
@@ -258,7 +263,7 @@ def _planned(sweep: Sweep, count: int) -> list[Tiling]:
         for tile in record["tilings"]
     ]
     chosen = logged or candidates(sweep, count)
-    first = [each.tiling for each in ranked(sweep.own, FIRST)]
+    first = sweep.first(FIRST)
     fresh = [tiling for tiling in dict.fromkeys((*chosen, *first)) if tiling not in set(logged)]
     for start in range(0, len(fresh), 200):
         store.append(sweep.log, {"kind": "plan", "tilings": [str(t) for t in fresh[start : start + 200]]})
@@ -303,7 +308,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             problem=problem,
             machine=where,
             strata=strata(problem, where),
-            own=strata(problem, where, every=False),
             threads=chosen.threads,
             folder=chosen.folder,
         )
