@@ -1,6 +1,6 @@
 """Micro-benchmarks of GPUs in the common text: empty and copying kernels, barriers, shared memory, kernels at rest.
 
-A kernel *at rest* computes what a tiling's kernel computes, all on chip, and moves nothing between chip and memory: what
+A kernel *at rest* computes what a tiling's kernel computes, all on chip, and moves nothing to or from memory: what
 it would load and store stands under a condition that its launch makes false, so that no compiler may leave anything
 out. Source: Prajapati et al., PPoPP 2017, section 5.2.
 """
