@@ -20,7 +20,7 @@ def _rows(command: typer.core.TyperCommand) -> list[str]:
     for each in command.params:
         names = each.opts + each.secondary_opts
         flag = getattr(each, "is_flag", False)
-        value = "" if flag else f" {each.metavar or "VALUE"}"
+        value = "" if flag else f" {each.metavar or 'VALUE'}"
         shown = (
             f"`{each.metavar or each.name}`" if each.param_type_name == "argument" else f"`{', '.join(names)}{value}`"
         )
