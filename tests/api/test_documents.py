@@ -20,7 +20,9 @@ def _blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md", "docs/pipelines.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/tutorial.md", "docs/pipelines.md", "docs/howto.md", "docs/numerics.md"]
+)
 def test_the_python_examples_run(document, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     blocks = _blocks((ROOT / document).read_text(encoding="utf-8"), "python")
@@ -52,7 +54,7 @@ def test_the_commands_of_readme_run(monkeypatch, tmp_path, capsys):
     Path("mine.py").write_text(f"def heat(u, alpha):\n    return {heat}\n", encoding="utf-8")
     (block,) = [block for block in _blocks(README, "bash") if block.startswith("tilewright run")]
     lines = [part.strip() for line in block.splitlines() for part in line.partition("#")[0].split(";")]
-    assert len(lines) == 13
+    assert len(lines) == 14
     for line in lines:
         name, *arguments = shlex.split(line)
         assert name == "tilewright"
