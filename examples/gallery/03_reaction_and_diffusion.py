@@ -19,12 +19,12 @@ def gray_scott(u, v, feed, kill):
     )
 
 
-u = np.ones((256, 384), dtype=np.float32)
+u = np.ones((200, 300), dtype=np.float32)
 v = np.zeros_like(u)
-for row, column in np.random.default_rng(4).integers(16, 240, (14, 2)):
+for row, column in np.random.default_rng(4).integers(16, 184, (14, 2)):
     u[row : row + 8, column : column + 8] = 0.5
     v[row : row + 8, column : column + 8] = 0.25
-u, v = tw.run(gray_scott, u, v, steps=6000, boundary="wrap", feed=0.035, kill=0.062)
+u, v = tw.run(gray_scott, u, v, steps=4000, boundary="wrap", feed=0.035, kill=0.062)
 
 level = np.clip(v / v.max(), 0, 1)
 picture = np.stack([level, level**2, 0.4 + 0.4 * level], axis=-1)

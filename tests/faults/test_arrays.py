@@ -12,6 +12,14 @@ from tilewright.base.errors import TilewrightError
 pytestmark = pytest.mark.filterwarnings("ignore:values of .* are not finite:UserWarning")
 PROGRAMS = ("jacobi1d", "jacobi2d", "laplacian3d", "heat2d_var", "wave2d", "fdtd2d")
 SIZES = {1: (41,), 2: (23, 31), 3: (9, 11, 13)}
+
+
+def few(values, name, default):
+    """Run a test with some values by default, and with the others under ``-m stress``."""
+    marked = [value if value in default else pytest.param(value, marks=pytest.mark.stress) for value in values]
+    return pytest.mark.parametrize(name, marked)
+
+
 HUGE = {1: (2**42,), 2: (2**21,) * 2, 3: (2**13,) * 3}
 STEPS = 5
 
@@ -122,7 +130,7 @@ def _inputs(name):
     return [_data(rank, seed=n) * (0.2 if field in {"k", "c", "alpha"} else 1.0) for n, field in enumerate(fields)]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@few(PROGRAMS, "name", ("jacobi2d", "wave2d"))
 def test_any_layout_gives_the_answer_of_plain_arrays(name, tally, tmp_path):
     plain = _inputs(name)
     expected, count = _call(name, plain), 0
@@ -142,7 +150,7 @@ def test_any_layout_gives_the_answer_of_plain_arrays(name, tally, tmp_path):
     tally(f"arrays of {name}: {count} layouts, all right, no input changed")
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@few(PROGRAMS, "name", ("jacobi2d", "wave2d"))
 def test_what_has_no_answer_is_one_sentence(name, tally):
     plain, count = _inputs(name), 0
     for (kind, make), place in itertools.product(BAD.items(), range(len(plain))):
@@ -166,7 +174,7 @@ def test_what_has_no_answer_is_one_sentence(name, tally):
     tally(f"arrays of {name} that have no answer: {count} of {count} refused in one sentence")
 
 
-@pytest.mark.parametrize("kind", ["nan", "inf", "-inf", "huge", "denormal", "zeros", "negative zero"])
+@few(("nan", "inf", "-inf", "huge", "denormal", "zeros", "negative zero"), "kind", ("nan", "huge"))
 def test_values_that_numbers_can_have(kind, tally):
     """What IEEE arithmetic makes of them is the answer, as NumPy gives it."""
     known = {"huge": 1e300, "denormal": 5e-324, "zeros": 0.0, "negative zero": -0.0}
@@ -195,9 +203,10 @@ def _refusal_of(name, values, **options):
     return ""
 
 
-@pytest.mark.parametrize(
-    "dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "g", "c8", "c16"]
-)
+TYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "g", "c8", "c16")
+
+
+@few(TYPES, "dtype", ("?", "u1", "i8", "f2", "g", "c8"))
 def test_every_element_type_is_computed_or_refused(dtype, tally):
     done = 0
     for name in ("jacobi1d", "jacobi2d", "laplacian3d"):
@@ -214,7 +223,7 @@ def test_every_element_type_is_computed_or_refused(dtype, tally):
     tally(f"element type {np.dtype(dtype).name}: {done} programs, right or refused")
 
 
-@pytest.mark.parametrize("extents", [1, 2, 3])
+@few((1, 2, 3), "extents", ())
 def test_grids_smaller_than_the_reach(extents, tally):
     count = 0
     for name, boundary in itertools.product(

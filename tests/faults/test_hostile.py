@@ -91,6 +91,7 @@ def shell(folders, capsys, monkeypatch):
     resource.setrlimit(resource.RLIMIT_AS, before)
 
 
+@pytest.mark.stress
 def test_the_good_files_are_good(shell):
     """What is spoilt below is understood before."""
     for what, (name, data, command) in hostile.good().items():
@@ -100,7 +101,7 @@ def test_the_good_files_are_good(shell):
         assert shell.codes[0] == sum(shell.codes.values()), what
 
 
-@sizes(3, 41)
+@sizes(2, 41)
 def test_hostile_files_of_every_format(shell, tally, count):
     draw, spoilers = random.Random(hostile.SEED), hostile.spoilers()  # noqa: S311
     tried = 0
@@ -116,7 +117,7 @@ def test_hostile_files_of_every_format(shell, tally, count):
     )
 
 
-@sizes(2, 12)
+@sizes(1, 12)
 def test_hostile_arguments_of_every_command(shell, tally, count):
     draw, tried = random.Random(hostile.SEED), 0  # noqa: S311
     for command in hostile.COMMANDS:
