@@ -62,7 +62,7 @@ def test_a_sweep_full_of_faults(folders, monkeypatch, tally, running):
     compiler.chmod(0o755)
     monkeypatch.setenv("TILEWRIGHT_CC", str(compiler))
     monkeypatch.setenv("TILEWRIGHT_THREADS", "2")
-    monkeypatch.setattr(tuning, "LIMITS", meter.Limits(compile=60.0, check=20.0))
+    monkeypatch.setattr(tuning, "LIMITS", meter.Limits(compile=60.0, check=20.0, least=20.0))
     mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
     monkeypatch.setenv("TW_TEST_MARK", mark)
     plan = tw.tune("j2d5pt", shape=SHAPE, steps=STEPS, effort="exhaustive", candidates=total, progress=False)

@@ -37,6 +37,8 @@ _SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost mod
 Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
 """
 _LONGEST = 500
+_LONGEST_OF_TYPER = 200
+"""Its errors are set in a box of a terminal's width."""
 
 
 class _Group(TyperGroup):
@@ -57,6 +59,8 @@ class _Group(TyperGroup):
             if ctx.meta[self.debug]:
                 traceback.print_exc()
             if hasattr(error, "exit_code") and hasattr(error, "show"):
+                if isinstance(getattr(error, "message", None), str):  # it may quote a whole argument
+                    error.message = _short(error.message, _LONGEST_OF_TYPER)  # type: ignore[attr-defined]
                 raise  # typer's own errors
             raise typer.Exit(_report(error)) from None
 
@@ -77,10 +81,10 @@ def _report(error: Exception) -> int:
     return status
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = _LONGEST) -> str:
     """Make a text one line of bounded length."""
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
+    return line if len(line) <= most else f"{line[:most]} …"
 
 
 def _version(wanted: bool) -> None:
