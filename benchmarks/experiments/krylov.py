@@ -17,14 +17,16 @@ import argparse
 import csv
 import ctypes
 import functools
+import json
 import multiprocessing
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -431,6 +433,23 @@ def verdict(cases: Sequence[Case]) -> str:
     return "\n".join(lines)
 
 
+def merged(cases: Sequence[Case], folder: Path) -> list[Case]:
+    """Record every round of these cases, with the machine; return them with all others that are on record."""
+    sys.path.append(str(Path(__file__).parents[1]))
+    from environment import describe
+
+    path = folder / "krylov.json"
+    record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    here = describe(thread_count())
+    for case in cases:
+        record[f"{case.part}: {case.name} {case.size}"] = {"environment": here, **asdict(case)}
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    names = [each.name for each in fields(Case)]
+    found = [Case(**{name: each[name] for name in names}) for each in record.values()]
+    order = ["vectors", "fused", *list(GROUPS)[1:]]
+    return sorted(found, key=lambda case: (order.index(case.part), [float(each) for each in case.size.split("x")]))
+
+
 def write(cases: Sequence[Case], folder: Path) -> None:
     with (folder / "krylov.csv").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
@@ -470,7 +489,10 @@ def draw(cases: Sequence[Case], path: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one small size of everything, three rounds")
-    parser.add_argument("--part", choices=tuple(GROUPS), action="append", help="only this; repeat it")
+    parser.add_argument(
+        "--part", choices=tuple(GROUPS), action="append", help="only this, the others stay on record; repeat it"
+    )
+    parser.add_argument("--only", metavar="SIZE", action="append", help="only this size, such as 1e5; repeat it")
     parser.add_argument("--output", type=Path, default=Path("results/krylov"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
@@ -482,11 +504,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cases: list[Case] = []
     for part in parts:
         for setup, size in (QUICK if chosen.quick else PLAN)[part]:
+            if chosen.only and size_of(size) not in chosen.only:
+                continue
             if part == "vectors":
                 tune_vectors(size)
             elif setup is residual_table:
                 Bratu(shape=size).tune()
             cases += contest(part, setup, size, 3 if setup is newton_table else rounds)
+    if not chosen.quick:
+        cases = merged(cases, chosen.output)
     write(cases, chosen.output)
     draw(cases, chosen.output / "krylov.png")
     text = verdict(cases)

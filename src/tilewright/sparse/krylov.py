@@ -53,7 +53,7 @@ def compiled(what: VectorKernel, dtype: str, vectors: int) -> CompiledKernel:
 class _Prepared:
     """A kernel with everything that a call needs at hand: at short vectors the way to the kernel is what takes time."""
 
-    __slots__ = ("_choices", "_functions", "_pointers", "_scalars", "sums", "what", "written")
+    __slots__ = ("_pointers", "_ready", "_scalars", "sums", "what", "written")
 
     def __init__(self, what: VectorKernel) -> None:
         self.what = what
@@ -61,8 +61,7 @@ class _Prepared:
         self.sums = what.sums
         self._pointers = ctypes.c_void_p * len(what.vectors)
         self._scalars = ctypes.c_double * max(1, len(what.scalars))
-        self._functions: dict[tuple[np.dtype[Any], int], tuple[Any, bool]] = {}
-        self._choices: dict[tuple[object, ...], Choice] = {}
+        self._ready: dict[tuple[object, ...], _Ready] = {}
 
     def check(self, vectors: Sequence[Array], scalars: Sequence[float]) -> list[int]:
         """Return the vectors' addresses once they fit.
@@ -87,9 +86,13 @@ class _Prepared:
                 raise _unfit(what, i, first)
             if each.dtype is not first.dtype and each.dtype != first.dtype:
                 raise _mistyped(what, i, each)
-            if self.written[i] and not flags.writeable:
+            if flags.writeable:
+                # A quarter of the time that asking the array takes, which is much for a short vector.
+                starts.append(_ADDRESS(_NOTHING(each)))
+            elif self.written[i]:
                 raise ArrayError(f"vector {what.vectors[i]!r} of {what.name!r} is written but read-only")
-            starts.append(each.__array_interface__["data"][0])
+            else:
+                starts.append(each.__array_interface__["data"][0])
         if first.dtype not in _TYPES:
             raise _mistyped(what, 0, first)
         self._check_overlap(starts, first.nbytes)
@@ -105,40 +108,52 @@ class _Prepared:
                     names = self.what.vectors
                     raise ArrayError(f"vectors {names[i]!r} and {names[j]!r} of {self.what.name!r} overlap")
 
-    def choice(self, dtype: np.dtype[Any], length: int) -> Choice:
-        """Return how to run on vectors of a length: what tuning found, else a reasonable way."""
-        key = (dtype, length, known(), *map(os.environ.get, THREAD_VARIABLES))
-        found = self._choices.get(key)
-        if found is None:
-            if len(self._choices) > _REMEMBERED:
-                self._choices.clear()
-            threads = thread_count()
-            found = learned(self.what, str(dtype), length, threads) or assumed(
-                self.what, length, dtype.itemsize, threads
-            )
-            self._choices[key] = found
-        return found
-
     def run(self, vectors: Sequence[Array], scalars: Sequence[float], choice: Choice | None) -> tuple[float, ...]:
         """Check the arguments and run."""
         starts = self.check(vectors, scalars)
-        dtype, length = vectors[0].dtype, vectors[0].size
-        chosen = choice or self.choice(dtype, length)
-        ready = self._functions.get((dtype, chosen.vectors))
+        first = vectors[0]
+        key = (first.dtype, first.size, choice or known(), *map(_SETTING, _VARIABLES))
+        ready = self._ready.get(key)
         if ready is None:
-            kernel_of = compiled(self.what, str(dtype), chosen.vectors)
-            ready = self._functions[dtype, chosen.vectors] = (kernel_of.function, kernel_of.parallel)
-        function, parallel = ready
-        size = _SIZE(length, chosen.threads if parallel else 1, chosen.stream)
+            if len(self._ready) > _REMEMBERED:
+                self._ready.clear()
+            ready = self._ready[key] = self._prepared(first.dtype, first.size, choice)
         if not self.sums:
-            function(self._pointers(*starts), size, None, self._scalars(*scalars))
+            ready.function(self._pointers(*starts), ready.size, None, self._scalars(*scalars))
             return ()
-        work = np.zeros(self.sums * max(1, -(-length // BLOCK)))
-        function(self._pointers(*starts), size, work.ctypes.data, self._scalars(*scalars))
-        return tuple(work[: self.sums].tolist())
+        work = ready.work()
+        ready.function(self._pointers(*starts), ready.size, work, self._scalars(*scalars))
+        return tuple(work[: self.sums])
+
+    def _prepared(self, dtype: np.dtype[Any], length: int, choice: Choice | None) -> "_Ready":
+        """Compile a kernel for vectors of a length, to run as asked, as tuning found best, or else reasonably."""
+        threads = thread_count()
+        chosen = choice or learned(self.what, str(dtype), length, threads)
+        chosen = chosen or assumed(self.what, length, dtype.itemsize, threads)
+        made = compiled(self.what, str(dtype), chosen.vectors)
+        return _Ready(
+            function=made.function,
+            size=_SIZE(length, chosen.threads if made.parallel else 1, chosen.stream),
+            work=ctypes.c_double * (self.sums * max(1, -(-length // BLOCK))),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ready:
+    """What a call needs besides the vectors: the function, what it is told of their length, and its memory's type."""
+
+    function: Any
+    size: Any
+    work: Any
 
 
 _SIZE = ctypes.c_int64 * 3
+_ADDRESS = ctypes.addressof
+_NOTHING: Callable[[Any], Any] = (ctypes.c_char * 0).from_buffer
+_VARIABLES = tuple(map(os.fsencode, THREAD_VARIABLES))
+# What is unset costs os.environ.get several exceptions, more than a kernel on a short vector takes.
+_SETTING = ctypes.CDLL(None).getenv
+_SETTING.argtypes, _SETTING.restype = [ctypes.c_char_p], ctypes.c_char_p
 _TYPES = frozenset(map(np.dtype, DTYPES))
 _REMEMBERED = 256
 
@@ -269,13 +284,17 @@ def axpy_norm(a: float, x: Array, y: Array) -> float:
 
 def _root(square: float, x: Array) -> float:
     """Return the root of a sum of squares; where it left the range of numbers, sum again scaled."""
-    limits = np.finfo(x.dtype)
-    if float(limits.tiny) / float(limits.eps) < square < float(limits.max) or not x.size:
+    least, most = _RANGES[x.dtype]
+    if least < square < most or not x.size:
         return math.sqrt(square)
     largest = float(np.abs(x).max())
     if largest == 0.0 or not math.isfinite(largest):
         return largest
     return largest * math.sqrt(float(np.sum(np.square(x.astype(np.float64) / largest))))
+
+
+_RANGES = {kind: (float(np.finfo(kind).tiny) / float(np.finfo(kind).eps), float(np.finfo(kind).max)) for kind in _TYPES}
+"""Sums of squares that lost nothing, by type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
