@@ -29,8 +29,19 @@ SMALL = {
     "bratu_function": {"M": 16, "K": 16},
     "jacobi_time_loop": {"T": 5, "N": 60},
     "heat_expression": {"T": 20, "N": 500},
+    "cg_iteration": {"m": 40, "n": 40},
+    "bratu_ex5": {"Mx": 30, "My": 30},
 }
-DEVICE = ["matmult_seqdia", "vec_dot_norm", "vec_waxpy_norm", "blur_streams", "lu_factor", "bratu_function"]
+DEVICE = [
+    "matmult_seqdia",
+    "vec_dot_norm",
+    "vec_waxpy_norm",
+    "blur_streams",
+    "lu_factor",
+    "bratu_function",
+    "bratu_ex5",
+    "cg_iteration",
+]
 RECURRENCE = """
 void f(int n, double *y) {
   int i;
@@ -146,6 +157,8 @@ def oclgrind(monkeypatch, tmp_path):
         ("vec_dot_norm", {"N": 500}),
         ("blur_streams", {"N": 600}),
         ("lu_factor", {"N": 12}),
+        ("cg_iteration", {"m": 12, "n": 12}),
+        ("bratu_ex5", {"Mx": 12, "My": 12}),
     ],
 )
 def test_opencl_code_runs_under_oclgrind_and_agrees(oclgrind, name, sizes):

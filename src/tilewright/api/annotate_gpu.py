@@ -83,8 +83,10 @@ def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[str, ...]]:
     found = {name: tuple(str(each) for each in extents) for name, extents in case.shapes.items()}
     spec = case.site.spec
     for each in spec.variables if spec is not None else ():
-        if len(each.dims) == 1 and re.fullmatch(r"[\w\s*+()-]+", each.dims[0].text) and "**" not in each.dims[0].text:
-            found[each.name] = (each.dims[0].text,)
+        text = each.dims[0].text if len(each.dims) == 1 else ""
+        visible = all(name in case.numbers for name in re.findall(r"[A-Za-z_]\w*", text))  # a let is no variable of C
+        if re.fullmatch(r"[\w\s*+()-]+", text) and "**" not in text and visible:
+            found[each.name] = (text,)
     if spec is None:
         found = {**extents_of(stmt), **found}
         for name, declared in case.site.parameters.items():
