@@ -1,22 +1,23 @@
 """Annotated files from end to end: read, checked, tuned, validated, written."""
 
 import json
-import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tilewright.api import annotate_gpu
 from tilewright.api.annotate import annotate
-from tilewright.api.annotate_gpu import device_variant
-from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome
 from tilewright.cli.app import app
 from tilewright.runtime import loops as runtime
 from tilewright.runtime import nvrtc
+from tilewright.runtime import oclgrind as oclgrind_runtime
 from tilewright.tuning.loop_algorithms import ALGORITHMS
 from tilewright.tuning.loop_search import Budget, Space, search_loops
 
@@ -133,21 +134,13 @@ def test_cuda_code_of_the_examples_compiles(name):
 
 
 @pytest.fixture
-def oclgrind(monkeypatch, tmp_path):
-    """Make Oclgrind, which interprets kernels, the only platform."""
-    cl = pytest.importorskip("pyopencl", reason="needs pip install 'tilewright[opencl]'")
-    library = next(iter(Path(cl.__file__).parent.rglob("liboclgrind-rt-icd*.so")), None)
-    if library is None or not any(Path("/usr/include/CL").glob("cl.h")):
-        pytest.skip("there is no Oclgrind, or no headers of OpenCL")
-    vendors = tmp_path / "vendors"
-    vendors.mkdir()
-    (vendors / "oclgrind.icd").write_text(f"{library}\n")
-    monkeypatch.setenv("OCL_ICD_VENDORS", str(vendors))
+def oclgrind():
+    """Skip where programs cannot be linked with OpenCL, or Oclgrind, which interprets kernels, is missing."""
     try:
+        oclgrind_runtime.library()
         runtime.build(("cc", "-lOpenCL"), "#include <CL/cl.h>\nint x(void) { return clGetPlatformIDs(0, 0, 0); }")
-    except Exception:  # noqa: BLE001
-        pytest.skip("OpenCL programs do not link here")
-    return os.environ
+    except ToolchainError as error:
+        pytest.skip(f"no OpenCL here: {error}")
 
 
 @pytest.mark.parametrize(
@@ -163,12 +156,32 @@ def oclgrind(monkeypatch, tmp_path):
 )
 def test_opencl_code_runs_under_oclgrind_and_agrees(oclgrind, name, sizes):
     result = annotate(
-        EXAMPLES / f"{name}.c", backend="opencl", runs=2, seconds=120, repeats=1, sizes=sizes, search="Randomsearch"
+        EXAMPLES / f"{name}.c",
+        backend="opencl:oclgrind",
+        runs=2,
+        seconds=120,
+        repeats=1,
+        sizes=sizes,
+        search="Randomsearch",
     )
     (size,) = result.to_dict()["regions"][0]["results"]
     assert size["outcomes"].get("ok", 0) >= 1, size["failures"]
     assert not set(size["outcomes"]) - {"ok"}, size["failures"]
     assert "clEnqueueNDRangeKernel" in result.text
+
+
+def test_what_oclgrind_finds_is_a_failure(oclgrind, monkeypatch):
+    """A kernel that writes one element too many is no candidate, though its results agree."""
+    real = annotate_gpu.device_variant
+
+    def broken(*arguments):
+        made = real(*arguments)
+        assert made.preludes[0].count("i <= ") == 1
+        return replace(made, preludes=tuple(text.replace("i <= ", "i - 3 <= ") for text in made.preludes))
+
+    monkeypatch.setattr(annotate_gpu, "device_variant", broken)
+    with pytest.raises(UsageError, match=r"Oclgrind: Invalid (read|write)"):
+        annotate(EXAMPLES / "matvec_scale_resident.c", backend="opencl:oclgrind", runs=1, repeats=1, sizes={"N": 100})
 
 
 def test_a_recurrence_is_refused_with_its_dependence(file):
@@ -291,4 +304,3 @@ def test_refused_transforms_name_what_is_wrong(file):
     with pytest.raises(UsageError, match="the transforms are"):
         annotate(file(text), runs=1, seconds=5)
     assert IllegalTransformError.__mro__[1] is UsageError
-    assert device_variant is not None

@@ -13,7 +13,7 @@ from tilewright.api.annotate_site import plain_site, tune_site
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated_file import Site, read_file, read_text
 
-BACKENDS = ("c", "opencl", "cuda")
+BACKENDS = ("c", "opencl", "opencl:oclgrind", "cuda")
 _SUFFIX = {"c": ".c", "opencl": ".c", "cuda": ".cu"}
 
 
@@ -70,7 +70,7 @@ def annotate(
     Args:
         path: The file.
         out: Where the new file goes; nothing is written without it.
-        backend: ``c``, ``opencl`` or ``cuda``.
+        backend: ``c``, ``opencl``, ``opencl:oclgrind`` (interpreted, races and bounds checked) or ``cuda``.
         seconds: Time for the whole file.
         runs: Most variants per size of the input; what the specification says by default.
         search: A search of :data:`tilewright.tuning.loop_algorithms.ALGORITHMS`; the specification's by default.
@@ -96,7 +96,8 @@ def annotate(
     source = Path(path)
     target = _target(source, out)
     options = Options(
-        backend=backend,
+        backend=backend.partition(":")[0],
+        device=backend.partition(":")[2],
         seconds=seconds,
         runs=runs,
         algorithm=search,

@@ -1,5 +1,6 @@
 """Regions on a device: OpenCL is built, run and compared here; CUDA is compiled, and run where there is a GPU."""
 
+import contextlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from tilewright.frontends.annotated_spec import TuningSpec
 from tilewright.programs.loopnest import Stmt, Verbatim
 from tilewright.runtime import nvrtc
 from tilewright.runtime.build_command import current_architecture, parse_build_command
+from tilewright.runtime.oclgrind import Report, only_oclgrind
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers import pool
 from tilewright.tuning.loop_search import LoopChoice, search_loops
@@ -99,6 +101,13 @@ class OpenCLMeter(CpuMeter):
     """Builds and runs variants through OpenCL's own library, in the worker that ran the original body."""
 
     options: Options
+    report: Report | None = None
+
+    def _timed(self, built: bytes) -> Measurement:
+        """Run a variant; what Oclgrind finds in it is a failure."""
+        measured = super()._timed(built)
+        news = self.report.news() if self.report is not None else ""
+        return Measurement(outcome=Outcome.WRONG, detail=f"Oclgrind: {news[:200]}") if news else measured
 
     def variant(self, values: Mapping[str, object]) -> Variant:
         """Return a point as text."""
@@ -228,7 +237,7 @@ def _spec(case: Case) -> TuningSpec:
 def _tune_opencl(case: Case, options: Options, seconds: float) -> SizeResult:
     spec = _spec(case)
     space = space_of(spec, case.numbers)
-    with pool(1) as workers:
+    with only_oclgrind() if options.device else contextlib.nullcontext() as report, pool(1) as workers:
         meter = OpenCLMeter(
             case=case,
             pool=workers,
@@ -238,7 +247,7 @@ def _tune_opencl(case: Case, options: Options, seconds: float) -> SizeResult:
             log=options.log,
             seed=options.seed,
         )
-        meter.options = options
+        meter.options, meter.report = options, report
         meter.start()
         budget = budget_of(case, options, seconds)
         choice = search_loops(space, search_name(spec, options, space), budget, meter, seed=options.seed)

@@ -16,6 +16,7 @@ class Options:
 
     Attributes:
         backend: What is written.
+        device: Where OpenCL code runs: ``oclgrind``, or wherever the region says.
         seconds: For the whole file.
         runs: Most variants per size of the input, or what the specification says.
         algorithm: A search, or what the specification says.
@@ -28,6 +29,7 @@ class Options:
     """
 
     backend: str = "c"
+    device: str = ""
     seconds: float = 60.0
     runs: int | None = None
     algorithm: str | None = None

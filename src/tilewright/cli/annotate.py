@@ -14,7 +14,7 @@ def annotate(
     out: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="OUT", help="Where the new file goes.", show_default=False)
     ] = None,
-    backend: Annotated[str, typer.Option("--backend", help="c (with OpenMP), opencl or cuda.")] = "c",
+    backend: Annotated[str, typer.Option("--backend", help="c (with OpenMP), opencl, opencl:oclgrind or cuda.")] = "c",
     seconds: Annotated[float, typer.Option("--seconds", metavar="N", help="Time for the whole file.")] = 60.0,
     runs: Annotated[
         int | None,
