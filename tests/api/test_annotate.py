@@ -1,5 +1,6 @@
 """Annotated files from end to end: read, checked, tuned, validated, written."""
 
+import ctypes
 import json
 import re
 import subprocess
@@ -94,8 +95,6 @@ def test_examples_are_tuned_and_every_variant_agrees_with_the_original(name, tmp
 def test_the_new_file_computes_what_the_old_one_does(tmp_path):
     out = tmp_path / "out.c"
     annotate(EXAMPLES / "vec_maxpy.c", out=out, runs=2, seconds=10, repeats=1)
-    import ctypes
-
     results = []
     for path in (EXAMPLES / "vec_maxpy.c", out):
         target = tmp_path / f"{path.stem}.so"
@@ -199,6 +198,28 @@ def test_several_sizes_make_a_dispatcher(file):
     assert "if (N == 100) {" in result.text
     assert "} else if (N == 200) {" in result.text
     assert "another size: the original body" in result.text
+
+
+def test_the_dispatcher_computes_at_every_size(file, tmp_path):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("param N[] = [100000]", "param N[] = [100, 200]")
+    library = tmp_path / "out.so"
+    annotate(file(text), out=tmp_path / "out.c", runs=2, seconds=10, repeats=1)
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", str(tmp_path / "out.c"), "-o", str(library)], check=True)
+    function = ctypes.CDLL(str(library)).vec_axpy
+    for size in (100, 200, 77):
+        x, y = np.arange(float(size)), np.ones(size)
+        function(size, ctypes.c_double(2.0), ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
+        np.testing.assert_array_equal(y, 2.0 * x + 1.0)
+
+
+@pytest.mark.parametrize("written", ["@CFLAGS", "@CFLAGS@", "-O@LEVEL@ @CFLAGS"])
+def test_parameters_reach_the_build_command(file, written):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("-O3 @CFLAGS", written)
+    text = re.sub(r"param CFLAGS\[\] = .*;", "param CFLAGS[] = ['-funroll-loops']; param LEVEL = 2;", text)
+    (size,) = annotate(file(text), runs=1, seconds=10, repeats=1).to_dict()["regions"][0]["results"]
+    words = size["command"].split()
+    assert "-funroll-loops" in words
+    assert ("-O2" in words) == ("LEVEL" in written)
 
 
 def test_a_cut_search_goes_on_from_its_log(file, tmp_path):

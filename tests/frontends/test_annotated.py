@@ -74,6 +74,29 @@ def test_a_specification_is_read_as_written():
     assert not spec.constraints[0][1].value({"UF": 3})
 
 
+@pytest.mark.parametrize("storage", ["", "static", "dynamic", "managed", "__device__", "managed __device__ static"])
+def test_inputs_are_declared_in_every_storage(storage):
+    (variable,) = read_spec(f"def input_vars {{ decl {storage} double x[N][2*N] = random; }}").variables
+    assert (variable.name, variable.ctype, variable.init) == ("x", "double", "random")
+    assert [each.value({"N": 3}) for each in variable.dims] == [3, 6]
+
+
+@pytest.mark.parametrize(
+    "line", ["decl volatile double x[N] = random", "decl __global__ double x = 1", "decl double 3x"]
+)
+def test_other_declarations_are_refused(line):
+    with pytest.raises(UsageError, match="a declaration is decl"):
+        read_spec(f"def input_vars {{ {line}; }}")
+
+
+def test_statements_may_lack_their_semicolons():
+    text = "let A = 3\ndef input_params {\n  param N[] = [1,\n 2]\n  param M = A;\n  constraint c = N < \n A\n};"
+    spec = read_spec(text)
+    assert [(each.name, each.values) for each in spec.inputs] == [("N", (1, 2)), ("M", (3,))]
+    assert len(spec.input_constraints) == 1
+    assert sum("without a semicolon" in note for note in spec.notes) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
