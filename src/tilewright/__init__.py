@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tilewright import sparse
     from tilewright.api import chain, image
     from tilewright.api.align import Alignment, align
+    from tilewright.api.annotate import annotate
     from tilewright.api.area import area
     from tilewright.api.calibrate import calibrate, sensitivity
     from tilewright.api.codesign import codesign
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "tilewright.api.align": ("Alignment", "align"),
+    "tilewright.api.annotate": ("annotate",),
     "tilewright.api.area": ("area",),
     "tilewright.api.codesign": ("codesign",),
     "tilewright.api.calibrate": ("calibrate", "sensitivity"),
@@ -116,6 +118,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "recurrence",
     "fill",
     "align",
+    "annotate",
     "pipeline",
     "fuse",
     "image",

@@ -36,7 +36,7 @@ def test_there_are_files():
     "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.stress) for name in FILES]
 )
 def test_users_files_go_through(name):
-    result = annotate(FOLDER / f"{name}.c", runs=1, seconds=60, repeats=1, search="Randomsearch", seed=2)
+    result = annotate(FOLDER / f"{name}.c", runs=1, seconds=300, repeats=1, search="Randomsearch", seed=2)
     for site in result.to_dict()["regions"]:
         assert NOTES.get(name, "") in " ".join(site["notes"])
         for size in site["results"]:

@@ -17,7 +17,7 @@ def tuned(name, sizes, folder):
     """Tune an example at a size; return its function from the new file."""
     out, library = folder / f"{name}.c", folder / f"{name}.so"
     result = annotate(
-        EXAMPLES / f"{name}.c", out=out, sizes=sizes, runs=4, repeats=1, seconds=30, search="Randomsearch", seed=4
+        EXAMPLES / f"{name}.c", out=out, sizes=sizes, runs=4, repeats=1, seconds=300, search="Randomsearch", seed=4
     )
     (size,) = result.to_dict()["regions"][0]["results"]
     assert size["outcomes"] == {"ok": 4}, size["failures"]

@@ -126,7 +126,7 @@ def test_the_expression_is_handed_over_and_right_at_every_size(tmp_path):
     text = (EXAMPLES / "heat_expression.c").read_text()
     path, out = tmp_path / "a.c", tmp_path / "out.c"
     path.write_text(text)
-    result = annotate(path, out=out, sizes={"N": 1000, "T": 40}, seconds=20, repeats=1)
+    result = annotate(path, out=out, sizes={"N": 1000, "T": 40}, seconds=300, repeats=1)
     (size,) = result.to_dict()["regions"][0]["results"]
     assert size["validated"]
     assert size["stencil_tiling"].startswith(("streaming", "hexagonal"))
@@ -149,12 +149,12 @@ def test_an_expression_that_is_not_what_the_old_body_does_is_refused(tmp_path):
     path = tmp_path / "a.c"
     path.write_text((EXAMPLES / "heat_expression.c").read_text().replace("- 2*u[0] +", "- 3*u[0] +"))
     with pytest.raises(UsageError, match=r"did not run.*'u' differs from the original body's"):
-        annotate(path, sizes={"N": 1000, "T": 4}, seconds=20, repeats=1)
+        annotate(path, sizes={"N": 1000, "T": 4}, seconds=300, repeats=1)
 
 
 def test_what_became_of_a_stencil_is_said(tmp_path):
     path = tmp_path / "a.c"
     path.write_text(source(LOOPS["copied back"], sizes_of(6)))
-    (size,) = annotate(path, seconds=20, repeats=1).to_dict()["regions"][0]["results"]
+    (size,) = annotate(path, seconds=300, repeats=1).to_dict()["regions"][0]["results"]
     assert any("an iterated stencil" in note for note in size["notes"])
     assert ("stencil_tiling" in size) == any("handed to the stencil compiler" in note for note in size["notes"])

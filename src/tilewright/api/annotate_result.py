@@ -138,7 +138,7 @@ def _described(size: SizeResult, *, tuned: bool) -> list[str]:
             f"{choice.skipped_count} excluded by constraints{end}"
         )
     out += [f"    {key}: {value}" for key, value in size.extra.items() if not key.startswith("_")]
-    out += [f"    left out: {note}" for note in size.notes[:6]]
+    out += [f"    note: {note}" for note in size.notes[:6]]
     return out
 
 
