@@ -34,6 +34,19 @@ def energy(
         Path | None,
         typer.Option("--fit", metavar="RUNS.csv", help="Fit the machine's constants to metered runs instead."),
     ] = None,
+    meter: Annotated[
+        str | None,
+        typer.Option(
+            "--meter", metavar="M", help="Run it and meter it: rapl, nvml, or a recorded trace.csv with --between."
+        ),
+    ] = None,
+    between: Annotated[
+        str | None, typer.Option("--between", metavar="A:B", help="Seconds of the recorded trace: start and end.")
+    ] = None,
+    backend: Annotated[str, typer.Option("--backend", help="What runs under the meter: c, opencl or cuda.")] = "c",
+    append: Annotated[
+        Path | None, typer.Option("--append", metavar="RUNS.csv", help="Add the metered run to a file for --fit.")
+    ] = None,
     train: Annotated[float, typer.Option("--train", help="Share of the runs to fit, at random.")] = 0.1,
     seed: Annotated[int, typer.Option("--seed", help="Of that choice.")] = 0,
     save: Annotated[
@@ -55,6 +68,9 @@ def energy(
         return
     if program is None or shape is None:
         raise typer.BadParameter("give a program and its shape, such as: tilewright energy jacobi2d --shape 4096x4096")
+    if meter is not None:
+        _metered(program, shape, steps, (tile, meter, between, backend), append, as_json=as_json)
+        return
     from tilewright.api import energy as api
     from tilewright.api.load import load_any
     from tilewright.base.units import parse_shape
@@ -79,6 +95,35 @@ def energy(
     output.show(
         {**one, "comparison": many}, lambda: tables.together(tables.metered(one), tables.comparison(many)), as_json
     )
+
+
+def _metered(
+    program: str,
+    shape: str,
+    steps: int,
+    how: tuple[str | None, str, str | None, str],
+    append: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Run a program under a power meter, or take a recorded trace, and possibly keep the run."""
+    from tilewright.api import energy_meter as api
+    from tilewright.base.units import parse_shape
+
+    tile, meter, between, backend = how
+    span = None
+    if between is not None:
+        start, _, end = between.partition(":")
+        span = (_numbers(start)[0], _numbers(end)[0])
+    found = api.meter_run(
+        program, shape=parse_shape(shape), steps=steps, tiling=tile, meter=meter, between=span, backend=backend
+    )
+    if append is not None:
+        count = api.append_run(append, found)
+        output.note(f"{append} holds {count} run{'s' * (count != 1)}")
+    if as_json:
+        output.emit(found.to_dict())
+    output.say(str(found), as_json)
 
 
 def _fitted(path: Path, machine: str, how: tuple[float, int], save: Path | None) -> dict[str, object]:

@@ -63,7 +63,7 @@ def resources(result: Breakdown, index: int, setting: Setting, family: str = "")
     }
     if setting.cpu:
         del held["resident tiles"]
-    return (*_sorted(work, "work"), *_sorted(held, "held"))
+    return (*ordered(work, "work"), *ordered(held, "held"))
 
 
 def parts_of_time(result: Breakdown, index: int, setting: Setting, family: str = "") -> tuple[tuple[str, float], ...]:
@@ -89,9 +89,9 @@ def parts_of_time(result: Breakdown, index: int, setting: Setting, family: str =
     return (*parts.items(), ("transfers, idle units and barriers", seconds - sum(parts.values())))
 
 
-def _sorted(uses: dict[str, float], kind: str) -> list[Resource]:
-    ordered = sorted(uses.items(), key=lambda item: -item[1])
+def ordered(uses: dict[str, float], kind: str) -> list[Resource]:
+    """Return resources of one kind by falling use."""
     return [
         Resource(name=name, kind=kind, use=use, slack=max(0.0, 1.0 - use), saturated=use >= SATURATED)
-        for name, use in ordered
+        for name, use in sorted(uses.items(), key=lambda item: -item[1])
     ]
