@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, UsageError
+from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_site import DeviceSource
 from tilewright.machines.device import GpuDescription
@@ -110,6 +111,15 @@ class CudaDevice:
             functions.append(function)
         return functions
 
+    @property
+    def compiler(self) -> str:
+        """The compiler of its kernels, with its version."""
+        return f"NVRTC {nvrtc.version()} for {self.architecture}"
+
+    def resources(self, source: DeviceSource) -> Resources | None:
+        """Say what the compiler knows about the code of a text that was built."""
+        return nvrtc.compile_cuda(source.text, self.architecture, strict=source.strict).resources
+
     def allocate(self, size: int) -> Any:  # noqa: ANN401
         """Take memory.
 
@@ -186,7 +196,7 @@ class CudaDevice:
             text = ctypes.c_char_p()
             self._library.cuGetErrorName(status, ctypes.byref(text))
             said = text.value.decode() if text.value else f"error {status}"
-            raise ToolchainError(f"the CUDA driver failed in {name}: {said}", "see `tilewright doctor`")
+            raise DeviceError(f"the CUDA driver failed in {name}: {said}", "see `tilewright doctor`")
 
 
 def select(wanted: str = "") -> CudaDevice:

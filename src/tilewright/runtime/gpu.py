@@ -5,13 +5,14 @@ The session knows versions, slots and launches; a :class:`Device` knows buffers,
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
+from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_emit import launches
 from tilewright.codegen.gpu_site import DeviceSource, Launch
@@ -54,6 +55,13 @@ class Device(Protocol):
     def build(self, source: DeviceSource) -> Sequence[Any]:
         """Compile a text; returns a handle per kernel. Raises a ToolchainError."""
 
+    @property
+    def compiler(self) -> str:
+        """The compiler of its kernels, with its version."""
+
+    def resources(self, source: DeviceSource) -> Resources | None:
+        """Say what the compiler knows about the code of a text that was built, or None."""
+
     def allocate(self, size: int) -> Any:  # noqa: ANN401
         """Take memory. Raises an ArrayError."""
 
@@ -89,6 +97,7 @@ class Program:
         tiling: The tiling they follow.
         kernels: The driver's handles.
         extra: Numbers that every launch gets after its own.
+        resources: What the compiler says of their code, or None.
     """
 
     device: Device
@@ -96,6 +105,7 @@ class Program:
     tiling: Tiling
     kernels: tuple[Any, ...]
     extra: tuple[int, ...] = ()
+    resources: Resources | None = None
 
 
 def load(device: Device, source: DeviceSource, tiling: Tiling) -> Program:
@@ -111,7 +121,11 @@ def load(device: Device, source: DeviceSource, tiling: Tiling) -> Program:
             f"{format_bytes(device.local_bytes)}",
             "take a smaller tile",
         )
-    return Program(device=device, source=source, tiling=tiling, kernels=tuple(device.build(source)))
+    kernels = tuple(device.build(source))
+    needs = device.resources(source)
+    if needs is not None:
+        needs = replace(needs, shared_bytes=source.shared_bytes)
+    return Program(device=device, source=source, tiling=tiling, kernels=kernels, resources=needs)
 
 
 class GpuSession:
