@@ -31,7 +31,7 @@ _DESCRIBED = {
 
 
 class CudaDevice:
-    """One device with its primary context and the default stream."""
+    """One device with its primary context and a stream for its kernels."""
 
     def __init__(self, library: Any, number: int) -> None:  # noqa: ANN401
         """Open a device.
@@ -55,12 +55,19 @@ class CudaDevice:
         size = ctypes.c_size_t()
         self._call("cuDeviceTotalMem_v2", ctypes.byref(size), handle)
         self._memory = size.value
+        self._stream = ctypes.c_void_p()  # waits for the legacy default stream, where copies run, and it for this one
+        self._call("cuStreamCreate", ctypes.byref(self._stream), 0)
         self._known = {key: self._attribute(value) for key, value in _ATTRIBUTES.items()}
 
     @property
     def name(self) -> str:
         """What the device calls itself."""
         return self._name
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+        return self._handle.value
 
     @property
     def dialect(self) -> str:
@@ -157,7 +164,7 @@ class CudaDevice:
         held = [_boxed(argument) for argument in arguments]
         addresses = (ctypes.c_void_p * len(held))(*(ctypes.addressof(each) for each in held))
         groups, each = threads
-        self._call("cuLaunchKernel", kernel, groups, 1, 1, each, 1, 1, room, None, addresses, None)
+        self._call("cuLaunchKernel", kernel, groups, 1, 1, each, 1, 1, room, self._stream, addresses, None)
 
     def timed(self, work: Callable[[], None]) -> float:
         """Run some launches and return the seconds between two events around them."""
@@ -165,9 +172,9 @@ class CudaDevice:
         for event in (first, last):
             self._call("cuEventCreate", ctypes.byref(event), 0)
         try:
-            self._call("cuEventRecord", first, None)
+            self._call("cuEventRecord", first, self._stream)
             work()
-            self._call("cuEventRecord", last, None)
+            self._call("cuEventRecord", last, self._stream)
             self._call("cuEventSynchronize", last)
             self._call("cuEventElapsedTime", ctypes.byref(milliseconds), first, last)
         finally:

@@ -19,6 +19,7 @@ from tilewright.codegen.gpu_site import DeviceSource, Launch
 from tilewright.codegen.gpu_wrap import wrap_launch
 from tilewright.machines.device import GpuDescription
 from tilewright.programs.problem import Problem
+from tilewright.runtime.device_arrays import DeviceArray, DeviceView
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Halo, Inputs
 from tilewright.tilings.tiling import Tiling
@@ -36,6 +37,10 @@ class Device(Protocol):
     @property
     def name(self) -> str:
         """What the device calls itself."""
+
+    @property
+    def number(self) -> int:
+        """Its number."""
 
     @property
     def dialect(self) -> str:
@@ -227,10 +232,31 @@ class GpuSession:
         """Where a field's newest version lies on the device: buffer and offset in bytes."""
         return self._buffers[self._number(field)], self._offset(field, self._version)
 
+    def take(self, field: str) -> DeviceArray:
+        """Hand over a field's memory, with its newest version, as an array on the device; the session is at its end.
+
+        Raises:
+            ToolchainError: If the device failed.
+        """
+        device = self._program.device
+        device.finish()
+        buffer, offset = self.place(field)
+        self._buffers[self._number(field)] = None
+        whole = self._whole.shape
+
+        def fetch() -> Array:
+            values = np.empty(whole, self._dtype)
+            device.read(buffer, offset, values)
+            return values
+
+        likeness = DeviceView(pointer=0, shape=whole, dtype=self._dtype, device=None, owner=None)
+        return DeviceArray((buffer + offset, device.number), likeness, fetch, lambda: device.release(buffer))
+
     def close(self) -> None:
         """Hand the memory back."""
         for buffer in self._buffers:
-            self._program.device.release(buffer)
+            if buffer is not None:
+                self._program.device.release(buffer)
         self._buffers.clear()
 
     def _number(self, field: str) -> int:
@@ -294,6 +320,10 @@ class GpuSession:
         boxes = {s.field: tuple(slice(*span) for span in self.problem.update_box(s)) for s in program.statements}
         for number, field in enumerate(program.fields):
             given = inputs.arrays[field]
+            if any(isinstance(array, DeviceView) for array in given):
+                if self._copied(number, given):
+                    continue
+                given = [self._on_host(array) for array in given]
             values = np.ascontiguousarray(given[0], dtype=self._dtype)
             for slot in range(self._program.source.copies[number]):
                 age = -slot % self._program.source.copies[number]
@@ -303,6 +333,24 @@ class GpuSession:
                     older = given[min(age, len(given) - 1)]
                     version[boxes[field]] = np.asarray(older)[boxes[field]]
                 device.write(self._buffers[number], slot * self._slot * self._dtype.itemsize, self._surrounded(version))
+
+    def _copied(self, number: int, given: Sequence[Array]) -> bool:
+        """Copy an array on the device into every slot; not where several versions or periodic copies must be mixed."""
+        first = given[0]
+        if len(given) > 1 or self._halo is not None or not isinstance(first, DeviceView) or first.dtype != self._dtype:
+            return False
+        device = self._program.device
+        for slot in range(self._program.source.copies[number]):
+            target = (self._buffers[number], slot * self._slot * self._dtype.itemsize)
+            device.copy(target, (first.pointer, 0), first.nbytes)
+        return True
+
+    def _on_host(self, array: Array) -> Array:
+        if not isinstance(array, DeviceView):
+            return array
+        values: Array = np.empty(array.shape, array.dtype)
+        self._program.device.read(array.pointer, 0, values)
+        return values
 
     def _surrounded(self, values: Array) -> Array:
         """A version with its periodic copies around it."""

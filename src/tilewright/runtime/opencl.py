@@ -105,6 +105,11 @@ class OpenClDevice:
         return str(self._device.name)
 
     @property
+    def number(self) -> int:
+        """Its number."""
+        return 0
+
+    @property
     def dialect(self) -> str:
         """The language of its kernels."""
         return "opencl"
