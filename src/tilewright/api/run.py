@@ -49,8 +49,8 @@ def run(
 
     Args:
         program: A stencil, a function, a program, or the name of a built-in one.
-        *arrays: One array per field, all of one shape, on the host or, for ``cuda``, on the device; a tuple gives several
-            time levels, newest first, and a single array stands for all of them. They are only read.
+        *arrays: One array per field, all of one shape, on the host or, for ``cuda``, on the device; a tuple gives
+            several time levels, newest first, and a single array stands for all of them. They are only read.
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
             by field. ``fixed`` keeps the cells whose reads would lie outside.
