@@ -11,6 +11,7 @@ from tilewright.api import explain, image
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.report.gpu_schedule import draw_schedule
+from tilewright.report.gpu_stream_schedule import draw_streaming
 from tilewright.tilings.tiling import parse
 
 TILINGS = {
@@ -32,6 +33,13 @@ with tempfile.TemporaryDirectory() as folder:
         make_problem(program("jacobi2d"), (50, 50), 8), parse("hybrid:t=8,s=6x16"), Path(folder) / "gpu-hexagon.svg"
     )
     with mkdocs_gen_files.open("pictures/gpu-hexagon.svg", "w") as picture:
+        picture.write(block.read_text(encoding="utf-8"))
+    block = draw_streaming(
+        make_problem(program("j2d5pt"), (60, 60), 8),
+        parse("streaming:t=4,s=40x16,threads=1x24"),
+        Path(folder) / "gpu-streaming.svg",
+    )
+    with mkdocs_gen_files.open("pictures/gpu-streaming.svg", "w") as picture:
         picture.write(block.read_text(encoding="utf-8"))
 
 

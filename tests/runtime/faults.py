@@ -5,10 +5,10 @@ import os
 import sys
 import time
 
-from tilewright.base.errors import IllegalTilingError, ToolchainError, WrongResultError
+from tilewright.base.errors import DeviceError, IllegalTilingError, SpillsError, ToolchainError, WrongResultError
 
 
-def act(kind):  # noqa: C901
+def act(kind):  # noqa: C901, PLR0912
     """Do as told; returns the kind and the process."""
     if kind == "crash":
         ctypes.string_at(0)
@@ -25,6 +25,10 @@ def act(kind):  # noqa: C901
         raise IllegalTilingError("no such tiling")
     elif kind == "compile":
         raise ToolchainError("no such code")
+    elif kind == "device":
+        raise DeviceError("CUDA_ERROR_ILLEGAL_ADDRESS")
+    elif kind == "spills":
+        raise SpillsError("16 bytes of spills")
     elif kind == "wrong":
         raise WrongResultError("off by 3")
     elif kind == "other":

@@ -28,6 +28,7 @@ def faults(monkeypatch):
 
 def test_every_fault_is_classed_and_the_others_go_on(faults):
     kinds = ["ok", "crash", "loop", "ok", "memory", "illegal", "compile", "wrong", "exit", "other", "print", "ok"]
+    kinds += ["device", "spills"]
     with pool(2) as workers:
         replies = workers.map(faults.act, [(kind,) for kind in kinds], limit=1.0)
     outcomes = dict(zip(kinds, replies, strict=True))
@@ -42,6 +43,8 @@ def test_every_fault_is_classed_and_the_others_go_on(faults):
         "illegal": Outcome.ILLEGAL,
         "compile": Outcome.COMPILE,
         "wrong": Outcome.WRONG,
+        "device": Outcome.LAUNCH,
+        "spills": Outcome.SPILLS,
     }
     assert {kind: reply.outcome for kind, reply in outcomes.items()} == expected
     assert [reply.value[0] for reply in replies if reply.outcome is Outcome.OK] == ["ok", "ok", "print", "ok"]
@@ -50,6 +53,16 @@ def test_every_fault_is_classed_and_the_others_go_on(faults):
     assert outcomes["loop"].detail == "it did not finish in 1 s"
     assert outcomes["compile"].detail == "no such code"
     assert outcomes["other"].detail == "who knows"
+
+
+def test_a_process_whose_device_failed_is_replaced(faults):
+    """A context that met an illegal access is lost; the next candidate must not meet it."""
+    with pool(1) as workers:
+        first = workers.call(faults.act, "ok", limit=10).value[1]
+        assert workers.call(faults.act, "compile", limit=10).outcome is Outcome.COMPILE
+        assert workers.call(faults.act, "ok", limit=10).value[1] == first
+        assert workers.call(faults.act, "device", limit=10).outcome is Outcome.LAUNCH
+        assert workers.call(faults.act, "ok", limit=10).value[1] != first
 
 
 def test_a_call_keeps_to_the_first_worker_and_large_values_come_back_whole(faults):

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from tilewright.programs.expression import Apply, Const
 from tilewright.programs.operators import OPERATORS
 from tilewright.programs.problem import DTYPES
 from tilewright.programs.stencil import Program, with_coefficients
+from tilewright.runtime.device_arrays import DeviceArray, DeviceView, view
 
 Array = npt.NDArray[Any]
 _PLAIN = {np.dtype(name): name for name in ("float32", "float64")}
@@ -53,7 +54,9 @@ def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], 
         UsageError: If a scalar is missing or unknown.
     """
     values = _scalars(program, scalars)
-    coefficients = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    coefficients: dict[str, Any] = {
+        name: value for name, value in values.items() if isinstance(value, np.ndarray | DeviceView)
+    }
     if len(arrays) != len(program.fields):
         raise ArrayError(
             f"{program.name!r} takes {len(program.fields)} array{'s' * (len(program.fields) != 1)} "
@@ -77,6 +80,10 @@ def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
     """
     if isinstance(value, np.ma.MaskedArray):
         raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "pass array.filled(0.0)")
+    if not isinstance(value, np.ndarray):
+        found = view(value, name)
+        if found is not None:
+            return cast("Array", found)  # read by a GPU's session only, see on_device()
     try:
         if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
             array = np.from_dlpack(value)
@@ -89,11 +96,40 @@ def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
     return array
 
 
-def like(result: Array, original: Any) -> Any:  # noqa: ANN401
+def on_device(given: Given, backend: str, *, plain: bool) -> bool:
+    """Whether a run's arrays lie on a CUDA device: all of them, with a backend that can read them there.
+
+    Args:
+        given: The arrays.
+        backend: Where the run is to be.
+        plain: Whether the run does nothing but steps.
+
+    Raises:
+        ArrayError: If the run cannot have them.
+    """
+    every = [array for versions in given.versions.values() for array in versions]
+    if not any(isinstance(array, DeviceView) for array in every):
+        return False
+    if backend.partition(":")[0] != "cuda":
+        raise ArrayError(
+            f"an array lies on a GPU, where the backend {backend!r} cannot read it",
+            "use backend='cuda', or copy it to the host first",
+        )
+    if not all(isinstance(array, DeviceView) for array in every):
+        raise ArrayError("the arrays of a run all lie on the GPU or all on the host, got some of each")
+    if not plain:
+        raise ArrayError(
+            "a run on a GPU's own arrays takes no out, every, callback, until, where and sources",
+            "copy the arrays to the host first",
+        )
+    return True
+
+
+def like(result: Any, original: Any) -> Any:  # noqa: ANN401
     """Return a result as the caller's array type, where that type's library reads DLPack."""
     if isinstance(original, tuple) and original:
         original = original[0]
-    if isinstance(original, np.ndarray | list | tuple) or not hasattr(original, "__dlpack__"):
+    if isinstance(original, np.ndarray | list | tuple | DeviceArray) or not hasattr(original, "__dlpack__"):
         return result
     library = sys.modules.get(type(original).__module__.partition(".")[0])
     reader = getattr(library, "from_dlpack", None)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tilewright.api.blocks import Blocks
-from tilewright.api.gpu import check_family, for_device, is_gpu, prepare_gpu
+from tilewright.api.gpu import check_family, circumstances, for_device, is_gpu, open_device, prepare_gpu
 from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
 from tilewright.codegen.emit import C_DTYPES, emit
 from tilewright.programs.dependences import analyse
@@ -92,6 +92,8 @@ def prepare(
 
 def _on_device(problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool) -> Executable:
     asked = parse(tiling) if isinstance(tiling, str) else tiling
+    if asked is None and not wrapped_axes(problem):
+        asked = _learned_on_device(problem, backend)
     if asked is not None:
         check_family(asked)
         asked = for_device(problem, asked)
@@ -102,6 +104,12 @@ def _on_device(problem: Problem, tiling: Tiling | str | None, backend: str, *, s
             asked = check_tiling(problem if block is None else block.problem, asked)
     device, halo = prepare_gpu(problem, asked, backend, strict=strict)
     return Executable(backend=backend.partition(":")[0], tiling=device.tiling, halo=halo, device=device)
+
+
+def _learned_on_device(problem: Problem, backend: str) -> Tiling | None:
+    from tilewright.api.wisdom import remembered
+
+    return remembered(problem, 1, backend.partition(":")[0], circumstances(open_device(backend)))
 
 
 def _wrapped(problem: Problem, tiling: Tiling | str | None, backend: str) -> tuple[Blocks | None, Tiling | None]:

@@ -3,15 +3,19 @@
 import functools
 from dataclasses import replace
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_default import default_tiling
 from tilewright.codegen.gpu_emit import SCHEDULES, emit_device
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
+from tilewright.machines import files
+from tilewright.machines.device import gpu_machine
+from tilewright.machines.machine import Machine
 from tilewright.programs.periodic import extend, wrapped_axes
 from tilewright.programs.problem import Problem
-from tilewright.runtime import gpu, opencl
+from tilewright.runtime import gpu, hosts, opencl, wisdom
 from tilewright.runtime.session import Halo
+from tilewright.runtime.warn import warn_once
 from tilewright.tilings import stream_block
 from tilewright.tilings.tiling import Tiling
 
@@ -95,6 +99,23 @@ def _block(problem: Problem) -> Halo | None:
         return None
     found = extend(problem, min(_BLOCK_STEPS, problem.steps))
     return None if found is None else Halo(around=found.around, steps=found.problem.steps, problem=found.problem)
+
+
+def circumstances(device: gpu.Device) -> wisdom.Circumstances:
+    """Return the circumstances of a measurement on a device."""
+    return wisdom.device_circumstances(device.name, device.describe(), device.compiler)
+
+
+def device_machine(device: gpu.Device) -> Machine:
+    """Return a device as a machine: as it was calibrated, else as its driver describes it."""
+    told = device.describe()
+    known = hosts.device_path(told.slug)
+    if known is not None:
+        try:
+            return files.load(str(known))
+        except TilewrightError as error:
+            warn_once(f"the calibration of {told.name} cannot be used: {error.message}")
+    return gpu_machine(told)
 
 
 def for_device(problem: Problem, tiling: Tiling) -> Tiling:

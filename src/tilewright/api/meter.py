@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.api import trial
 from tilewright.api.trial import TrialJob
 from tilewright.base.errors import TilewrightError
-from tilewright.base.records import Measurement, Outcome
+from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.runtime import store
 from tilewright.runtime.workers import Pool, Reply
 from tilewright.tilings.tiling import Tiling, parse
@@ -119,6 +119,8 @@ class WorkerMeter:
         """
         self._pool, self._job, self._limits, self._log = pool, job, limits, log
         self._confirmed = {} if history is None else dict(history.confirmed)
+        self.needs: dict[Tiling, Resources] = {}
+        """What the compiler says of the candidates that were built, where it does."""
         self._best = min(
             (sum(m.seconds) / len(m.seconds) for m in (history.measurements if history else {}).values() if m.seconds),
             default=0.0,
@@ -133,6 +135,8 @@ class WorkerMeter:
             for tiling, reply in zip(left, replies, strict=True):
                 if reply.outcome is not Outcome.OK:
                     failures[tiling] = self._note("sample", tiling, _failure(reply))
+                elif isinstance(reply.value, Resources):
+                    self.needs[tiling] = reply.value
         return failures
 
     def sample(self, tiling: Tiling) -> Measurement:

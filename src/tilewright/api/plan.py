@@ -126,6 +126,11 @@ class Plan:
     exhausted: bool = False
 
     @property
+    def dialect(self) -> str:
+        """The backend without its device."""
+        return self.backend.partition(":")[0]
+
+    @property
     def tiling(self) -> Tiling:
         """The winner's tiling."""
         return self.winner.tiling
@@ -143,8 +148,8 @@ class Plan:
     @property
     def source(self) -> str:
         """The text of the kernel, or of a GPU's kernels."""
-        if self.backend in {"opencl", "cuda"}:
-            return emit_device(self.problem, self.tiling, self.backend, strict=self.strict).text
+        if self.dialect in {"opencl", "cuda"}:
+            return emit_device(self.problem, self.tiling, self.dialect, strict=self.strict).text
         return self._banner() + emit(self.problem, self.tiling, strict=self.strict).text
 
     def _banner(self) -> str:
@@ -175,7 +180,7 @@ class Plan:
             steps=self.problem.steps if steps is None else steps,
             boundary=self.boundary,
             tiling=self.tiling,
-            backend=self.backend if self.backend in {"opencl", "cuda"} else "auto",
+            backend=self.backend if self.dialect in {"opencl", "cuda"} else "auto",
             threads=self.threads,
             strict=self.strict,
             out=out,
@@ -195,7 +200,7 @@ class Plan:
             UsageError: If the name does not end in ``.c``, or they cannot be written.
         """
         target = Path(path)
-        if self.backend in {"opencl", "cuda"}:
+        if self.dialect in {"opencl", "cuda"}:
             raise UsageError("a plan for a GPU has no C code to export", "its text is plan.source")
         if target.suffix != ".c":
             raise UsageError(f"a kernel is exported to a file that ends in .c, got {target.name!r}")

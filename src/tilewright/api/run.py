@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.api.arrays import Array, Given, as_array, gather, like
+from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
 from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
 from tilewright.api.memo import prepared
@@ -22,6 +22,7 @@ from tilewright.api.watch import (
 )
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
+from tilewright.runtime.device_arrays import DeviceArray
 from tilewright.runtime.host import thread_count
 from tilewright.tilings.tiling import Tiling
 
@@ -48,8 +49,8 @@ def run(
 
     Args:
         program: A stencil, a function, a program, or the name of a built-in one.
-        *arrays: One array per field, all of one shape; a tuple gives several time levels, newest first, and a single
-            array stands for all of them. They are only read.
+        *arrays: One array per field, all of one shape, on the host or, for ``cuda``, on the device; a tuple gives
+            several time levels, newest first, and a single array stands for all of them. They are only read.
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
             by field. ``fixed`` keeps the cells whose reads would lie outside.
@@ -93,7 +94,13 @@ def run(
     warn_if_unstable(problem, given)
     count = thread_count(threads)
     targets = None if out is None else _targets(problem, out)
+    plain = watch is None and out is None and where is None and sources is None
+    stay = on_device(given, backend, plain=plain)
     executable = prepared(portion(problem, watch, forcing), tiling, backend, strict=strict, threads=count)
+    if stay:
+        kept = compute_on_device(executable, problem, given)
+        wrapped = [like(kept[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]
+        return wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
     if watch is None and not forcing.steps:
         results = compute(executable, problem, given, count, targets)
     else:
@@ -173,6 +180,26 @@ def compute(
     for field, target in (out or {}).items():
         np.copyto(target, results[field], casting="same_kind")
     return results
+
+
+def compute_on_device(executable: Executable, problem: Problem, given: Given) -> "dict[str, DeviceArray]":
+    """Run a prepared problem on arrays of its device.
+
+    Returns:
+        The newest version of every updated field, where it was computed.
+    """
+    from tilewright.runtime.gpu import GpuSession
+    from tilewright.runtime.session import Inputs
+
+    if executable.device is None:
+        raise ArrayError("an array lies on a GPU, and the run does not", "use backend='cuda'")
+    inputs = Inputs(arrays=given.versions, scalars=given.scalars)
+    session = GpuSession(executable.device, problem, inputs, executable.halo)
+    try:
+        session.advance(problem.steps)
+        return {field: session.take(field) for field in problem.program.updated}
+    finally:
+        session.close()
 
 
 def _targets(problem: Problem, out: Any) -> dict[str, Array]:  # noqa: ANN401

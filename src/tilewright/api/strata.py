@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tilewright.api import predict as model_api
+from tilewright.api.screen import with_threads
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
@@ -49,7 +50,7 @@ def _strata_of(problem: Problem, machine: Machine, how: tuple[str, str], share: 
     for family in space.families(problem, cpu=setting.cpu, every=every):
         sizes, result = model_api.evaluated(setting, family, model)
         cost = share ** DEGREE[metric] * model_api.cost_of(result, metric)
-        found.append(Stratum(family=family, sizes=sizes, cost=cost, make=_maker(problem, family, sizes)))
+        found.append(Stratum(family=family, sizes=sizes, cost=cost, make=_maker(problem, machine, family, sizes)))
     return found
 
 
@@ -62,6 +63,13 @@ def _block(problem: Problem, machine: Machine) -> Problem | None:
     return None if extended is None else extended.problem
 
 
-def _maker(problem: Problem, family: str, sizes: Sizes) -> Callable[[int], Tiling]:
-    """Return what makes the complete tiling of a point."""
-    return lambda index: NONE if family == "none" else tilings.complete(problem, space.tiling_at(family, sizes, index))
+def _maker(problem: Problem, machine: Machine, family: str, sizes: Sizes) -> Callable[[int], Tiling]:
+    """Return what makes the complete tiling of a point; on a GPU hybrid ones get the threads that the model prefers."""
+
+    def make(index: int) -> Tiling:
+        if family == "none":
+            return NONE
+        tiling = tilings.complete(problem, space.tiling_at(family, sizes, index))
+        return tiling if machine.kind == "cpu" else with_threads(problem, tiling, machine)
+
+    return make

@@ -13,7 +13,8 @@ from tilewright.api.arrays import Array, Given
 from tilewright.api.compile import Executable, prepare
 from tilewright.api.data import random_arrays
 from tilewright.api.run import compute
-from tilewright.base.errors import WrongResultError
+from tilewright.base.errors import SpillsError, WrongResultError
+from tilewright.base.records import Resources
 from tilewright.programs import rounding
 from tilewright.programs.problem import Problem
 from tilewright.runtime import measure
@@ -41,6 +42,7 @@ class TrialJob:
         threads: Threads to use.
         strict: Whether the order of operations is kept.
         steps: Steps that a sample computes; at most the problem's.
+        backend: What computes it.
     """
 
     problem: Problem
@@ -49,16 +51,25 @@ class TrialJob:
     threads: int
     strict: bool
     steps: int
+    backend: str = "c"
 
 
-def build(job: TrialJob) -> None:
+def build(job: TrialJob) -> Resources | None:
     """Compile a candidate; the kernel stays in the cache.
+
+    Returns:
+        What its code needs, where the compiler says.
 
     Raises:
         IllegalTilingError: If it breaks a dependence.
+        SpillsError: If its values do not fit into registers.
         ToolchainError: If it does not compile or load.
     """
-    _executable(job.problem, job.tiling, strict=job.strict)
+    made = _executable(job.problem, job.tiling, strict=job.strict, backend=job.backend)
+    needs = None if made.device is None else made.device.resources
+    if needs is not None and (needs.spill_bytes or needs.stack_bytes):
+        raise SpillsError(f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes")
+    return needs
 
 
 def check(job: TrialJob) -> None:
@@ -69,7 +80,8 @@ def check(job: TrialJob) -> None:
     """
     problem = small_problem(job.problem, job.tiling)
     given = _given(problem, job.scalars)
-    results = compute(_executable(problem, job.tiling, strict=job.strict), problem, given, job.threads)
+    executable = _executable(problem, job.tiling, strict=job.strict, backend=job.backend)
+    results = compute(executable, problem, given, job.threads)
     exact, allowed = _reference(problem, job.scalars)
     for field, result in results.items():
         error, good = rounding.worst_excess(result, exact[field], allowed[field])
@@ -87,7 +99,9 @@ def sample(job: TrialJob) -> float:
         Seconds for ``job.steps`` steps, without copying arrays in and out.
     """
     problem = replace(job.problem, steps=job.steps)
-    executable = _executable(problem, job.tiling, strict=job.strict)
+    executable = _executable(problem, job.tiling, strict=job.strict, backend=job.backend)
+    if executable.device is not None:
+        return _device_sample(executable, problem, job)
     _advance(executable, problem, job, min(job.steps, 2 * job.tiling.time))()
     return measure.sample(lambda: _advance(executable, problem, job, job.steps))
 
@@ -106,10 +120,11 @@ def confirm(job: TrialJob, second: Tiling) -> None:
     problem = job.problem
     given = _data(job)
     alone = second == job.tiling
-    executable = _executable(problem, second, strict=job.strict or alone)
+    executable = _executable(problem, second, strict=job.strict or alone, backend=job.backend)
     expected = compute(executable, problem, given, 1 if alone else job.threads)
     allowed = _tolerances(executable, job, given, expected)
-    results = compute(_executable(problem, job.tiling, strict=job.strict), problem, given, job.threads)
+    own = _executable(problem, job.tiling, strict=job.strict, backend=job.backend)
+    results = compute(own, problem, given, job.threads)
     for field, result in results.items():
         with np.errstate(all="ignore"):
             bad = ~((np.abs(result - expected[field]) <= allowed[field]) | ~np.isfinite(expected[field]))
@@ -164,8 +179,24 @@ def _reference(problem: Problem, scalars: tuple[tuple[str, float], ...]) -> tupl
 
 
 @functools.lru_cache(maxsize=64)
-def _executable(problem: Problem, tiling: Tiling, *, strict: bool) -> Executable:
-    return prepare(problem, tiling, "c", strict=strict)
+def _executable(problem: Problem, tiling: Tiling, *, strict: bool, backend: str) -> Executable:
+    return prepare(problem, tiling, backend, strict=strict)
+
+
+def _device_sample(executable: Executable, problem: Problem, job: TrialJob) -> float:
+    """A sample by the device's events, after a warm-up; its memory is handed back."""
+    from tilewright.runtime.gpu import GpuSession
+
+    given = _data(job)
+    inputs = Inputs(arrays=given.versions, scalars=given.scalars)
+    if executable.device is None:
+        raise WrongResultError("a candidate without a kernel cannot be timed")
+    session = GpuSession(executable.device, problem, inputs, executable.halo)
+    try:
+        session.advance(min(job.steps, 2 * job.tiling.time))
+        return session.timed(job.steps)
+    finally:
+        session.close()
 
 
 def _data(job: TrialJob) -> Given:

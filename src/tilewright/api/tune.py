@@ -10,7 +10,8 @@ import numpy as np
 
 from tilewright.api import memo
 from tilewright.api import predict as model_api
-from tilewright.api.gpu import is_gpu
+from tilewright.api.gpu import circumstances as device_circumstances
+from tilewright.api.gpu import device_machine, is_gpu, open_device
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.api.plan import Plan, Tried, needed_bytes
 from tilewright.api.predict import MachineLike, as_machine
@@ -21,11 +22,12 @@ from tilewright.api.strata import strata
 from tilewright.api.trial import TrialJob
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.base.records import Resources
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil import Program, with_coefficients
 from tilewright.report.progress import bar
-from tilewright.runtime import store, wisdom
+from tilewright.runtime import gpu, store, wisdom
 from tilewright.runtime.host import available_cpus, thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.nvrtc import available as nvrtc_available
@@ -36,7 +38,8 @@ from tilewright.tuning.search import Choice, Progress, Trial, Watch, is_unstable
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, effort_level, ranked, shortlist
 
 PLANNED_BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
-"""What ``effort="none"`` plans for; measuring needs ``auto`` or ``c``."""
+"""What tuning is for; a GPU backend may name a device, ``opencl:name``."""
+Needs = dict[Tiling, Resources]
 _PROTOCOL = 1
 """Raised when older logs could no longer be continued."""
 _DEFAULT_SCALAR = 0.1
@@ -62,6 +65,7 @@ class _Task:
     metric: str
     model: str
     threads: int
+    device: gpu.Device | None
     strict: bool
     boundary: BoundarySpec
     scalars: dict[str, Any]
@@ -98,8 +102,10 @@ def tune(
         program: A stencil, a program, or the name of a built-in one.
         shape: Extents of the grid, outermost first.
         steps: Time steps.
-        machine: Whose model ranks; only a CPU's candidates are measured, and only on this machine.
-        backend: ``auto`` or ``c``; with ``effort="none"`` also ``opencl`` and ``cuda``.
+        machine: Whose model ranks; by default this machine's processor, or the GPU that the backend names, as it was
+            calibrated. Candidates are measured on this machine only.
+        backend: ``auto``, ``c``, ``opencl`` or ``cuda``; a GPU backend takes a device: ``opencl:name``. Candidates for
+            ``cuda`` whose code spills are dropped before they run.
         metric: What is to be small: ``time``, ``traffic``, ``energy``, ``power``, ``edp`` or ``ed2p``; by all but time
             the lowest prediction among the candidates that are right wins.
         effort: ``none`` runs nothing and returns the model's choice (with ``cuda``, of candidates that are compiled for
@@ -136,7 +142,8 @@ def tune(
         raise UsageError(f"{known.name!r} has no scalar {unknown[0]!r}", f"its scalars are {list(known.scalars)}")
     fields = tuple(name for name, value in scalars.items() if np.ndim(value))
     problem = make_problem(with_coefficients(known, fields), shape, steps, dtype, boundary)
-    where = as_machine(machine)
+    device = open_device(backend) if is_gpu(backend) and effort != "none" else None
+    where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
     task = _Task(
         program=known,
         problem=problem,
@@ -147,14 +154,15 @@ def tune(
         backend=backend,
         metric=metric,
         model=model,
-        threads=thread_count(threads),
+        threads=thread_count(threads) if device is None else 1,
+        device=device,
         strict=strict,
         boundary=boundary,
         scalars=dict(scalars),
     )
     if effort == "none":
         return _planned(task)
-    if where.kind != "cpu":
+    if where.kind != "cpu" and device is None:
         raise UsageError(
             f"only this machine's CPU can be measured, got the machine {where.name!r}",
             "leave --machine out, or plan without measuring by --effort none",
@@ -168,15 +176,15 @@ def _check(backend: str, metric: str, effort: str) -> None:
             f"the metric of tuning is one of {', '.join(model_api.METRICS)}, got {metric!r}",
             "per_area is a metric of codesign",
         )
-    if backend not in PLANNED_BACKENDS:
+    if backend not in PLANNED_BACKENDS and not is_gpu(backend):
         raise UsageError(f"the backend is one of {', '.join(PLANNED_BACKENDS)}, got {backend!r}")
-    if effort != "none" and backend not in {"auto", "c"}:
+    if effort != "none" and backend == "numpy":
         raise UsageError(f"nothing can be measured with the backend {backend!r}", "use c, or --effort none")
 
 
 def _planned(task: _Task) -> Plan:
     """Return the model's choice; nothing is run, and nothing but CUDA candidates is compiled."""
-    if task.backend == "cuda" and task.machine.kind == "gpu" and nvrtc_available():
+    if task.backend.partition(":")[0] == "cuda" and task.machine.kind == "gpu" and nvrtc_available():
         return _screened(task)
     best = ranked(task.strata, task.effort.candidates)
     if not best:
@@ -208,7 +216,7 @@ def _screened(task: _Task) -> Plan:
 
 
 def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
-    circumstances = wisdom.circumstances()
+    circumstances = wisdom.circumstances() if task.device is None else device_circumstances(task.device)
     check_memory(needed_bytes(task.problem))
     steps = _sample_steps(task)
     log = _log_path(task, steps, circumstances)
@@ -222,25 +230,32 @@ def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
         threads=task.threads,
         strict=task.strict,
         steps=steps,
+        backend=task.backend if task.device is not None else "c",
     )
-    choice = _search(task, job, log, history, progress)
+    choice, needs = _search(task, job, log, history, progress)
     scale = task.problem.steps / steps
     if choice.winner is None:
         _raise_failure(choice)
-    winner = _tried(task, choice.winner, scale)
-    others = [_tried(task, trial, scale) for trial in choice.trials if trial is not choice.winner]
+    winner = _tried(task, choice.winner, scale, needs)
+    others = [_tried(task, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
     tried = [winner, *sorted(others, key=_order)]
     _remember(task, winner, choice, circumstances)
     return _plan(task, winner, tuple(tried), len(tried), choice)
 
 
-def _search(task: _Task, job: TrialJob, log: Path | None, history: History, progress: bool | None) -> Choice:
+def _search(
+    task: _Task, job: TrialJob, log: Path | None, history: History, progress: bool | None
+) -> tuple[Choice, Needs]:
     """Search with worker processes; they are gone when this returns."""
     workers = min(available_cpus(), _MOST_WORKERS)
-    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(task.problem)
+    # A GPU's driver reserves address space for all memory there is.
+    memory, limits = None, DEVICE_LIMITS
+    if task.device is None:
+        memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(task.problem)
+        limits = LIMITS
     title = f"tuning {task.problem.program.name}"
     with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
-        meter = WorkerMeter(processes, job, LIMITS, log, history)
+        meter = WorkerMeter(processes, job, limits, log, history)
 
         def report(state: Progress) -> None:
             best = "" if state.best is None else f", best {state.best:.3g} s"
@@ -261,11 +276,13 @@ def _search(task: _Task, job: TrialJob, log: Path | None, history: History, prog
             warn_once("tuning was stopped before anything was measured; what is compiled already is kept")
             raise KeyboardInterrupt
         warn_once("tuning was stopped before its end; the best so far is kept, and tuning again goes on from here")
-    return choice
+    return choice, meter.needs
 
 
 LIMITS = Limits()
 """Time limits of the worker processes."""
+DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
+"""The same on a GPU, whose driver compiles in every process, and where arrays have to be copied first."""
 
 
 def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
@@ -303,12 +320,15 @@ def _prediction(task: _Task, tiling: Tiling) -> Prediction:
     )
 
 
-def _tried(task: _Task, trial: Trial, scale: float) -> Tried:
+def _tried(task: _Task, trial: Trial, scale: float, needs: Needs) -> Tried:
     samples = trial.measurement.seconds if trial.ok else ()
+    code = needs.get(trial.candidate.tiling)
     return Tried(
         tiling=trial.candidate.tiling,
         predicted_seconds=_seconds(task, trial.candidate),
         measured_seconds=scale * trial.measurement.median if trial.ok else None,
+        registers=None if code is None else code.registers,
+        spills=None if code is None else code.spill_bytes,
         outcome=trial.measurement.outcome,
         detail=trial.measurement.detail,
         samples=len(samples),
@@ -338,7 +358,7 @@ def _remember(task: _Task, winner: Tried, choice: Choice, circumstances: wisdom.
         return
     entry = wisdom.Wisdom(
         program=task.problem.program.name[:200],
-        problem_key=wisdom.problem_key(task.problem),
+        problem_key=wisdom.problem_key(task.problem, "c" if task.device is None else task.device.dialect),
         dtype=task.problem.dtype,
         shape=task.problem.shape,
         steps=max(1, task.problem.steps),

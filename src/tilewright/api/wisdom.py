@@ -32,23 +32,27 @@ class Known:
         return {**self.wisdom.to_dict(), "stale": list(self.stale)}
 
 
-def remembered(problem: Problem, threads: int) -> Tiling | None:
+def remembered(
+    problem: Problem, threads: int, backend: str = "c", circumstances: Circumstances | None = None
+) -> Tiling | None:
     """Return the tiling that tuning found for a problem or a nearby one, on this very machine.
 
     Stale wisdom is not used; one warning says so.
 
     Args:
         problem: The problem.
-        threads: Threads that it will run on.
+        threads: Threads that it will run on; 1 on a GPU.
+        backend: ``c``, ``opencl`` or ``cuda``.
+        circumstances: Those of a GPU; by default those of this machine's processor.
 
     Returns:
         A legal tiling, or None.
     """
     entries = store.load()
-    here = store.here() if entries else None
+    here = (circumstances or store.here()) if entries else None
     if here is None:
         return None
-    best, stale = store.find(entries, problem, threads, here)
+    best, stale = store.find(entries, problem, threads, here, backend)
     if best is None:
         if stale:
             warn_once(
@@ -56,7 +60,15 @@ def remembered(problem: Problem, threads: int) -> Tiling | None:
                 "another version, so it is not used (hint: tune again; see `tilewright wisdom list`)"
             )
         return None
-    return _legal(problem, best.tiling)
+    return _legal(problem, best.tiling) if backend == "c" else _legal_on_device(problem, best.tiling)
+
+
+def _legal_on_device(problem: Problem, text: str) -> Tiling | None:
+    try:
+        tiling = catalogue.complete(problem, parse(text))
+        return tiling if isinstance(catalogue.check(problem, tiling), Legal) else None
+    except UsageError:
+        return None
 
 
 def _legal(problem: Problem, text: str) -> Tiling | None:

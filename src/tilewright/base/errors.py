@@ -50,6 +50,14 @@ class ToolchainError(TilewrightError):
     """A compiler that is missing, or that failed."""
 
 
+class DeviceError(ToolchainError):
+    """A device that failed while it ran: an access outside its memory, a launch that it refuses. It may be unusable."""
+
+
+class SpillsError(ToolchainError):
+    """A kernel whose values do not fit into registers."""
+
+
 class WrongResultError(TilewrightError):
     """A computed result outside its rounding bound."""
 

@@ -1,8 +1,8 @@
 """Micro-benchmarks of GPUs in the common text: empty and copying kernels, barriers, shared memory, kernels at rest.
 
-A kernel *at rest* computes what a tiling's kernel computes, all on chip, and moves nothing to or from memory: what
-it would load and store stands under a condition that its launch makes false, so that no compiler may leave anything
-out. Source: Prajapati et al., PPoPP 2017, section 5.2.
+A kernel *at rest* computes what a tiling's kernel computes, all on chip, and moves nothing between chip and memory:
+what it would load and store stands under a condition that its launch makes false, so that no compiler may leave
+anything out. Source: Prajapati et al., PPoPP 2017, section 5.2.
 """
 
 from dataclasses import replace
@@ -132,14 +132,8 @@ def at_rest(problem: Problem, tiling: Tiling, dialect: str) -> DeviceSource:
 
 def _still(function: Function) -> Function:
     outside = {var.name for var in function.params if var.type.partition(":")[0] in {"pointer", "array"}}
-    place = next(
-        (
-            i
-            for i, var in enumerate(function.params)
-            if var.name.startswith("c_") or (":" in var.type and i and var.type.startswith("chip:"))
-        ),
-        len(function.params),
-    )
+    last = [var.name.startswith("c_") or var.type.startswith("chip:") for var in function.params]
+    place = last.index(True) if True in last else len(last)  # after the numbers, before scalars and room
     params = (*function.params[:place], MOVING, *function.params[place:])
     return replace(function, params=params, body=_quiet(function.body, outside))
 

@@ -16,8 +16,8 @@ LEVELS, SOURCE, DEST = Var("levels"), Var("source"), Var("target")
 """Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
 _REGISTERS = 65536
 """Registers that the threads of a block share on every GPU since 2012."""
-_COLUMN_WORDS, _OTHER_WORDS = 96, 60
-"""Registers of a thread that its columns may take, and what everything else does."""
+_COLUMN_WORDS, _OTHER_WORDS, _CELL_WORDS = 96, 57, 3
+"""Registers of a thread that its columns may take, what everything else does, and that per cell of a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,8 @@ class Plan:
         """Whether threads keep the values of their own columns in registers."""
         words = sum(self.rings) * self.depth * len(self.pieces) * self.site.problem.itemsize // 4
         most = _REGISTERS // math.prod(self.tiling.threads)
-        return words <= min(_COLUMN_WORDS, max(most - _OTHER_WORDS, most // 4))
+        others = _OTHER_WORDS + _CELL_WORDS * len(self.pieces)
+        return words <= min(_COLUMN_WORDS, max(most - others, most // 4))
 
     @property
     def unrolled(self) -> bool:

@@ -160,7 +160,7 @@ def blocks_of(sizes: Sizes, setting: Setting, foot: Footing) -> Block:
         own=1.0 * own,
         loaded=1.0 * row * (first + grown[0]),
         chip_bytes=rings * depth * row * setting.itemsize,
-        columns=words <= np.minimum(_COLUMN_REGISTERS, np.maximum(most - 60, most // 4)),
+        columns=words <= np.minimum(_COLUMN_REGISTERS, np.maximum(most - 57 - 3 * turns, most // 4)),
         words=words,
         points=points,
     )

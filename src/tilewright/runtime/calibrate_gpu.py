@@ -30,8 +30,8 @@ from tilewright.tilings.tiling import Tiling
 
 Note = Callable[[str], None]
 _EMPTY, _COPY, _BARRIER, _SHARED = range(4)
-_HEIGHTS = {1: (1.0, 0.5, 2.0), 2: (1.0, 0.5, 0.25), 3: (1.0, 0.5, 1.0)}
-"""Heights of the instances' tiles over that of the default tile, by rank: C_iter must not depend on them."""
+_HEIGHTS = (1.0, 0.5, 0.25)
+"""Heights of the instances' tiles over that of the default tile: C_iter must not depend on them."""
 _REPEATS = 3
 
 
@@ -204,13 +204,10 @@ def _tilings(problem: Problem, limit: int) -> tuple[Tiling, ...]:
     """The default tile and others of other heights that fit."""
     first = default_tiling(problem, limit)
     found = [first]
-    for share in _HEIGHTS[problem.program.rank][1:]:
+    for share in _HEIGHTS[1:]:
         height = max(2, round(share * first.time / 2) * 2)
-        other = (
-            default_tiling(replace(problem, steps=64), limit) if height == first.time else replace(first, time=height)
-        )
-        if height < first.time:
-            found.append(other)
+        if height < first.time:  # a higher one might not fit
+            found.append(replace(first, time=height))
     return tuple(dict.fromkeys(found))
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, UsageError
+from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_site import DeviceSource
 from tilewright.machines.device import GpuDescription
@@ -30,7 +31,7 @@ _DESCRIBED = {
 
 
 class CudaDevice:
-    """One device with its primary context and the default stream."""
+    """One device with its primary context and a stream for its kernels."""
 
     def __init__(self, library: Any, number: int) -> None:  # noqa: ANN401
         """Open a device.
@@ -54,12 +55,19 @@ class CudaDevice:
         size = ctypes.c_size_t()
         self._call("cuDeviceTotalMem_v2", ctypes.byref(size), handle)
         self._memory = size.value
+        self._stream = ctypes.c_void_p()  # waits for the legacy default stream, where copies run, and it for this one
+        self._call("cuStreamCreate", ctypes.byref(self._stream), 0)
         self._known = {key: self._attribute(value) for key, value in _ATTRIBUTES.items()}
 
     @property
     def name(self) -> str:
         """What the device calls itself."""
         return self._name
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+        return self._handle.value
 
     @property
     def dialect(self) -> str:
@@ -110,6 +118,15 @@ class CudaDevice:
             functions.append(function)
         return functions
 
+    @property
+    def compiler(self) -> str:
+        """The compiler of its kernels, with its version."""
+        return f"NVRTC {nvrtc.version()} for {self.architecture}"
+
+    def resources(self, source: DeviceSource) -> Resources | None:
+        """Say what the compiler knows about the code of a text that was built."""
+        return nvrtc.compile_cuda(source.text, self.architecture, strict=source.strict).resources
+
     def allocate(self, size: int) -> Any:  # noqa: ANN401
         """Take memory.
 
@@ -147,7 +164,7 @@ class CudaDevice:
         held = [_boxed(argument) for argument in arguments]
         addresses = (ctypes.c_void_p * len(held))(*(ctypes.addressof(each) for each in held))
         groups, each = threads
-        self._call("cuLaunchKernel", kernel, groups, 1, 1, each, 1, 1, room, None, addresses, None)
+        self._call("cuLaunchKernel", kernel, groups, 1, 1, each, 1, 1, room, self._stream, addresses, None)
 
     def timed(self, work: Callable[[], None]) -> float:
         """Run some launches and return the seconds between two events around them."""
@@ -155,9 +172,9 @@ class CudaDevice:
         for event in (first, last):
             self._call("cuEventCreate", ctypes.byref(event), 0)
         try:
-            self._call("cuEventRecord", first, None)
+            self._call("cuEventRecord", first, self._stream)
             work()
-            self._call("cuEventRecord", last, None)
+            self._call("cuEventRecord", last, self._stream)
             self._call("cuEventSynchronize", last)
             self._call("cuEventElapsedTime", ctypes.byref(milliseconds), first, last)
         finally:
@@ -186,7 +203,7 @@ class CudaDevice:
             text = ctypes.c_char_p()
             self._library.cuGetErrorName(status, ctypes.byref(text))
             said = text.value.decode() if text.value else f"error {status}"
-            raise ToolchainError(f"the CUDA driver failed in {name}: {said}", "see `tilewright doctor`")
+            raise DeviceError(f"the CUDA driver failed in {name}: {said}", "see `tilewright doctor`")
 
 
 def select(wanted: str = "") -> CudaDevice:

@@ -5,19 +5,21 @@ The session knows versions, slots and launches; a :class:`Device` knows buffers,
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
+from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_emit import launches
 from tilewright.codegen.gpu_site import DeviceSource, Launch
 from tilewright.codegen.gpu_wrap import wrap_launch
 from tilewright.machines.device import GpuDescription
 from tilewright.programs.problem import Problem
+from tilewright.runtime.device_arrays import DeviceArray, DeviceView
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Halo, Inputs
 from tilewright.tilings.tiling import Tiling
@@ -37,6 +39,10 @@ class Device(Protocol):
         """What the device calls itself."""
 
     @property
+    def number(self) -> int:
+        """Its number."""
+
+    @property
     def dialect(self) -> str:
         """The language of its kernels."""
 
@@ -53,6 +59,13 @@ class Device(Protocol):
 
     def build(self, source: DeviceSource) -> Sequence[Any]:
         """Compile a text; returns a handle per kernel. Raises a ToolchainError."""
+
+    @property
+    def compiler(self) -> str:
+        """The compiler of its kernels, with its version."""
+
+    def resources(self, source: DeviceSource) -> Resources | None:
+        """Say what the compiler knows about the code of a text that was built, or None."""
 
     def allocate(self, size: int) -> Any:  # noqa: ANN401
         """Take memory. Raises an ArrayError."""
@@ -89,6 +102,7 @@ class Program:
         tiling: The tiling they follow.
         kernels: The driver's handles.
         extra: Numbers that every launch gets after its own.
+        resources: What the compiler says of their code, or None.
     """
 
     device: Device
@@ -96,6 +110,7 @@ class Program:
     tiling: Tiling
     kernels: tuple[Any, ...]
     extra: tuple[int, ...] = ()
+    resources: Resources | None = None
 
 
 def load(device: Device, source: DeviceSource, tiling: Tiling) -> Program:
@@ -111,7 +126,11 @@ def load(device: Device, source: DeviceSource, tiling: Tiling) -> Program:
             f"{format_bytes(device.local_bytes)}",
             "take a smaller tile",
         )
-    return Program(device=device, source=source, tiling=tiling, kernels=tuple(device.build(source)))
+    kernels = tuple(device.build(source))
+    needs = device.resources(source)
+    if needs is not None:
+        needs = replace(needs, shared_bytes=source.shared_bytes)
+    return Program(device=device, source=source, tiling=tiling, kernels=kernels, resources=needs)
 
 
 class GpuSession:
@@ -213,10 +232,31 @@ class GpuSession:
         """Where a field's newest version lies on the device: buffer and offset in bytes."""
         return self._buffers[self._number(field)], self._offset(field, self._version)
 
+    def take(self, field: str) -> DeviceArray:
+        """Hand over a field's memory, with its newest version, as an array on the device; the session is at its end.
+
+        Raises:
+            ToolchainError: If the device failed.
+        """
+        device = self._program.device
+        device.finish()
+        buffer, offset = self.place(field)
+        self._buffers[self._number(field)] = None
+        whole = self._whole.shape
+
+        def fetch() -> Array:
+            values = np.empty(whole, self._dtype)
+            device.read(buffer, offset, values)
+            return values
+
+        likeness = DeviceView(pointer=0, shape=whole, dtype=self._dtype, device=None, owner=None)
+        return DeviceArray((buffer + offset, device.number), likeness, fetch, lambda: device.release(buffer))
+
     def close(self) -> None:
         """Hand the memory back."""
         for buffer in self._buffers:
-            self._program.device.release(buffer)
+            if buffer is not None:
+                self._program.device.release(buffer)
         self._buffers.clear()
 
     def _number(self, field: str) -> int:
@@ -280,6 +320,10 @@ class GpuSession:
         boxes = {s.field: tuple(slice(*span) for span in self.problem.update_box(s)) for s in program.statements}
         for number, field in enumerate(program.fields):
             given = inputs.arrays[field]
+            if any(isinstance(array, DeviceView) for array in given):
+                if self._copied(number, given):
+                    continue
+                given = [self._on_host(array) for array in given]
             values = np.ascontiguousarray(given[0], dtype=self._dtype)
             for slot in range(self._program.source.copies[number]):
                 age = -slot % self._program.source.copies[number]
@@ -289,6 +333,24 @@ class GpuSession:
                     older = given[min(age, len(given) - 1)]
                     version[boxes[field]] = np.asarray(older)[boxes[field]]
                 device.write(self._buffers[number], slot * self._slot * self._dtype.itemsize, self._surrounded(version))
+
+    def _copied(self, number: int, given: Sequence[Array]) -> bool:
+        """Copy an array on the device into every slot; not where several versions or periodic copies must be mixed."""
+        first = given[0]
+        if len(given) > 1 or self._halo is not None or not isinstance(first, DeviceView) or first.dtype != self._dtype:
+            return False
+        device = self._program.device
+        for slot in range(self._program.source.copies[number]):
+            target = (self._buffers[number], slot * self._slot * self._dtype.itemsize)
+            device.copy(target, (first.pointer, 0), first.nbytes)
+        return True
+
+    def _on_host(self, array: Array) -> Array:
+        if not isinstance(array, DeviceView):
+            return array
+        values: Array = np.empty(array.shape, array.dtype)
+        self._program.device.read(array.pointer, 0, values)
+        return values
 
     def _surrounded(self, values: Array) -> Array:
         """A version with its periodic copies around it."""

@@ -64,6 +64,15 @@ def _place(machine: Machine) -> Path:
     return path() if machine.kind == "cpu" else path().with_name(f"{machine.name}.toml")
 
 
+def device_path(name: str) -> Path | None:
+    """Return where the calibration of a device of this name is kept, or None if there is none."""
+    try:
+        found = path().with_name(f"{name}.toml")
+        return found if found.is_file() else None
+    except (OSError, RuntimeError):
+        return None
+
+
 def keep(machine: Machine) -> Path | None:
     """Keep a calibration of this host or of one of its devices; a disk that is full or read-only costs one warning.
 

@@ -11,7 +11,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, UsageError
+from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_site import DeviceSource
 from tilewright.machines.device import GpuDescription
@@ -22,6 +23,7 @@ _OCLGRIND_LOCAL = 256 * 1024
 _OCLGRIND_REPORTS = 10**6
 """Reports after which Oclgrind falls silent, for the rest of the process: too few, and what comes later looks right."""
 _LOG_LINES = 3
+_REFUSED = "the kernel does not compile"
 
 
 def prepare_oclgrind(*, races: bool = True) -> None:
@@ -103,6 +105,11 @@ class OpenClDevice:
         return str(self._device.name)
 
     @property
+    def number(self) -> int:
+        """Its number."""
+        return 0
+
+    @property
     def dialect(self) -> str:
         """The language of its kernels."""
         return "opencl"
@@ -151,10 +158,19 @@ class OpenClDevice:
         if source.dtype == "float64" and not self.double:
             raise UsageError(f"{self.name} does not compute in float64", "use float32")
         options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if source.strict and not self.interpreted else []
-        with warnings.catch_warnings(), _reported("the kernel does not compile"):
+        with warnings.catch_warnings(), _reported(_REFUSED):
             warnings.simplefilter("ignore")
             program = self._cl.Program(self._context, source.text).build(options=options)
             return tuple(self._cl.Kernel(program, kernel.entry) for kernel in source.kernels)
+
+    @property
+    def compiler(self) -> str:
+        """The driver, which holds the compiler of its kernels, with its version."""
+        return f"OpenCL {self._device.platform.name} {self._device.driver_version}"
+
+    def resources(self, source: DeviceSource) -> Resources | None:  # noqa: ARG002  (the drivers do not say)
+        """Say what the compiler knows about the code of a text: nothing."""
+        return None
 
     def allocate(self, size: int) -> Any:  # noqa: ANN401
         """Take memory.
@@ -232,7 +248,8 @@ def _reported(what: str) -> Iterator[None]:
     except (cl.Error, RuntimeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         telling = [line for line in lines if "error:" in line] or lines
-        raise ToolchainError(f"{what}: {'; '.join(telling[:_LOG_LINES])}", "see `tilewright doctor`") from error
+        kind = ToolchainError if what == _REFUSED else DeviceError
+        raise kind(f"{what}: {'; '.join(telling[:_LOG_LINES])}", "see `tilewright doctor`") from error
 
 
 def _pyopencl() -> Any:  # noqa: ANN401

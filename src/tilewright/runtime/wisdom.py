@@ -101,9 +101,10 @@ class Wisdom:
         return f"{self.id} {self.program} {format_shape(self.shape)} x {self.steps}, {self.dtype}: {self.tiling}"
 
 
-def problem_key(problem: Problem) -> str:
+def problem_key(problem: Problem, backend: str = "c") -> str:
     """Return the fingerprint of what a tiling's worth depends on, shape and steps aside."""
-    return fingerprint(problem.program, problem.dtype, problem.boundaries)
+    about = (problem.program, problem.dtype, problem.boundaries)
+    return fingerprint(*about) if backend == "c" else fingerprint(*about, backend)
 
 
 def now() -> str:
@@ -119,6 +120,23 @@ def circumstances() -> Circumstances:
     """
     tools = toolchain()
     return _circumstances(tools.identity, (*tools.command, *tools.flags(strict=False)))
+
+
+def device_circumstances(name: str, about: object, compiler: str) -> Circumstances:
+    """Return the circumstances of a GPU.
+
+    Args:
+        name: What it calls itself.
+        about: Everything that its driver says about it, as plain data or a frozen dataclass.
+        compiler: The compiler of its kernels, with its version.
+    """
+    return Circumstances(
+        device=name[:_LONGEST],
+        device_key=fingerprint(about),
+        compiler=compiler[:_LONGEST],
+        compiler_key=fingerprint(compiler),
+        version=_version(),
+    )
 
 
 @functools.cache
@@ -165,7 +183,9 @@ def staleness(entry: Wisdom, here: Circumstances | None) -> tuple[str, ...]:
     return tuple(name for name, same in pairs.items() if not same)
 
 
-def find(entries: Iterable[Wisdom], problem: Problem, threads: int, here: Circumstances) -> tuple[Wisdom | None, bool]:
+def find(
+    entries: Iterable[Wisdom], problem: Problem, threads: int, here: Circumstances, backend: str = "c"
+) -> tuple[Wisdom | None, bool]:
     """Find what is known about a problem, or about the nearest one.
 
     Args:
@@ -173,11 +193,12 @@ def find(entries: Iterable[Wisdom], problem: Problem, threads: int, here: Circum
         problem: The problem.
         threads: Threads that it will run on.
         here: The circumstances of now.
+        backend: ``c``, ``opencl`` or ``cuda``.
 
     Returns:
         The entry, or None; and whether there is a stale one about this program, which must not be used.
     """
-    key = problem_key(problem)
+    key = problem_key(problem, backend)
     best, nearest, stale = None, math.inf, False
     for entry in entries:
         if entry.problem_key != key or entry.threads != threads:

@@ -25,11 +25,15 @@ from tilewright.runtime.worker import FOLDER_VARIABLE, LENGTH, MEMORY_VARIABLE, 
 START_SECONDS = 30.0
 """What a fresh worker may take to start up, before the time of its first call runs."""
 _CHUNK = 2**20
+_BROKEN = "DeviceError"
+"""After this error a process may have lost its device for good: the next call gets a fresh one."""
 _OUTCOMES = {
     "UsageError": Outcome.ILLEGAL,
     "IllegalTilingError": Outcome.ILLEGAL,
     "TraceError": Outcome.ILLEGAL,
     "ToolchainError": Outcome.COMPILE,
+    "DeviceError": Outcome.LAUNCH,
+    "SpillsError": Outcome.SPILLS,
     "WrongResultError": Outcome.WRONG,
     "ArrayError": Outcome.LAUNCH,
     "MemoryError": Outcome.LAUNCH,
@@ -98,6 +102,8 @@ class _Worker:
             kind, value = pickle.loads(bytes(self.buffer[LENGTH.size : end]))  # noqa: S301  (our own worker's pipe)
             del self.buffer[:end]
             if kind != READY:
+                if kind == _BROKEN:
+                    self._end()
                 return self._reply(kind, value)
             self.deadline = time.monotonic() + self.limit
         return None

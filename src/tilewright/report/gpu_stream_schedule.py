@@ -1,0 +1,105 @@
+"""Drawings of a streaming tile in a GPU's thread block: its rings at one advance, and its levels across."""
+
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.problem import Problem
+from tilewright.report.gpu_schedule import COMPUTED, LOADED, WRITTEN
+from tilewright.tilings import stream_block
+from tilewright.tilings.catalogue import complete
+from tilewright.tilings.tiling import Tiling
+
+Cells = set[tuple[int, int]]
+"""Pairs of a version and a cell along an axis."""
+_INCH = 0.3
+
+
+def rings_at(problem: Problem, tiling: Tiling, front: int) -> dict[str, Cells]:
+    """Return the rows of axis 0 that a block holds of every version of the first field, when the front is at a row.
+
+    Args:
+        problem: A problem of one stage.
+        tiling: A streaming tiling with threads.
+        front: The row that level 0 computes.
+
+    Returns:
+        Rows by ``loaded``, ``computed``, ``written`` (computed and written to memory) and ``kept``, counted from 0.
+
+    Raises:
+        UsageError: If a step has several stages.
+    """
+    pipeline = stream_block.of_block(problem)
+    if len(pipeline.stages) > 1:
+        raise UsageError("a schedule is drawn for programs of one stage", "such as j2d5pt")
+    levels = stream_block.whole_levels(complete(problem, tiling).time, stream_block.history(problem))
+    ages = pipeline.history[0]
+    (versions, depth), *_ = stream_block.rings(problem, levels)
+    newest = {version: front - pipeline.lag.at(version - 1, 0) for version in range(1 - ages, levels + 1)}
+    kept = {(version, newest[version] - back) for version in list(newest)[:versions] for back in range(1, depth)}
+    return {
+        "loaded": {(version, row) for version, row in newest.items() if version <= 0},
+        "computed": {(version, row) for version, row in newest.items() if 0 < version <= levels - ages},
+        "written": {(version, row) for version, row in newest.items() if version > levels - ages},
+        "kept": kept,
+    }
+
+
+def widths(problem: Problem, tiling: Tiling) -> dict[str, Cells]:
+    """Return the cells along the last axis that a tile loads, computes and writes, counted from its first own one."""
+    tiling = complete(problem, tiling)
+    pipeline = stream_block.of_block(problem)
+    levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
+    own, below, above = tiling.space[-1], pipeline.below[-1], pipeline.above[-1]
+
+    def row(version: int) -> Cells:
+        left = levels - version
+        return {(version, x) for x in range(-below.at(left, 0), own + above.at(left, 0))}
+
+    computed = set().union(*(row(version) for version in range(1, levels)))
+    return {"loaded": row(0), "computed": computed, "written": row(levels), "kept": set()}
+
+
+def draw_streaming(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
+    """Draw both.
+
+    Args:
+        problem: A problem of one stage.
+        tiling: A streaming tiling with threads.
+        path: A .png, .svg or .pdf file.
+
+    Returns:
+        The path.
+
+    Raises:
+        UsageError: If a step has several stages, or matplotlib is missing.
+    """
+    panels = (rings_at(problem, tiling, 20), widths(problem, tiling))
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.patches import Patch, Rectangle
+    except ImportError as error:
+        raise UsageError("drawings need matplotlib", "pip install 'tilewright[plot]'") from error
+    spans = []
+    for panel in panels:
+        every = set().union(*panel.values())
+        cells, versions = [x for _, x in every], [v for v, _ in every]
+        spans.append((min(cells) - 1, max(cells) + 1, min(versions) - 1, max(versions) + 1))
+    wide = [high - low for low, high, _, _ in spans]
+    figure = Figure(figsize=(_INCH * (sum(wide) + 8), _INCH * (spans[0][3] - spans[0][2] + 6)), layout="constrained")
+    names = ("axis 0: rows on chip at one advance", "last axis: cells from the tile's first own one")
+    colours = {"kept": "#e4edf6", "loaded": LOADED, "computed": COMPUTED, "written": WRITTEN}
+    for axes, panel, span, name in zip(figure.subplots(1, 2, width_ratios=wide), panels, spans, names, strict=True):
+        for key, colour in colours.items():
+            for version, x in sorted(panel[key]):
+                axes.add_patch(Rectangle((x - 0.45, version - 0.45), 0.9, 0.9, facecolor=colour, edgecolor="none"))
+        axes.set_xlim(span[0], span[1])
+        axes.set_ylim(span[2], span[3])
+        axes.set_aspect("equal")
+        axes.set_xlabel(name)
+        axes.set_ylabel("version (time)")
+    meaning = ("on chip", "loaded", "computed, on chip", "computed and written")
+    handles = [Patch(facecolor=colour, label=text) for colour, text in zip(colours.values(), meaning, strict=True)]
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False, fontsize="small")
+    target = Path(path)
+    figure.savefig(target)
+    return target

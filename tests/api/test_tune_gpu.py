@@ -1,0 +1,82 @@
+"""Measured tuning on a device: the whole path on the interpreter, in worker processes, into the wisdom store."""
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.api import memo, trial
+from tilewright.api.gpu import circumstances, open_device
+from tilewright.api.trial import TrialJob
+from tilewright.base.errors import SpillsError
+from tilewright.base.records import Outcome, Resources
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.runtime import opencl, wisdom
+from tilewright.tilings.tiling import parse
+
+BACKEND = "opencl:oclgrind"
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path, monkeypatch):
+    opencl.prepare_oclgrind(races=False)
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+    memo.forget()
+
+
+def test_a_device_is_tuned_and_its_wisdom_used():
+    plan = tw.tune("jacobi2d", shape=(9, 34), steps=2, backend=BACKEND, candidates=2, progress=False)
+    assert plan.confirmed
+    assert plan.backend == BACKEND
+    tried = [each for each in plan.candidates if each.measured_seconds is not None]
+    assert tried
+    assert plan.winner.measured_seconds == min(each.measured_seconds for each in tried)
+    assert "__kernel" in plan.source
+    (entry,) = wisdom.load()
+    assert entry.circumstances.device == "Oclgrind Simulator"
+    assert entry.circumstances.compiler.startswith("OpenCL Oclgrind")
+    problem = make_problem(program("jacobi2d"), (9, 34), 2)
+    assert entry.problem_key == wisdom.problem_key(problem, "opencl") != wisdom.problem_key(problem)
+    from tilewright.api.compile import prepare
+    from tilewright.api.wisdom import remembered
+
+    assert prepare(problem, None, BACKEND).tiling == plan.tiling
+    assert remembered(problem, 1) is None  # a processor does not use what a device has learned
+    u = np.random.default_rng(0).random((9, 34), dtype=np.float32)
+    np.testing.assert_allclose(plan.run(u), tw.run("jacobi2d", u, steps=2, backend="numpy"), rtol=1e-6)
+
+
+def test_circumstances_are_those_of_the_device():
+    here = circumstances(open_device(BACKEND))
+    assert here.device == "Oclgrind Simulator"
+    assert here != wisdom.here()
+    assert here == circumstances(open_device(BACKEND))
+
+
+def job(**changes):
+    problem = make_problem(program("jacobi2d"), (18, 40), 4)
+    plain = {"problem": problem, "tiling": parse("hybrid:t=2,s=2x8,threads=1x8"), "scalars": (), "threads": 1}
+    return TrialJob(**{**plain, "strict": False, "steps": 4, "backend": BACKEND, **changes})
+
+
+def test_a_candidate_is_built_checked_timed_and_compared():
+    assert trial.build(job()) is None  # OpenCL's drivers do not say what the code needs
+    trial.check(job())
+    assert trial.sample(job()) > 0
+    trial.confirm(job(), parse("none"))
+
+
+def test_what_spills_does_not_run(monkeypatch):
+    device = type(open_device(BACKEND))
+    needs = Resources(registers=255, spill_bytes=16, stack_bytes=0, shared_bytes=0)
+    monkeypatch.setattr(device, "resources", lambda *_: needs)
+    with pytest.raises(SpillsError, match="16 bytes of spills"):
+        trial.build(job(tiling=parse("hybrid:t=2,s=3x8,threads=1x8")))
+
+
+def test_outcomes_of_devices():
+    from tilewright.runtime import workers
+
+    assert workers._OUTCOMES["DeviceError"] is Outcome.LAUNCH
+    assert workers._OUTCOMES["SpillsError"] is Outcome.SPILLS

@@ -1,0 +1,38 @@
+"""What the drawing of a streaming tile shows is what the kernel does."""
+
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen.gpu_emit import emit_device
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.report.gpu_stream_schedule import draw_streaming, rings_at, widths
+from tilewright.tilings import catalogue
+from tilewright.tilings.tiling import parse
+
+PROBLEM = make_problem(program("j2d5pt"), (60, 60), 8)
+TILING = parse("streaming:t=4,s=40x16,threads=1x24")
+
+
+def test_rows_on_chip_are_those_of_the_rings():
+    found = rings_at(PROBLEM, TILING, 20)
+    assert found["loaded"] == {(0, 22)}
+    assert found["computed"] == {(1, 20), (2, 18), (3, 16)}
+    assert found["written"] == {(4, 14)}
+    on_chip = len(found["kept"]) + len(found["loaded"]) + len(found["computed"])
+    row = 16 + 2 * 4
+    assert emit_device(PROBLEM, TILING, "cuda").shared_bytes == 4 * on_chip * row
+
+
+def test_cells_across_are_those_that_are_counted():
+    found = widths(PROBLEM, TILING)
+    assert len(found["loaded"]) == 16 + 2 * 4
+    assert len(found["written"]) == 16
+    assert len(found["computed"]) == sum(16 + 2 * left for left in (3, 2, 1))
+    assert catalogue.counts(PROBLEM, TILING).live_in == (40 + 8) * len(found["loaded"])
+
+
+def test_a_picture(tmp_path):
+    assert draw_streaming(PROBLEM, TILING, tmp_path / "block.svg").stat().st_size > 1000
+    with pytest.raises(UsageError, match="programs of one stage"):
+        rings_at(make_problem(program("fdtd2d"), (60, 60), 8), parse("streaming:t=2,s=8x8,threads=1x8"), 9)
