@@ -83,9 +83,9 @@ class Sweep:
         return time_model.predict(self.problem, tiling, self.machine).seconds
 
     def expected(self, tiling: Tiling) -> float:
-        """The seconds by which a run compares families; kernels alone are timed here, so no copies count."""
+        """The seconds by which a run compares families, the caller's arrays copied where a family needs that."""
         setting = make_setting(self.problem, self.machine)
-        return run_seconds(tiling.family, self.predicted(tiling), setting, copies=False)
+        return run_seconds(tiling.family, self.predicted(tiling), setting)
 
     def first(self, count: int) -> list[Tiling]:
         """The model's first choices among all families, the one that a run takes first."""

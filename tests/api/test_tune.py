@@ -365,7 +365,7 @@ def test_a_plot_of_what_was_measured(tmp_path):
         planned.plot(tmp_path / "plot.svg")
 
 
-COMMAND = ["tune", "j2d5pt", "--shape", "200x300", "--steps", "16", "--effort", "quick", "--candidates", "8", "--json"]
+COMMAND = ["tune", "j2d5pt", "--shape", "200x300", "--steps", "16", "--candidates", "8", "--seconds", "600", "--json"]
 
 
 @pytest.fixture

@@ -103,7 +103,10 @@ def compute_seconds(sizes: Sizes, setting: Setting) -> Floats:
         vectors = face / setting.vector_width + 0.5 * rows
         return np.asarray(vectors * iteration + rows * setting.row_seconds + boxes)
     vectors, pieces = line_vectors(sizes, setting)
-    line = vectors * iteration + pieces * setting.row_seconds
+    # A piece begins with cells that the tile before wrote. Lines that are not cut follow each other in memory.
+    breaks = np.where(pieces > 1, pieces, 1.0 / sizes.space[-2] if len(sizes.space) > 2 else 0.0)
+    wait = missed_inside(footprint_bytes(sizes, setting), setting) * setting.fetch_seconds
+    line = vectors * iteration + pieces * setting.row_seconds + breaks * wait
     lines = setting.cells // setting.shape[0] // setting.shape[-1]
     return np.asarray(face * lines * line + boxes)
 

@@ -82,6 +82,7 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
         barrier_seconds=0.0,
         launch_seconds=0.0,
         row_seconds=0.0,
+        fetch_seconds=0.0,
         c_iter=replace(setting.c_iter, value=0.0, low=None, high=None),
         swept=replace(setting.swept, value=0.0, low=None, high=None),
     )

@@ -11,8 +11,8 @@ from tilewright.costs.setting import WORD, Setting
 
 USABLE = 0.75
 """Share of a core's own cache that data may use before it spills."""
-USABLE_OUTSIDE = 0.25
-"""The same of L3 for tiles, while the grid streams through it and others may share it: more was slow in sweeps."""
+USABLE_OUTSIDE = 0.5
+"""The same of L3 for tiles: as much as the copies fill by which ``calibrate`` measures L3's bandwidth."""
 USABLE_WHOLE = 0.5
 """The same of L3 for a whole grid."""
 
