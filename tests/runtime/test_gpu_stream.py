@@ -142,7 +142,7 @@ def compiled(name, architecture):
     assert (needs.spill_bytes, needs.stack_bytes) == (0, 0), (architecture, str(tiling))
 
 
-@pytest.mark.parametrize(("number", "name"), enumerate(LIGHT))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(LIGHT)))
 def test_the_default_configurations_compile_without_spills(number, name):
     compiled(name, ARCHITECTURES[number % 4])
 
