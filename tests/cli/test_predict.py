@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -79,3 +81,13 @@ def test_faults_of_the_users_file_are_named(refuses, tmp_path):
     assert "did you mean 'heat'?" in refuses("predict", "mine.py:haet", *ask)
     assert "tw.where" in refuses("predict", "mine.py:heat", *ask)
     assert "of type int" in refuses("predict", "mine.py:number", *ask)
+
+
+def test_a_reader_that_leaves_is_no_error():
+    """As `tilewright … | head -1` does."""
+    command = (sys.executable, "-m", "tilewright", *map(str, GTX980), "--top", "200")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 1

@@ -58,6 +58,9 @@ class _Group(TyperGroup):
         except Exception as error:
             if ctx.meta[self.debug]:
                 traceback.print_exc()
+            if isinstance(error, BrokenPipeError):  # as `| head` leaves it: nobody reads on, also not at exit
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(1) from None
             if hasattr(error, "exit_code") and hasattr(error, "show"):
                 if isinstance(getattr(error, "message", None), str):  # it may quote a whole argument
                     error.message = _short(error.message, _LONGEST_OF_TYPER)  # type: ignore[attr-defined]
