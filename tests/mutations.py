@@ -143,6 +143,9 @@ def main() -> None:
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "README.md"):
             shutil.copy(ROOT / name, folder / name)
+        broken = caught_by(folder, options.tests, options.seconds)
+        if broken:
+            raise SystemExit(f"{broken} fails without any mutation")
         for site in chosen:
             if time.monotonic() - begin > options.stop:
                 break

@@ -1,3 +1,4 @@
+import re
 import shlex
 
 import pytest
@@ -83,9 +84,7 @@ ALL = dict(_commands(typer.main.get_command(app)))
 def test_every_help_has_an_example_that_its_command_understands(cli, words):
     result = cli(*words, "--help")
     assert result.code == 0
-    text = " ".join(ALL[words].help.split())
-    assert "Example: " in text
-    example = text.split("Example: ")[1].strip()
+    (example, *_) = re.findall(r"^Example: (.*)$", ALL[words].help, flags=re.MULTILINE)
     assert " ".join(("tilewright", *words)) in example
     if example.startswith("tilewright ") and not hasattr(ALL[words], "commands"):
         given = shlex.split(example)[1 + len(words) :]
