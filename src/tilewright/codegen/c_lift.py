@@ -130,7 +130,10 @@ static void tw_fill_@s(@T *to, @T value, int64_t n) {
 /* copy past the caches where the target starts at a line */
 static void tw_stream_@s(@T *to, const @T *from, int64_t n) {
   int64_t i = 0;
-#if defined(__SSE2__) && TW_BYTES == 64
+#if defined(__clang__)
+  for (; (uintptr_t)to % 64 == 0 && i + TW_WIDE_@s <= n; i += TW_WIDE_@s)
+    __builtin_nontemporal_store(*(const tw_u_@s *)(from + i), (tw_v_@s *)(to + i));
+#elif defined(__SSE2__) && TW_BYTES == 64
   typedef float row16 __attribute__((vector_size(64)));
   for (; (uintptr_t)to % 64 == 0 && i + TW_WIDE_@s <= n; i += TW_WIDE_@s) {
     const tw_v_@s v = *(const tw_u_@s *)(from + i);

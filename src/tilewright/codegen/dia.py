@@ -143,7 +143,10 @@ static inline int64_t least(int64_t a, int64_t b) {{ return a < b ? a : b; }}
 static inline int64_t most(int64_t a, int64_t b) {{ return a > b ? a : b; }}
 /* Store to a vector's own boundary, past the caches where the CPU can. */
 static inline void past(real *to, vec v) {{
-#if defined(__AVX512F__) && {bytes} == 64
+#if defined(__clang__)
+  typedef real whole __attribute__((vector_size({bytes}), may_alias));
+  __builtin_nontemporal_store((whole)v, (whole *)to);
+#elif defined(__AVX512F__) && {bytes} == 64
   typedef float wide __attribute__((vector_size(64)));
   __builtin_ia32_movntps512((float *)to, (wide)v);
 #elif defined(__AVX__) && {bytes} == 32

@@ -20,6 +20,13 @@ static inline int64_t tw_map_mirror(int64_t i, int64_t n) {
   const int64_t period = tw_max(1, 2 * n - 2), folded = tw_floormod(i, period);
   return tw_min(folded, period - folded);
 }
+#if defined(__clang__)
+#define TW_PAST_512(to, v) __builtin_nontemporal_store(v, (row *)(to))
+#define TW_PAST_256(to, v) __builtin_nontemporal_store(v, (row *)(to))
+#else
+#define TW_PAST_512 __builtin_ia32_movntps512
+#define TW_PAST_256 __builtin_ia32_movntps256
+#endif
 /* Write a row to memory, past the caches if it will not be read soon. */
 static inline void tw_put(char *to, const char *from, int64_t bytes, int64_t stream) {
 #if defined(__SSE2__)
@@ -30,11 +37,11 @@ static inline void tw_put(char *to, const char *from, int64_t bytes, int64_t str
 #if TW_BYTES == 64
     typedef float row __attribute__((vector_size(64)));
     typedef float loose __attribute__((vector_size(64), aligned(1), may_alias));
-    for (; i + 64 <= bytes; i += 64) __builtin_ia32_movntps512((float *)(to + i), (row)*(const loose *)(from + i));
+    for (; i + 64 <= bytes; i += 64) TW_PAST_512((float *)(to + i), (row)*(const loose *)(from + i));
 #elif TW_BYTES == 32
     typedef float row __attribute__((vector_size(32)));
     typedef float loose __attribute__((vector_size(32), aligned(1), may_alias));
-    for (; i + 32 <= bytes; i += 32) __builtin_ia32_movntps256((float *)(to + i), (row)*(const loose *)(from + i));
+    for (; i + 32 <= bytes; i += 32) TW_PAST_256((float *)(to + i), (row)*(const loose *)(from + i));
 #endif
     memcpy(to + i, from + i, (size_t)(bytes - i));
     return;
