@@ -42,7 +42,7 @@ def test_a_file_of_its_own(cli, tmp_path):
     [
         (("--program", "heat2e"), "heat2e"),
         (("--program", "smith_waterman"), "recurrence"),
-        (("--backend", "cuda"), "processors"),
+        (("--backend", "metal"), "one of auto, c, opencl and cuda"),
         (("-o", "mine.json"), ".toml"),
         (("-o", "nowhere/mine.toml"), "no folder"),
     ],
