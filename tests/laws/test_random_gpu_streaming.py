@@ -23,7 +23,7 @@ from .test_random_programs import seeds
 
 pytest.importorskip("pyopencl")
 
-CASES = 10
+CASES = 6
 """Per seed."""
 MANY = 300
 _READS = 30
