@@ -190,6 +190,8 @@ def _planned(task: _Task) -> Plan:
     if not best:
         raise UsageError(f"no tiling of {task.problem.program.name!r} fits the machine {task.machine.name!r}")
     tried = [Tried(tiling=each.tiling, predicted_seconds=_prediction(task, each.tiling).costs.seconds) for each in best]
+    if task.metric == "time":  # with thread blocks the prediction knows more than the ranking
+        tried.sort(key=lambda each: each.predicted_seconds)
     return _plan(task, tried[0], tuple(tried), 0, None)
 
 
