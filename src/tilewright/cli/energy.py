@@ -16,8 +16,11 @@ def energy(
     shape: Annotated[str | None, typer.Option("--shape", metavar="AxB", help="Extents, such as 4096x4096.")] = None,
     steps: Annotated[int, typer.Option("--steps", metavar="T", help="Number of time steps.")] = 1,
     machine: Annotated[
-        str, typer.Option("--machine", metavar="M", help="A machine of the catalogue, host, or a machine file.")
-    ] = "k20c",
+        str | None,
+        typer.Option(
+            "--machine", metavar="M", help="One of the catalogue, host, or a file; k20c, or host with --micro."
+        ),
+    ] = None,
     tile: Tile = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="A measured time in place of the predicted one.")
@@ -47,6 +50,18 @@ def energy(
     append: Annotated[
         Path | None, typer.Option("--append", metavar="RUNS.csv", help="Add the metered run to a file for --fit.")
     ] = None,
+    micro: Annotated[
+        bool, typer.Option("--micro", help="Meter single operations on this CPU for the machine's constants instead.")
+    ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log", metavar="WINDOWS.csv", help="With --micro: when each benchmark ran; read with a recorded trace."
+        ),
+    ] = None,
+    window: Annotated[
+        float, typer.Option("--window", metavar="S", help="With --micro: seconds of a window, at least 1.")
+    ] = 1.0,
     train: Annotated[float, typer.Option("--train", help="Share of the runs to fit, at random.")] = 0.1,
     seed: Annotated[int, typer.Option("--seed", help="Of that choice.")] = 0,
     save: Annotated[
@@ -62,6 +77,10 @@ def energy(
     """
     from tilewright.report import energy as tables
 
+    if micro:
+        _micro(machine or "host", (meter, backend, window), log, save, as_json=as_json)
+        return
+    machine = machine or "k20c"
     if fit is not None:
         document = _fitted(fit, machine, (train, seed), save)
         output.show(document, lambda: tables.fit(document), as_json)
@@ -124,6 +143,33 @@ def _metered(
     if as_json:
         output.emit(found.to_dict())
     output.say(str(found), as_json)
+
+
+def _micro(
+    machine: str, how: tuple[str | None, str, float], log: Path | None, save: Path | None, *, as_json: bool
+) -> None:
+    """Meter single operations, or run them for an outer meter, and possibly write the machine."""
+    from tilewright.api import energy_micro as api
+    from tilewright.report import energy as tables
+
+    meter, backend, window = how
+    if backend != "c":
+        raise typer.BadParameter(f"single operations are metered on this CPU only, got the backend {backend!r}")
+    if meter is None:
+        if log is None or save is not None:
+            raise typer.BadParameter("--micro needs --meter rapl, or --log FILE.csv while another meter records")
+        count = api.log_windows(machine, log=log, window=window)
+        if as_json:
+            output.emit({"log": str(log), "windows": count})
+        output.say(f"{log} holds {count} windows; next: --micro --meter trace.csv --log {log}", as_json)
+        return
+    found = api.micro_energy(machine, meter=meter, log=log, window=window)
+    if save is not None:
+        from tilewright.machines.dump import to_toml
+
+        save.write_text(to_toml(found.machine), encoding="utf-8")
+    document = found.to_dict()
+    output.show(document, lambda: tables.micro(document), as_json)
 
 
 def _fitted(path: Path, machine: str, how: tuple[float, int], save: Path | None) -> dict[str, object]:
