@@ -78,6 +78,8 @@ def energy(
     from tilewright.report import energy as tables
 
     if micro:
+        if program is not None:
+            raise typer.BadParameter(f"--micro meters single operations and takes no program, got {program!r}")
         _micro(machine or "host", (meter, backend, window), log, save, as_json=as_json)
         return
     machine = machine or "k20c"
@@ -164,12 +166,12 @@ def _micro(
         output.say(f"{log} holds {count} windows; next: --micro --meter trace.csv --log {log}", as_json)
         return
     found = api.micro_energy(machine, meter=meter, log=log, window=window)
+    document = found.to_dict()
+    output.show(document, lambda: tables.micro(document), as_json)  # first: metering took minutes, a file may fail
     if save is not None:
         from tilewright.machines.dump import to_toml
 
         save.write_text(to_toml(found.machine), encoding="utf-8")
-    document = found.to_dict()
-    output.show(document, lambda: tables.micro(document), as_json)
 
 
 def _fitted(path: Path, machine: str, how: tuple[float, int], save: Path | None) -> dict[str, object]:
