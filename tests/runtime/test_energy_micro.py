@@ -1,9 +1,13 @@
 """Micro-benchmarks of single operations: what the compiler made of them, what they count, and windows."""
 
+import ctypes
+import itertools
 import platform
 import re
 import subprocess
+import types
 
+import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
@@ -123,3 +127,16 @@ def test_all_benchmarks_run_and_count(monkeypatch):
         work.call()
         assert (work.operations > 0) == (name not in {"idle", "awake"}), name
         assert work.operations % (3 * 2048) == 0
+
+
+def test_calls_are_long_although_some_are_held_up(monkeypatch):
+    now, calls = [0.0], itertools.count()
+
+    def function(_fields, size, _scalars, _constants):
+        repeats = (ctypes.c_int64 * 4).from_address(size)[2]
+        now[0] += 1e-6 * repeats + (0.05 if next(calls) % 3 == 0 else 0.0)  # another process takes the core
+
+    monkeypatch.setattr(energy_micro, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+    compiled = types.SimpleNamespace(function=function)
+    work = energy_micro._work(compiled, np.zeros(16, np.float32), (2048, 2, 0))
+    assert work.operations >= 2048 * 2 * 0.02 / 1e-6
