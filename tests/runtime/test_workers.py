@@ -20,10 +20,10 @@ HERE = Path(__file__).parent
 def faults(monkeypatch):
     """The module of faults, importable here and in workers."""
     monkeypatch.syspath_prepend(str(HERE))
-    import faults
+    import faulty_calls as faults
 
     yield faults
-    sys.modules.pop("faults", None)
+    sys.modules.pop("faulty_calls", None)
 
 
 def test_every_fault_is_classed_and_the_others_go_on(faults):
@@ -104,7 +104,7 @@ def test_workers_end_with_their_parent(tmp_path, running, wait_until, kind, numb
         textwrap.dedent(f"""
         import sys
         sys.path.insert(0, {str(HERE)!r})
-        import faults
+        import faulty_calls as faults
         from tilewright.runtime.workers import pool
         with pool(2) as workers:
             workers.map(faults.act, [("ok",), ("ok",)], limit=10)

@@ -16,6 +16,7 @@ out: clock changes, the code's way through the instruction cache, and bands shor
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,29 @@ class Block:
     columns: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
     words: Ints
     points: Floats
+
+
+def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
+    """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
+    foot = _footing(setting)
+    slots = float(_cell_slots(setting, foot, gpu, np.array([True]))[0]) + CELL_SLOTS * foot.stores
+    issue = slots * Constants().issue / gpu.schedulers * setting.vector_width / WARP
+    return max(issue, _arithmetic(setting, foot, gpu) * foot.stages) / gpu.clock
+
+
+def _arithmetic(setting: Setting, foot: Footing, gpu: Hardware) -> float:
+    """Arithmetic instructions of a cell, in those of float32."""
+    return body(foot.program).arithmetic * (gpu.double_cost if setting.itemsize > WORD else 1.0)
+
+
+def _cell_slots(setting: Setting, foot: Footing, gpu: Hardware, columns: "np.ndarray[Any, Any]") -> Floats:
+    """Instructions of a cell and level besides tests."""
+    near = np.where(columns, foot.shared_reads, foot.shared_reads + foot.column_reads)
+    cell = _arithmetic(setting, foot, gpu) + near + 2.0 * foot.constant_reads + foot.stores
+    if setting.c_iter.source in {"paper", "measured"}:
+        known = setting.c_iter.value * gpu.clock * gpu.schedulers / (setting.vector_width / WARP)
+        cell = np.maximum(cell, known / Constants().issue - CELL_SLOTS)
+    return np.asarray(cell, dtype=np.float64)
 
 
 def evaluate(sizes: Sizes, setting: Setting, gpu: Hardware, compiled: Compiled | None = None) -> Breakdown:
@@ -200,21 +224,17 @@ class _Cycles:
     def _slots(self) -> Floats:
         """Instructions of a thread per advance."""
         foot, block = self.foot, self.block
-        double = self.gpu.double_cost if self.setting.itemsize > WORD else 1.0
-        near = np.where(block.columns, foot.shared_reads, foot.shared_reads + foot.column_reads)
-        cell = body(foot.program).arithmetic * double + near + 2.0 * foot.constant_reads + foot.stores
-        if self.setting.c_iter.source in {"paper", "measured"}:
-            lanes = self.setting.vector_width / WARP
-            known = self.setting.c_iter.value * self.gpu.clock * self.gpu.schedulers / lanes
-            cell = np.maximum(cell, known / Constants().issue - CELL_SLOTS)
+        cell = _cell_slots(self.setting, foot, self.gpu, block.columns)
         level = block.turns * (cell + CELL_SLOTS * foot.stores) + LEVEL_SLOTS * foot.stages
         ends = block.turns * LOAD_SLOTS * foot.versions
         return np.asarray(block.levels * level + ends + ADVANCE_SLOTS)
 
     def issue(self, together: Ints | Floats) -> Floats:
-        """Of the schedulers."""
-        warps = ceil_div(self.block.threads, WARP)
-        return np.asarray(together * self.block.rows * warps * self._slots() * Constants().issue / self.gpu.schedulers)
+        """Of the schedulers, and of the lanes, which the arithmetic alone occupies."""
+        warps = together * self.block.rows * ceil_div(self.block.threads, WARP)
+        cells = self.block.levels * self.block.turns * self.foot.stages
+        lanes = cells * _arithmetic(self.setting, self.foot, self.gpu) * WARP / self.setting.vector_width
+        return np.asarray(warps * np.maximum(self._slots() * Constants().issue / self.gpu.schedulers, lanes))
 
     def access(self, together: Ints | Floats) -> Floats:
         """Of shared memory."""

@@ -281,8 +281,11 @@ def ideal_seconds(setting: Setting, family: str = "") -> float:
         setting: The problem on its machine.
         family: ``streaming`` for C_iter of rows blocked in registers, which is lower than that of all other families.
     """
-    iteration = setting.blocked if family == "streaming" else setting.c_iter
-    return setting.cells * setting.steps * iteration.value / (setting.sm_count * setting.vector_width)
+    iteration = setting.c_iter.value
+    if family == "streaming":
+        gpu = setting.gpu
+        iteration = setting.blocked.value if gpu is None else streaming_gpu.iteration_seconds(setting, gpu)
+    return setting.cells * setting.steps * iteration / (setting.sm_count * setting.vector_width)
 
 
 def overhead_estimate(sizes: Sizes, setting: Setting) -> Floats:

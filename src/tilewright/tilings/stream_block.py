@@ -171,7 +171,7 @@ def bands(steps: int, most: int, versions: int) -> Iterator[Band]:
     that it writes lie opposite those that it reads.
 
     >>> [band.levels for band in bands(10, 4, 1)], [band.levels for band in bands(9, 4, 1)]
-    ([4, 4, 1, 1], [4, 4, 1])
+    ([4, 4, 1, 1], [4, 3, 2])
     >>> [(band.levels, band.source, band.target) for band in bands(9, 6, 2)]
     [(6, 0, 2), (2, 2, 0), (1, 0, 1)]
     """
