@@ -29,11 +29,10 @@ def test_a_footprint_passes_from_l2_through_l3_to_memory():
     assert levels.missed_inside(footprints, one)[0] == 0
     assert (np.diff(levels.missed_inside(footprints, one)) > 0).all()
     assert levels.missed_outside(footprints, one)[:3].tolist() == [0, 0, 0]
-    rate = levels.spill_seconds(footprints, one)
-    assert rate[0] == one.outer_byte_seconds
-    assert (np.diff(rate) >= 0).all()
-    assert rate[-1] == pytest.approx(one.word_seconds / 4, rel=0.02)
-    assert (levels.spill_seconds(footprints, setting(WITHOUT)) == setting(WITHOUT).word_seconds / 4).all()
+    missed = levels.missed_outside(footprints, one)
+    assert (np.diff(missed) >= 0).all()
+    assert missed[-1] == pytest.approx(1.0, rel=0.02)
+    assert (levels.missed_outside(footprints, setting(WITHOUT)) == 1.0).all()
 
 
 def test_a_grid_costs_what_the_level_costs_that_holds_it():

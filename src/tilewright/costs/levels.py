@@ -45,20 +45,6 @@ def missed_outside(footprint: Ints | Floats, setting: Setting) -> Floats:
     )
 
 
-def spill_seconds(footprint: Ints | Floats, setting: Setting) -> Floats:
-    """Seconds per byte that misses L2, from L3 and memory.
-
-    Args:
-        footprint: Bytes that a tile touches; shape (n,).
-        setting: The problem on a CPU.
-
-    Returns:
-        Seconds per byte and core; shape (n,).
-    """
-    missed = missed_outside(footprint, setting)
-    return np.asarray((1.0 - missed) * setting.outer_byte_seconds + missed * setting.word_seconds / WORD)
-
-
 def missed_inside(footprint: Ints | Floats, setting: Setting) -> Floats:
     """Share of a tile's footprint that does not fit L2."""
     return _share(footprint, USABLE * setting.shared_bytes)
