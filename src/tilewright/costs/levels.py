@@ -40,14 +40,13 @@ def off_chip(setting: Setting) -> bool:
 
 def missed_outside(footprint: Ints | Floats, setting: Setting) -> Floats:
     """Share of what does not fit L2 that does not fit a core's part of L3 either; 1 without L3."""
-    return (
-        _share(footprint, USABLE_OUTSIDE * setting.outer_bytes) if setting.outer_bytes else np.ones(np.shape(footprint))
-    )
+    room = USABLE_OUTSIDE * setting.outer_bytes
+    return share_missed(footprint, room) if room else np.ones(np.shape(footprint))
 
 
 def missed_inside(footprint: Ints | Floats, setting: Setting) -> Floats:
     """Share of a tile's footprint that does not fit L2."""
-    return _share(footprint, USABLE * setting.shared_bytes)
+    return share_missed(footprint, USABLE * setting.shared_bytes)
 
 
 def missed_by_bands(touched: Floats, setting: Setting) -> Floats:
@@ -61,8 +60,9 @@ def missed_by_bands(touched: Floats, setting: Setting) -> Floats:
         The share, 1 without L3.
     """
     room = USABLE_WHOLE * setting.sm_count * setting.outer_bytes
-    return _share(touched, room) if room else np.ones(np.shape(touched))
+    return share_missed(touched, room) if room else np.ones(np.shape(touched))
 
 
-def _share(footprint: Ints | Floats, room: float) -> Floats:
+def share_missed(footprint: Ints | Floats, room: float) -> Floats:
+    """Share of so many bytes that so much room does not hold."""
     return np.asarray(np.clip(1.0 - room / np.maximum(footprint, 1), 0.0, 1.0))

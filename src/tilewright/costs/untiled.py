@@ -1,11 +1,24 @@
-"""The cost of no time tiling: every step sweeps the grid, bound by arithmetic or by memory (a roofline)."""
+"""The cost of no time tiling: every step sweeps the grid, bound by arithmetic, caches or memory (a roofline).
+
+On a CPU a sweep reads a line of the grid once per row or plane that the stencil reaches, from the nearest cache that
+holds what it touches in between: the layer conditions of Stengel, Treibig, Hager and Wellein (ICS 2015), here with a
+share of misses in place of a sharp limit.
+"""
 
 import numpy as np
 
 from tilewright.costs import traffic
 from tilewright.costs.arrays import ceil_div
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.levels import data_bytes, grid_seconds, off_chip
+from tilewright.costs.cached import overlapped
+from tilewright.costs.levels import (
+    USABLE,
+    USABLE_OUTSIDE,
+    data_bytes,
+    grid_seconds,
+    off_chip,
+    share_missed,
+)
 from tilewright.costs.setting import WORD, Setting
 
 
@@ -19,12 +32,15 @@ def evaluate(setting: Setting) -> Breakdown:
         Every quantity, of shape (1,): a wavefront is one sweep, a tile what one SM or core does of it.
     """
     cells = np.array([setting.cells], dtype=np.int64)
-    moved = traffic.untiled_bytes(setting)
+    moved = traffic.untiled_bytes(setting) + _fetched_again(setting)
     resident = setting.cpu and not off_chip(setting)
     each = ceil_div(cells, setting.sm_count)
     lines = each / setting.shape[-1] if setting.cpu else 0 * each
     vectors = ceil_div(each, setting.vector_width) + 0.5 * lines
-    compute = vectors * setting.swept.value + lines * setting.stages * setting.row_seconds
+    iteration = np.full(1, setting.swept.value)
+    if setting.cpu:
+        iteration = overlapped(setting.swept.value, np.full(1, _line_seconds(setting)))
+    compute = vectors * iteration + lines * setting.stages * setting.row_seconds
     share = grid_seconds(setting) / setting.sm_count if resident else setting.byte_seconds
     io_seconds = np.full(1, moved * share)
     sweeps = np.array([setting.steps * setting.stages], dtype=np.int64)
@@ -50,3 +66,33 @@ def evaluate(setting: Setting) -> Breakdown:
         sync_seconds=sync,
         seconds=setting.steps * longest + sync,
     )
+
+
+def _line_seconds(setting: Setting) -> float:
+    """Seconds in which the lines of one vector of results travel between a CPU's caches."""
+    near = _again(setting.l1_bytes * USABLE, setting) + setting.levels + setting.constants + setting.updated
+    far = _again(setting.shared_bytes * USABLE, setting) if setting.outer_bytes else 0.0
+    seconds = near * setting.cache_byte_seconds + far * setting.outer_byte_seconds
+    return seconds * setting.vector_width * setting.itemsize
+
+
+def _fetched_again(setting: Setting) -> int:
+    """Bytes per step that come from memory more than once, since no cache holds them in between."""
+    if not setting.cpu or not off_chip(setting):
+        return 0
+    room = max(setting.shared_bytes * USABLE, setting.outer_bytes * USABLE_OUTSIDE)
+    return int(_again(room, setting) * setting.cells * setting.itemsize)
+
+
+def _again(room: float, setting: Setting) -> float:
+    """Values per cell that a sweep fetches once more from beyond a cache with so much room per core.
+
+    A cell is read first in the foremost of the rows or planes that a result reads, and again in every other one.
+    """
+    row = setting.shape[-1] * setting.itemsize * setting.levels
+    reach = [sum(side) for side in setting.sides[:-1]]
+    windows = [(sum(reach) + 1) * row]
+    if len(reach) == 2:  # in 3D planes first
+        windows.insert(0, (reach[0] + 1) * setting.shape[1] * row)
+    shares = (float(share_missed(np.array(window), room)) for window in windows)
+    return setting.levels * sum(extent * share for extent, share in zip(reach, shares, strict=False))

@@ -1,0 +1,79 @@
+"""Sweeps without tiles on a CPU: how often a line is fetched is what a cache that forgets the oldest line counts."""
+
+import itertools
+from collections import OrderedDict
+from dataclasses import replace
+
+import pytest
+
+from tilewright.costs import untiled
+from tilewright.costs.setting import make_setting
+from tilewright.costs.time import predict
+from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.tilings.tiling import NONE
+
+HOST = host_machine(
+    CpuDescription(cores=2, simd_bits=512, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**25, clock_hz=2.6e9)
+)
+ROW = 64 * 4
+
+
+def counted(name, planes, rows, lines):
+    """Rows fetched per row of results by a cache of whole rows, the oldest forgotten, in the middle of the grid."""
+    stencil = program(name)
+    reads = sorted({read.offset[:-1] for statement in stencil.statements for read in statement.reads})
+    held: OrderedDict[tuple[int, ...], None] = OrderedDict()
+    fetched = results = 0
+    reach = max(abs(value) for read in reads for value in read)
+    grid = [range(reach, extent - reach) for extent in ((planes, rows) if stencil.rank == 3 else (rows,))]
+    for at in itertools.product(*grid):
+        counts = at[0] >= 3 * reach + 1  # what comes before fills the cache
+        results += counts
+        for read in reads:
+            row = tuple(a + b for a, b in zip(at, read, strict=True))
+            fetched += counts and row not in held
+            held[row] = None
+            held.move_to_end(row)
+        while len(held) > lines:
+            held.popitem(last=False)
+    return fetched / results
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "lines"),
+    [
+        ("star3d4r", (40, 40, 64), 12 * 40),  # all planes fit
+        ("star3d4r", (40, 40, 64), 60),  # the rows of a plane fit, planes do not
+        ("star3d4r", (40, 40, 64), 4),  # nothing does
+        ("star3d2r", (30, 50, 64), 40),
+        ("star2d4r", (400, 64), 20),
+        ("star2d4r", (400, 64), 2),
+    ],
+)
+def test_what_is_fetched_again_is_what_a_cache_of_rows_counts(name, shape, lines):
+    setting = make_setting(make_problem(program(name), shape, 8), HOST)
+    exact = counted(name, shape[0], shape[-2] if len(shape) == 3 else shape[0], lines)
+    # A share of misses stands for a sharp limit: it is exact where all fits, and rises towards the count.
+    model = 1.0 + untiled._again(lines * ROW, setting)
+    assert model == pytest.approx(exact, rel=0.35)
+    assert untiled._again(1e12, setting) == 0.0
+
+
+def test_planes_that_no_cache_holds_make_a_sweep_slower_than_its_arithmetic_and_memory():
+    def speed(extent, name="star3d4r", machine=HOST):
+        problem = make_problem(program(name), (256, extent, extent), 16)
+        return problem.steps * problem.shape[0] * extent**2 / predict(problem, NONE, machine).seconds
+
+    assert speed(512) < 0.7 * speed(96)
+    large = replace(HOST.shared_bytes, value=64 * 2**20)  # L2 that holds the planes
+    assert speed(512, machine=replace(HOST, shared_bytes=large)) > 1.3 * speed(512)
+
+
+def test_what_comes_from_memory_twice_is_counted_as_traffic():
+    problem = make_problem(program("star3d4r"), (128, 2048, 2048), 4)
+    once = 12 * problem.shape[0] * 2048**2 * 4
+    assert predict(problem, NONE, HOST).dram_bytes > 1.5 * once
+    small = make_problem(program("star3d4r"), (2048, 256, 256), 4)
+    assert predict(small, NONE, HOST).dram_bytes == once / 4
