@@ -150,6 +150,8 @@ def _scalars(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any]:
     unknown = [name for name in scalars if name not in program.scalars]
     if unknown:
         known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
+        if unknown[0] in program.fields:
+            known = f"it is a field: pass the arrays of {', '.join(program.fields)} in this order, without names"
         raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", known)
     missing = [name for name in program.scalars if name not in scalars]
     if missing:
