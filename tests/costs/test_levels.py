@@ -67,8 +67,70 @@ def test_the_factors_of_a_streaming_instance_are_those_of_the_model():
     one = replace(setting(WITH, (600, 512)), sm_count=1, launch_seconds=0.0, cache_byte_seconds=0.0)
     one = replace(one, outer_byte_seconds=0.0)
     sizes = sizes_of(Tiling(family="streaming", time=8, space=(4096, 512), rows=4), one)
-    vectors, advances, rest = fit.stream_design(sizes, one)
+    vectors, advances, lines, rest = fit.stream_design(sizes, one)
+    assert lines == 0
     whole = evaluate("streaming", sizes, one).seconds[0]
     assert whole == pytest.approx(vectors * one.blocked.value + advances * one.advance_seconds + rest, rel=1e-9)
     assert vectors > 600 * 512 / 16 * 64
     assert advances >= 64 * 600 / 4
+
+
+def _streams(value: float, start: float, ratio: float, lines: float) -> tuple[np.ndarray, np.ndarray]:
+    """Factors and times of instances of many widths; the factors' lines are off by a ratio."""
+    vectors = np.array([1e6, 1.1e6, 1.3e6, 1.2e6, 1.5e6, 1.4e6])
+    factors = np.column_stack(
+        [vectors, vectors / (60, 130, 250, 500, 900, 120), lines * vectors * (1, 1, 1.5, 2, 2.4, 1)]
+    )
+    beside = ((factors[:, 0] * value) ** 4 + factors[:, 2] ** 4) ** 0.25
+    return factors * (1.0, 1.0, 1 / ratio), beside + start * factors[:, 1]
+
+
+def test_arithmetic_is_told_from_lines_that_travel_beside_it():
+    factors, seconds = _streams(1.4e-9, 4e-8, 1.0, 8e-10)
+    found = fit.stream_iteration(factors, seconds)
+    assert found.iteration == pytest.approx(1.4e-9, rel=0.01)
+    assert found.row == pytest.approx(4e-8, rel=0.05)
+    assert found.deviation < 0.01
+    known = fit.stream_iteration(factors, seconds, 4e-8)
+    assert known.iteration == pytest.approx(1.4e-9, rel=0.01)
+    assert known.row == 4e-8
+    alone = fit.stream_iteration(factors * (1, 1, 0), seconds)
+    assert alone.iteration > 1.05 * found.iteration
+
+
+def test_c_iter_is_no_less_than_half_where_lines_take_all_the_time():
+    factors, seconds = _streams(1e-12, 4e-8, 1.0, 8e-10)
+    found = fit.stream_iteration(factors, seconds)
+    assert found.iteration >= 0.5 * fit.iteration(factors[:, :2], seconds).iteration
+    assert found.low <= found.iteration <= found.high
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 1.6])
+def test_tiles_of_many_widths_tell_how_fast_lines_travel(ratio):
+    programs = [_streams(value, 4e-8, ratio, 8e-10) for value in (1.2e-9, 1.4e-9, 2.5e-9)]
+    found = fit.line_ratio(programs)
+    assert found.value == pytest.approx(ratio, rel=0.1)
+    assert found.low <= found.value <= found.high
+
+
+def test_older_versions_cost_lines_only_where_l1_does_not_hold_the_rows():
+    def each(name: str, width: int) -> float:
+        one = replace(setting(WITH, (4096, 4096), name), cache_byte_seconds=1e-9, advance_seconds=0.0)
+        one = replace(one, blocked=replace(one.blocked, value=0.0))
+        sizes = sizes_of(Tiling(family="streaming", time=8, space=(4096, width), rows=4), one)
+        result = evaluate("streaming", sizes, one)
+        return float(result.compute_seconds[0]) / width
+
+    assert each("wave2d", 256) == pytest.approx(each("j2d5pt", 256), rel=0.07)  # a line more of halo
+    assert each("wave2d", 4096) > 1.3 * each("j2d5pt", 4096)
+    assert each("j2d5pt", 4096) > 1.5 * each("j2d5pt", 256)
+
+
+def test_the_last_band_stores_only_the_newest_versions():
+    one = setting(WITH, (4096, 4096), "wave2d")
+    words = []
+    for levels_ in (64, 32, 16):
+        sizes = sizes_of(Tiling(family="streaming", time=levels_, space=(4096, 4096), rows=4), one)
+        result = evaluate("streaming", sizes, one)
+        words.append(float(result.output_words[0] * result.wavefronts[0]) / 4096**2)
+    assert words == pytest.approx([3.0, 3.0, 7.0])  # the bands are 2, 2 and 4

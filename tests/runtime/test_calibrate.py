@@ -63,6 +63,20 @@ def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
     assert 1e-11 < found.low <= found.iteration <= found.high < 1e-4
 
 
+def test_streaming_tiles_tell_c_iter_an_advance_and_lines(described):
+    names = ("j2d5pt", "wave2d", "j1d3pt")
+    instances = {n: calibrate.measure_streams(program(n), described, toolchain(), TINY) for n in names}
+    assert {str(i.tiling.space[-1]) for i in instances["wave2d"]} == {"256", "512", "1024", "2048"}
+    machine, fits = calibrate.fitted_streams(described, instances)
+    assert machine.line_ratio.source == machine.advance_seconds.source == "measured"
+    assert 0.2 < machine.line_ratio.value < 2.1
+    assert {each.row for each in fits.values()} == {machine.advance_seconds.value}
+    final = calibrate.with_streams(machine, fits)
+    for name in names:
+        assert 1e-11 < final.iteration_seconds(name, "streaming").value < 1e-5
+    assert calibrate.fitted_streams(described, {}) == (described, {})
+
+
 def test_programs_enter_the_machine_and_scale_the_estimates(described):
     programs = [program("heat2d"), program("heat3d")]
     fits = [

@@ -1,6 +1,7 @@
 """Compiled kernels against the NumPy reference."""
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -186,6 +187,43 @@ def test_lent_memory_beyond_the_limit_goes_back_to_the_system():
     del lent
     workspace.take(1)
     assert not workspace._free
+
+
+def _lazily_freed() -> int:
+    """Bytes that the system may take from this process at any time."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("LazyFree:"))
+
+
+def test_idle_memory_beyond_the_limit_is_offered_to_the_system_and_found_again():
+    workspace = memory.Workspace(keep=2**21, offer=True)
+    lent = workspace.lend(2**24)
+    place = lent.ctypes.data
+    lent[:] = 1
+    before = _lazily_freed()
+    del lent  # at once, not at the next request
+    assert _lazily_freed() >= before + 2**24
+    again = workspace.lend(2**24)
+    assert again.ctypes.data == place
+    again[:] = 2
+    assert _lazily_freed() < before + 2**24
+
+
+def test_no_more_is_offered_than_half_of_the_memory(monkeypatch):
+    workspace = memory.Workspace(keep=0, offer=True)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**24)
+    for _ in range(3):
+        workspace.give(memory.allocate(2**22))
+    assert len(workspace._offered) == 2
+    assert not workspace._free
+
+
+def test_memory_that_cannot_be_offered_goes_back():
+    assert not memory.offer(memory.allocate(2**20))  # no pages of its own
+    workspace = memory.Workspace(keep=0, offer=True)
+    workspace.give(memory.allocate(2**20))
+    assert not workspace._free
+    assert not workspace._offered
 
 
 def test_a_much_larger_idle_buffer_is_not_used_up():

@@ -157,8 +157,8 @@ def calibrate(
         say(f"C_iter of {program.name} in streaming tiles")
         instances = runtime.measure_streams(program, machine, tools, protocol)
         if len(instances) > 1:
-            streams[program.name] = runtime.fitted(instances)
-    machine = runtime.with_streams(machine, streams)
+            streams[program.name] = instances
+    machine = runtime.with_streams(*runtime.fitted_streams(machine, streams))
     if target is None:
         target = hosts.keep(machine)
     else:

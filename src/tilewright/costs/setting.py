@@ -39,6 +39,7 @@ class Setting:
         stages: Logical steps per time step.
         copies: Values kept per cell, over all fields and time levels.
         levels: Updated values that the next step reads per cell: one per updated field and time level.
+        fields: Fields that are updated.
         constants: Fields that are read but never updated.
         itemsize: Bytes per value.
         flops: Operations per cell and step.
@@ -61,6 +62,7 @@ class Setting:
         swept: C_iter of a sweep without tiles, which blocks rows otherwise than tiles do on a CPU.
         blocked: C_iter of rows blocked in registers, in streaming tiles on a CPU.
         advance_seconds: Start-up of one advance of one level of a streaming tile.
+        line_ratio: Time of lines between L1 and L2 in streaming tiles over what ``cache_byte_seconds`` says.
         cpu: Whether the machine is a CPU with caches.
         energy: The energy model of the problem on the machine; None where no energy is asked for.
         stream: How streaming tiles of the problem grow, on a CPU.
@@ -76,6 +78,7 @@ class Setting:
     stages: int
     copies: int
     levels: int
+    fields: int
     constants: int
     itemsize: int
     flops: int
@@ -98,6 +101,7 @@ class Setting:
     swept: Quantity
     blocked: Quantity
     advance_seconds: float
+    line_ratio: float
     cpu: bool
     energy: Energy | None = None
     stream: Footing | None = None
@@ -153,6 +157,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         stages=len(analysis.stages),
         copies=sum(analysis.copies),
         levels=sum(program.history(field) for field in program.updated),
+        fields=len(program.updated),
         constants=len(program.fields) - len(program.updated),
         itemsize=problem.itemsize,
         flops=program.flops,
@@ -175,6 +180,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         swept=swept_seconds(program, machine, problem.dtype),
         blocked=blocked_seconds(program, machine, problem.dtype),
         advance_seconds=machine.advance_seconds.value if machine.advance_seconds else 0.0,
+        line_ratio=machine.line_ratio.value if machine.line_ratio else 1.0,
         cpu=cpu,
         energy=make_energy(problem, machine),
         stream=streaming.footing(problem) if cpu and streaming.applies(problem) else None,

@@ -19,10 +19,13 @@ from tilewright.costs.setting import WORD, Setting
 
 LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 """Operations that transposing a vector on its way in and out takes as long as, and copying it."""
-TOGETHER = {1: 1.0, 2: 0.35, 3: 0.42}
+TOGETHER = {1: 1.0, 2: 1.0, 3: 0.42}
 """Time of the lines between L1 and what lies behind it over what their bytes say, by rank: fetches overlap."""
 USABLE = 0.8
-"""Share of L2 that a tile's slabs may use."""
+"""Share of L2 that a tile's slabs may use, and of L1 that the rows of one advance of a level may."""
+OLDER = 2.5
+"""Lines that a version before the newest takes where L1 does not hold it. Counting says 1; wave2d, measured at eight
+widths, says 2.5, and no reason was found."""
 _LINE = 64
 
 
@@ -78,21 +81,23 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     sides = [ceil_div(extent, count) for extent, count in zip(shape, cuts, strict=True)]
     growth, keep, rows = footing.growth, footing.keep, footing.rows
     grown = [grow * (count > 1) for grow, count in zip(growth, cuts, strict=True)]  # no neighbour, no halo
-    width = max(unit * unit, ceil_div(space[-1] + growth[-1] * levels, unit) * unit)
+    past = setting.levels / max(1, setting.fields) - 1.0  # versions that a step reads besides the newest
+    width = max(unit * unit, ceil_div(int(space[-1] + growth[-1] * (levels + past)), unit) * unit)
     outer = [side + 0.5 * grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     lines = float(np.prod(outer))
-    advances = ceil_div(int(outer[0]) + rows * 2, rows) * (outer[1] if rank == 3 else 1.0)
+    advances = ceil_div(int(outer[0]) + rows * 2, rows) * setting.stages * (outer[1] if rank == 3 else 1.0)
     vectors = lines * width / setting.vector_width
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
-    footprint = plane * setting.copies / 2 * ((2 * keep * (levels + 1)) + 2 * max(0, rows - keep))
-    wide = (rows + keep) * width * setting.itemsize * (setting.levels + setting.constants) > setting.l1_bytes
-    lines_moved = TOGETHER[rank] * _LINE * _line_seconds(footprint, rank, rows, keep, setting, wide=wide)
-    # The hardware fetches ahead, so that the longer of the two counts; where they are alike, both are felt.
-    each = float(np.hypot(setting.blocked.value**2, lines_moved**2) ** 0.5)
+    slabs = 2 * keep * (levels + 1 + past) + (2 + past) * max(0, rows - keep)
+    footprint = plane * (setting.fields + setting.constants) * slabs
+    each = both(
+        setting.blocked.value, setting.line_ratio * TOGETHER[rank] * _LINE * _line_seconds(footprint, width, setting)
+    )
     compute = depth * (vectors * each + advances * setting.advance_seconds)
     held = [side + grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
-    words_out = float(np.prod(sides)) * setting.levels * setting.itemsize / WORD
+    written = setting.levels - (setting.levels - setting.fields) / bands  # the last band leaves the newest versions
+    words_out = float(np.prod(sides)) * written * setting.itemsize / WORD
     loads = words_in * WORD / setting.itemsize / setting.vector_width
     stores = words_out * WORD / setting.itemsize / setting.vector_width
     operation = setting.c_iter.value / max(1, setting.flops + 8)
@@ -103,28 +108,44 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     return (bands, float(np.prod(cuts)), points, words_in, words_out, footprint, compute, move)
 
 
-def _line_seconds(footprint: float, rank: int, rows: int, keep: int, setting: Setting, *, wide: bool) -> float:
+def both(arithmetic: float, lines: float) -> float:
+    """Seconds of arithmetic beside lines that are fetched ahead: the longer one, and both where they are alike."""
+    return float(np.hypot(arithmetic**2, lines**2) ** 0.5)
+
+
+def _line_seconds(footprint: float, width: int, setting: Setting) -> float:
     """Seconds per byte of a line, times lines per vector and level.
 
     All lines travel between L1 and L2. Of a tile that does not fit L2 only those that outlive an advance have gone on
     to L3 when they are needed; of tiles that do not fit L3 together, any may come from memory, on top of all that.
     """
     inside = setting.cache_byte_seconds if footprint > 0.75 * setting.l1_bytes else 0.0
-    lines = _line_traffic(rank, rows, keep, setting, wide=wide)
+    lines, lasting = _line_traffic(width, setting)
     size = np.array(footprint)
     missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
     outer = setting.outer_byte_seconds if setting.outer_bytes else setting.word_seconds / WORD
-    lasting = max(1, setting.levels + setting.constants) * 2.0 * keep / rows
     far = lasting * missed * max(0.0, outer - inside)
     beyond = lines * missed * float(missed_outside(size, setting)) * setting.word_seconds / WORD
     return lines * inside + far + beyond
 
 
-def _line_traffic(rank: int, rows: int, keep: int, setting: Setting, *, wide: bool) -> float:
-    """Lines between L1 and L2 per vector and level: all, or those that outlive an advance where L1 holds the others."""
-    fields = max(1, setting.levels + setting.constants)
+def _line_traffic(width: int, setting: Setting) -> tuple[float, float]:
+    """Lines between L1 and L2 per vector and level, and those of them that outlive an advance.
+
+    A level writes one version of every field, whatever the number of versions that it reads: those before the newest
+    have just been read as the newest by the level before, and travel again only where L1 does not hold a level's rows.
+    """
+    footing, rank = setting.stream, len(setting.shape)
+    if footing is None:
+        raise UsageError("the cost of streaming tiles is known for CPUs and where such tiles are legal")
+    rows, keep = footing.rows, footing.keep
+    fields, older = setting.fields + setting.constants, setting.levels - setting.fields
+    lasting = fields * 2.0 * keep / rows
     if rank == 1:
-        return fields * 2.0
-    if rank == 3 or wide:
-        return fields * ((rows + keep) / rows + 2.0)
-    return fields * 3.0 * min(1.0, keep / rows)
+        return fields * 2.0, lasting
+    far = fields * ((rows + keep) / rows + 2.0) + OLDER * older
+    if rank == 3:
+        return far, lasting
+    near = fields * 3.0 * min(1.0, keep / rows)
+    held = (fields * (2 * rows + keep) + older * rows) * width * setting.itemsize
+    return near + max(0.0, far - near) * max(0.0, 1.0 - USABLE * setting.l1_bytes / held), lasting

@@ -103,6 +103,11 @@ PARAMETERS: dict[str, Parameter] = {
     "advance_seconds": Parameter(
         unit="s", meaning="start-up of one advance of one level of a streaming tile", optional=True
     ),
+    "line_ratio": Parameter(
+        unit="1",
+        meaning="time of lines between L1 and L2 in streaming tiles over what M_SM's bandwidth says",
+        optional=True,
+    ),
     "blocked_ratio": Parameter(
         unit="1", meaning="C_iter of rows blocked in registers over C_iter, divisions and roots aside", optional=True
     ),
@@ -216,6 +221,7 @@ class Machine:
     special_lanes: Quantity | None = None
     advance_seconds: Quantity | None = None
     blocked_ratio: Quantity | None = None
+    line_ratio: Quantity | None = None
     static_watts: Quantity | None = None
     global_word_joules: Quantity | None = None
     shared_word_joules: Quantity | None = None

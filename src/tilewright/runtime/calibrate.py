@@ -23,7 +23,7 @@ from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
-from tilewright.runtime import micro
+from tilewright.runtime import direct, micro
 from tilewright.runtime.cpu import CompiledKernel, compile_source
 from tilewright.runtime.host import available_bytes, describe_cpu, thread_count
 from tilewright.runtime.session import Inputs, Session
@@ -45,7 +45,7 @@ _TILES: dict[int, tuple[Tiling, ...]] = {
 """Tilings of the instances, by rank: C_iter must not depend on them."""
 _STREAMS = {
     1: ((16, (2048,)), (32, (4096,)), (24, (1024,))),
-    2: ((8, (512,)), (24, (1024,)), (16, (2048,))),
+    2: ((8, (512,)), (24, (1024,)), (16, (256,)), (16, (2048,))),
     3: ((4, (64, 256)), (6, (48, 256)), (5, (96, 128))),
 }
 """Levels and sizes behind the first axis of the instances' streaming tiles, by rank."""
@@ -82,8 +82,9 @@ class Instance:
         shape: Extents of the grid.
         steps: Time steps.
         tiling: The tiling.
-        factors: What it takes per second of C_iter, of a row's start-up and, but for streaming tiles, of a box's.
-        seconds: The least time of its repetitions.
+        factors: What it takes per second of C_iter, of a row's start-up and of a box's; of streaming tiles, per second
+            of C_iter and of an advance's start-up, and the seconds of their lines between caches.
+        seconds: The least time of its repetitions; of streaming tiles, without loading and storing.
     """
 
     shape: tuple[int, ...]
@@ -199,12 +200,12 @@ def measure_streams(program: Program, machine: Machine, tools: Toolchain, protoc
         vectors = math.prod(shape) / machine.vector_width.value
         steps = max(2 * tilings[index].time, int(_INSTANCE_SECONDS / (vectors * 1e-9)))
         steps -= steps % (2 * tilings[index].time)
-        seconds = _least_seconds(kernels[index], problem, steps)
+        seconds = _least_run_seconds(kernels[index], replace(problem, steps=steps))
         setting = make_setting(replace(problem, steps=steps), machine)
-        one, start, rest = fit.stream_design(sizes_of(tilings[index], setting), setting)
+        *factors, rest = (float(each) for each in fit.stream_design(sizes_of(tilings[index], setting), setting))
         if seconds > rest:
             entry = Instance(
-                shape=shape, steps=steps, tiling=tilings[index], factors=(one, start), seconds=seconds - rest
+                shape=shape, steps=steps, tiling=tilings[index], factors=tuple(factors), seconds=seconds - rest
             )
             found.append(entry)
     return tuple(found)
@@ -230,8 +231,37 @@ def fitted(instances: Sequence[Instance]) -> fit.Fit:
     return fit.iteration(factors, np.array([instance.seconds for instance in instances]))
 
 
+def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]) -> tuple[Machine, dict[str, fit.Fit]]:
+    """Fit C_iter of streaming tiles to instances, and before it how fast lines travel and how long an advance takes.
+
+    Both are read off programs in 2D, whose tiles have rows of many lengths; C_iter of all is fitted with them given.
+
+    Args:
+        machine: The machine that the instances were measured with.
+        instances: They, by name of the program.
+
+    Returns:
+        The machine with both, and the fits by name of the program.
+    """
+    if not instances:
+        return machine, {}
+    data = {
+        name: (np.array([each.factors for each in some]), np.array([each.seconds for each in some]))
+        for name, some in instances.items()
+    }
+    flat = {name: data[name] for name, some in instances.items() if len(some[0].shape) == 2} or data
+    before = machine.line_ratio.value if machine.line_ratio else 1.0
+    ratio = fit.line_ratio([(factors / (1.0, 1.0, before), seconds) for factors, seconds in flat.values()])
+    change = (1.0, 1.0, ratio.value / before)
+    starts = [fit.stream_iteration(factors * change, seconds).row for factors, seconds in flat.values()]
+    note = f"fitted with C_iter of streaming tiles, median of {len(starts)} programs"
+    advance = fit.robust(starts, "s", note)
+    fits = {name: fit.stream_iteration(f * change, seconds, advance.value) for name, (f, seconds) in data.items()}
+    return replace(machine, line_ratio=ratio, advance_seconds=advance), fits
+
+
 def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
-    """Enter fitted C_iter of streaming tiles, the start-up of an advance and what they say about other programs.
+    """Enter fitted C_iter of streaming tiles and what they say about other programs.
 
     Args:
         machine: The machine with its programs' C_iter.
@@ -250,12 +280,10 @@ def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
         plain = machine.iteration_seconds(name)
         if plain is not None:
             ratios.append(each.iteration / plain.value)
-    starts = [each.row for each in fits.values()]
     many = f"{len(fits)} program{'s' * (len(fits) != 1)}"
     return replace(
         machine,
         c_iter=(*machine.c_iter, *entries),
-        advance_seconds=fit.robust(starts, "s", f"fitted with C_iter of streaming tiles, median of {many}"),
         blocked_ratio=fit.robust(ratios, "1", f"median of {many}") if ratios else machine.blocked_ratio,
     )
 
@@ -382,17 +410,35 @@ def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: 
 
 def _least_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:
     """The least time of some repetitions on one core, after a warm-up."""
-    generator = np.random.default_rng(7)
-    arrays = {f: (generator.random(problem.shape, dtype=np.float32),) for f in problem.program.fields}
-    scalars = dict.fromkeys(problem.program.scalars, 0.1)
-    session = Session(kernel, problem, Inputs(arrays=arrays, scalars=scalars), 1)
+    session = Session(kernel, problem, _inputs(problem), 1)
     try:
-        session.advance(steps)
-        seconds = []
-        for _ in range(_REPEATS):
-            begin = time.perf_counter()
-            session.advance(steps)
-            seconds.append(time.perf_counter() - begin)
+        return _least(lambda: session.advance(steps))
     finally:
         session.close()
+
+
+def _least_run_seconds(kernel: CompiledKernel, problem: Problem) -> float:
+    """The same of whole runs on the caller's arrays, between whose bands rows stay as the kernel orders them.
+
+    A session would transpose them in every band, which the model would take for arithmetic.
+    """
+    given = _inputs(problem)
+    out = {field: np.zeros(problem.shape, dtype=np.float32) for field in problem.program.updated}
+    inputs = replace(given, out=out)
+    return _least(lambda: direct.execute(kernel, problem, inputs, 1))
+
+
+def _inputs(problem: Problem) -> Inputs:
+    generator = np.random.default_rng(7)
+    arrays = {f: (generator.random(problem.shape, dtype=np.float32),) for f in problem.program.fields}
+    return Inputs(arrays=arrays, scalars=dict.fromkeys(problem.program.scalars, 0.1))
+
+
+def _least(call: Callable[[], object]) -> float:
+    call()
+    seconds = []
+    for _ in range(_REPEATS):
+        begin = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - begin)
     return min(seconds)

@@ -97,15 +97,19 @@ class Workspace:
     Freed with the object. Threads may share one.
     """
 
-    def __init__(self, keep: int | None = None) -> None:
+    def __init__(self, keep: int | None = None, *, offer: bool = False) -> None:
         """Make a workspace.
 
         Args:
-            keep: Bytes that may lie idle; larger ones go back to the system. Without a limit, all are kept.
+            keep: Bytes that may lie idle; what is beyond goes back to the system. Without a limit, all are kept.
+            offer: Whether what is beyond is not given back but offered: the system takes the pages once it needs
+                them, and until then the next call finds them. At most half of the memory that can still be used.
         """
         self._lock = threading.Lock()
         self._keep = keep
+        self._offer = offer
         self._free: list[Array] = []
+        self._offered: list[Array] = []
         # Arrays may die inside any allocation, the lock being held: this queue needs none.
         self._returned: deque[Array] = deque()
 
@@ -113,9 +117,10 @@ class Workspace:
         """Return at least ``size`` bytes at the start of a huge page; the content is arbitrary."""
         self._collect()
         with self._lock:
-            fitting = [i for i, buffer in enumerate(self._free) if size <= buffer.nbytes <= _MOST_WASTE * size + _HUGE]
-            if fitting:
-                return self._free.pop(min(fitting, key=lambda i: self._free[i].nbytes))
+            for idle in (self._free, self._offered):
+                fitting = [i for i, buffer in enumerate(idle) if size <= buffer.nbytes <= _MOST_WASTE * size + _HUGE]
+                if fitting:
+                    return idle.pop(min(fitting, key=lambda i: idle[i].nbytes))
         return allocate(size)
 
     def give(self, buffer: Array) -> None:
@@ -123,7 +128,12 @@ class Workspace:
         with self._lock:
             self._free.append(buffer)
             while self._keep is not None and sum(idle.nbytes for idle in self._free) > self._keep:
-                self._free.pop(0)
+                oldest = self._free.pop(0)
+                if self._offer and offer(oldest):
+                    self._offered.append(oldest)
+                    most = (available_bytes() or 0) // 2
+                    while sum(idle.nbytes for idle in self._offered) > most:
+                        self._offered.pop(0)
 
     def lend(self, size: int) -> Array:
         """Return ``size`` bytes that come back by themselves once no array refers to them any more."""
@@ -132,13 +142,37 @@ class Workspace:
             return buffer[:size]  # cheap to allocate anew
         # Views of views refer to the first array that does not itself view an array: to this one.
         lent = np.frombuffer(buffer.data, dtype=np.uint8)
-        weakref.finalize(lent, self._returned.append, buffer).atexit = False
+        weakref.finalize(lent, self._come_back, buffer).atexit = False
         return lent[:size]
+
+    def _come_back(self, buffer: Array) -> None:
+        if self._offer and buffer.nbytes > (self._keep or 0):
+            offer(buffer)  # nobody may ask for memory for a long time
+        self._returned.append(buffer)
 
     def _collect(self) -> None:
         """Hand back what was lent and has come back."""
         while self._returned:
             self.give(self._returned.popleft())
+
+
+def offer(buffer: Array) -> bool:
+    """Let the system have the pages of an idle buffer of :func:`allocate` when it needs them.
+
+    Until it does they stay where they are, so that using the buffer again costs nothing; its content is lost.
+
+    Returns:
+        Whether the system knows such an offer.
+    """
+    pages = getattr(getattr(buffer.base, "base", None), "obj", None)
+    if not isinstance(pages, mmap.mmap) or not hasattr(mmap, "MADV_FREE"):
+        return False
+    start = buffer.ctypes.data - np.frombuffer(pages, dtype=np.uint8).ctypes.data
+    try:
+        pages.madvise(mmap.MADV_FREE, start, buffer.nbytes // _HUGE * _HUGE)
+    except OSError:  # locked memory
+        return False
+    return True
 
 
 def allocate(size: int) -> Array:

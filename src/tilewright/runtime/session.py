@@ -32,8 +32,9 @@ Ranges = tuple[tuple[int, int], ...]
 _PAGE = 4096
 _SMALL = 2**20
 """Bytes up to which a run copies with one thread."""
-SHARED = Workspace(keep=2**29)
-"""Memory of earlier runs: taking it anew costs a page fault and a clearing per page, a tenth of a run of 100 steps."""
+SHARED = Workspace(keep=2**29, offer=True)
+"""Memory of earlier runs: taking it anew costs a page fault and a clearing per page, a tenth of a run of 100 steps, or
+more than the run itself where the machine is a virtual one."""
 
 
 class Runnable(Protocol):
