@@ -14,7 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.levels import data_bytes, grid_seconds, missed_outside, off_chip
+from tilewright.costs.levels import data_bytes, grid_seconds, missed_outside, off_chip, share_missed
 from tilewright.costs.setting import WORD, Setting
 
 LIFT, LOWER, COPY = 12.0, 20.0, 3.0
@@ -119,7 +119,7 @@ def _line_seconds(footprint: float, width: int, setting: Setting) -> float:
     All lines travel between L1 and L2. Of a tile that does not fit L2 only those that outlive an advance have gone on
     to L3 when they are needed; of tiles that do not fit L3 together, any may come from memory, on top of all that.
     """
-    inside = setting.cache_byte_seconds if footprint > 0.75 * setting.l1_bytes else 0.0
+    inside = setting.cache_byte_seconds if footprint > USABLE * setting.l1_bytes else 0.0
     lines, lasting = _line_traffic(width, setting)
     size = np.array(footprint)
     missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
@@ -145,7 +145,10 @@ def _line_traffic(width: int, setting: Setting) -> tuple[float, float]:
         return fields * 2.0, lasting
     far = fields * ((rows + keep) / rows + 2.0) + OLDER * older
     if rank == 3:
-        return far, lasting
+        # A line is read once more for every neighbour in its plane that L1 no longer holds.
+        beside = sum(setting.sides[1])
+        window = (rows * (beside + 1) + keep) * fields * width * setting.itemsize
+        return far + fields * beside * float(share_missed(np.array(window), USABLE * setting.l1_bytes)), lasting
     near = fields * 3.0 * min(1.0, keep / rows)
     held = (fields * (2 * rows + keep) + older * rows) * width * setting.itemsize
     return near + max(0.0, far - near) * max(0.0, 1.0 - USABLE * setting.l1_bytes / held), lasting
