@@ -11,12 +11,13 @@ from tilewright.api import energy_micro as api
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.costs.energy_constants import constants
-from tilewright.costs.energy_micro import BENCHMARKS, Window
+from tilewright.costs.energy_micro import Window, benchmarks
 from tilewright.machines.files import parse
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.runtime import energy_micro as runtime
 from tilewright.runtime import power
 
+BENCHMARKS = benchmarks("cpu")
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))
 WATTS = {"idle": 15.0, "awake": 40.0, "add": 50.0, "multiply": 52.0, "int_add": 46.0, "int_max": 48.0, "divide": 45.0,
          "l1": 58.0, "l2": 64.0, "memory": 70.0}  # fmt: skip
@@ -104,7 +105,7 @@ def meter(monkeypatch):
 
 def test_a_counter_gives_the_constants_and_keeps_its_windows(meter, tmp_path):
     log = tmp_path / "windows.csv"
-    found = api.micro_energy(CPU, rounds=3, cool=0.0, log=log)
+    found = api.micro_energy(CPU, log=log, how=api.Protocol(rounds=3, cool=0.0))
     assert meter.closed
     assert found.machine.name == "host-metered"
     assert found.machine.static_watts.value == pytest.approx(40.0)
@@ -115,20 +116,25 @@ def test_a_counter_gives_the_constants_and_keeps_its_windows(meter, tmp_path):
 
 def test_windows_are_logged_for_an_outer_meter(meter, tmp_path):
     log = tmp_path / "windows.csv"
-    assert api.log_windows(CPU, log=log, rounds=2, cool=0.0) == 2 * len(BENCHMARKS)
+    assert api.log_windows(CPU, log=log, how=api.Protocol(rounds=2, cool=0.0)) == 2 * len(BENCHMARKS)
     assert [each.benchmark for each in api.read_windows(log)] == [*BENCHMARKS] * 2
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"window": 0.5}, "a window lasts 1 to 3600 s, got 0.5 s"),
-        ({"window": float("nan")}, "a window lasts 1 to 3600 s, got nan s"),
-        ({"rounds": 1}, "an uncertainty needs 2 to 30 rounds of windows, got 1"),
-        ({"cool": -1.0}, "cooling down takes 0 to 3600 s"),
-        ({"meter": "nvml"}, "single operations are metered on this CPU only, nvml meters a GPU"),
+        ({"how": api.Protocol(window=0.5)}, "a window lasts 1 to 3600 s, got 0.5 s"),
+        ({"how": api.Protocol(window=0.0)}, "a window lasts 1 to 3600 s, got 0 s"),
+        ({"how": api.Protocol(window=float("nan"))}, "a window lasts 1 to 3600 s, got nan s"),
+        ({"how": api.Protocol(rounds=1)}, "an uncertainty needs 2 to 30 rounds of windows, got 1"),
+        ({"how": api.Protocol(cool=-1.0)}, "cooling down takes 0 to 3600 s"),
+        ({"meter": "nvml"}, "nvml meters a GPU, and this processor runs"),
+        ({"meter": "rapl", "backend": "cuda"}, "rapl meters this processor, and a GPU runs"),
+        ({"meter": "nvml:first", "backend": "cuda", "machine": "k20c"}, "a card is a number, got 'first'"),
         ({"meter": "watts.csv"}, "does not say when each benchmark ran"),
-        ({"machine": "k20c"}, "single operations are metered on this CPU, and k20c is none"),
+        ({"machine": "k20c"}, "single operations are metered on this processor, and k20c is a GPU"),
+        ({"backend": "cuda"}, "single operations are metered on a GPU, and host is none"),
+        ({"backend": "metal"}, "on the backends c, cuda and opencl, got 'metal'"),
     ],
 )
 def test_what_cannot_be_metered_is_one_sentence(options, message):
@@ -174,7 +180,7 @@ def test_other_files_are_no_windows(tmp_path, text, message):
     ("options", "message"),
     [
         ((), "--micro needs --meter rapl, or --log"),
-        (("--backend", "cuda", "--meter", "nvml"), "on this CPU only"),
+        (("--log", "windows.csv", "-o", "mine.toml"), "without a meter there are no constants"),
         (("heat2d", "--meter", "rapl"), "takes no program"),
     ],
 )

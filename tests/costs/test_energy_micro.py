@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy_micro import OPERATIONS, WATTS, Window, solve
+from tilewright.costs.energy_micro import OPERATIONS, WATTS, Window, benchmarks, solve
 
 TRUTH = {
     "idle_watts": 20.0,
@@ -26,7 +26,7 @@ RATE = {"divide": 4e10, "l2": 8e10, "memory": 1e10}
 def windows(rounds, seed=None, noise=0.0):
     """Windows of 1 to 1.2 s whose energy the constants tell, each off by a random share."""
     rng = np.random.default_rng(seed)
-    known = {benchmark: (name, besides) for name, (benchmark, besides) in OPERATIONS.items()}
+    known = {benchmark: (name, besides) for name, (benchmark, besides) in OPERATIONS["cpu"].items()}
     found = []
     for number in range(rounds):
         for name, benchmark in WATTS.items():
@@ -41,6 +41,27 @@ def windows(rounds, seed=None, noise=0.0):
                 Window(round=number, benchmark=benchmark, start=0, end=seconds, operations=count, joules=joules)
             )
     return [replace(each, joules=each.joules * (1 + noise * rng.standard_normal())) for each in found]  # fmt: skip
+
+
+def test_a_gpu_adds_what_it_loads():
+    """Joules per operation as the kernels do them: a word comes with an addition, a store or a barrier alone."""
+    truth = {name: (number + 1) * 1e-11 for number, name in enumerate(OPERATIONS["gpu"])}
+    found = []
+    for number in range(2):
+        for name, benchmark in WATTS.items():
+            found.append(
+                Window(round=number, benchmark=benchmark, start=0.0, end=3.0, operations=0, joules=3 * TRUTH[name])
+            )
+        for name, (benchmark, _) in OPERATIONS["gpu"].items():
+            each = truth[name] + (truth["add_joules"] if benchmark in {"shared_load", "l2", "memory"} else 0.0)
+            joules = 3 * TRUTH["static_watts"] + 1e11 * each
+            found.append(Window(round=number, benchmark=benchmark, start=0.0, end=3.0, operations=1e11, joules=joules))
+    solved = {each.name: each.value for each in solve(found, "gpu")}
+    assert tuple(each.benchmark for each in found[: len(found) // 2]) == benchmarks("gpu")
+    for name, value in truth.items():
+        assert solved[name] == pytest.approx(value, rel=1e-6), name
+    with pytest.raises(UsageError, match="round 0 lacks the benchmark 'l1'"):
+        solve(found)
 
 
 def test_constants_are_solved_exactly():

@@ -61,7 +61,12 @@ class FakeDriver:
             39: 2048,
             106: 32,
             82: 65536,
+            38: 52428800,
         }[number]
+        return 0
+
+    def do_cuDeviceGetPCIBusId(self, text, _, handle):
+        text.value = f"0000:0{handle.value + 1}:00.0".encode()
         return 0
 
     def do_cuModuleGetFunction(self, function, _, name):
@@ -159,6 +164,8 @@ def test_devices_are_selected_by_number_or_name(driver):
     with pytest.raises(UsageError, match="no CUDA device 'radeon'"):
         cuda.select("radeon")
     assert cuda.select().architecture == "sm_90"
+    told = cuda.select("1").describe()
+    assert (told.bus, told.l2_bytes, told.units) == ("0000:02:00.0", 52428800, 132)
 
 
 def test_failures_are_one_sentence(driver):

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy_micro import BENCHMARKS, solve
+from tilewright.costs.energy_micro import benchmarks, solve
 from tilewright.machines.host import host_machine
 from tilewright.runtime import energy_micro
-from tilewright.runtime.energy_micro import Work
+from tilewright.runtime.energy_micro import Pace, Work
 from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchain import toolchain
 
+BENCHMARKS = benchmarks("cpu")
 MNEMONICS = {
     "awake": (r"pause", 1),
     "add": (r"v?addps", 128),
@@ -67,7 +68,7 @@ class Bench:
 
 def test_windows_are_full_and_constants_come_out():
     bench = Bench()
-    windows = energy_micro.run_rounds(bench.works, bench, window=1.0, rounds=2, cool=0.0, clock=bench.clock)
+    windows = energy_micro.run_rounds(bench.works, bench, Pace(window=1.0, rounds=2, cool=0.0), clock=bench.clock)
     assert [each.benchmark for each in windows] == [*BENCHMARKS] * 2
     assert all(1.0 <= each.seconds < 1.04 for each in windows)
     assert all((each.operations == 0) == (each.benchmark in {"idle", "awake"}) for each in windows)
@@ -83,14 +84,23 @@ def test_windows_are_full_and_constants_come_out():
 
 def test_without_a_meter_only_times_are_kept():
     bench = Bench()
-    windows = energy_micro.run_rounds(bench.works, None, window=1.0, rounds=1, cool=0.0, clock=bench.clock)
+    windows = energy_micro.run_rounds(bench.works, None, Pace(window=1.0, rounds=1, cool=0.0), clock=bench.clock)
     assert all(each.joules is None and each.seconds >= 1.0 for each in windows)
+
+
+def test_benchmarks_warm_up_before_their_window():
+    bench = Bench()
+    pace = Pace(window=1.0, rounds=1, cool=0.0, warm=0.5)
+    windows = energy_micro.run_rounds(bench.works, bench, pace, clock=bench.clock)
+    assert windows[0].start >= 1000.5
+    for before, after in itertools.pairwise(windows):
+        assert after.start - before.end >= 0.5
 
 
 def test_a_meter_that_stands_still_is_told():
     bench = Bench(stuck="int_max")
     with pytest.raises(UsageError, match="the meter stood still while 'int_max' ran for"):
-        energy_micro.run_rounds(bench.works, bench, window=1.0, rounds=2, cool=0.0, clock=bench.clock)
+        energy_micro.run_rounds(bench.works, bench, Pace(window=1.0, rounds=2, cool=0.0), clock=bench.clock)
 
 
 @pytest.fixture

@@ -65,6 +65,7 @@ def _library(*, counts, power_sensor=True):
         nvmlInit=lambda: None,
         nvmlShutdown=lambda: None,
         nvmlDeviceGetHandleByIndex=missing,
+        nvmlDeviceGetHandleByPciBusId=lambda bus: missing(bus != b"0000:65:00.0"),
         nvmlDeviceGetTotalEnergyConsumption=(lambda _h: 2000 * next(ticks)) if counts else refuse,
         nvmlDeviceGetPowerUsage=(lambda _h: 50_000) if power_sensor else refuse,
     )
@@ -77,6 +78,13 @@ def test_nvml_reads_its_counter(monkeypatch):
     before = meter.joules()
     assert meter.joules() - before == pytest.approx(2.0)
     meter.close()
+
+
+def test_nvml_finds_a_card_by_its_place(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", _library(counts=True))
+    assert power.nvml("0000:65:00.0").handle == "handle"
+    with pytest.raises(UsageError, match=r"the GPU 0000:17:00\.0 cannot be metered: Invalid Argument"):
+        power.nvml("0000:17:00.0")
 
 
 def test_nvml_integrates_its_sensor_where_there_is_no_counter(monkeypatch):

@@ -1,6 +1,5 @@
 """``tilewright energy --meter``: the joules of a real run, and the file of runs that ``--fit`` reads."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from tilewright.api.compile import prepare
 from tilewright.api.data import random_arrays
 from tilewright.api.energy_fit import Run, read_runs, write_runs
-from tilewright.api.gpu import is_gpu
+from tilewright.api.gpu import is_gpu, open_device
 from tilewright.api.run import run
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape
@@ -118,7 +117,11 @@ def meter_run(
     def work() -> object:
         return run(program, *arrays, steps=steps, tiling=chosen, backend=backend, **scalars)
 
-    found = _read(kind, number, work, (window, windows, cool))
+    counter: power.Meter = power.rapl() if kind == "rapl" else power.nvml(card(number, backend))
+    try:
+        found = power.measure(work, counter, window=window, windows=windows, cool=cool)
+    finally:
+        counter.close()
     measured = Run(
         program=program, shape=shape, steps=steps, tiling=chosen, seconds=found.seconds, joules=found.joules
     )  # fmt: skip
@@ -128,14 +131,20 @@ def meter_run(
     )  # fmt: skip
 
 
-def _read(kind: str, number: str, work: Callable[[], object], how: tuple[float, int, float]) -> power.Reading:
+def card(number: str, backend: str) -> int | str:
+    """Return which card NVML reads: where the backend's device is, as NVML's numbers are not CUDA's; or a number.
+
+    Args:
+        number: A number as NVML counts, or nothing.
+        backend: The GPU's backend.
+
+    Raises:
+        UsageError: If the number is none.
+        ToolchainError: If there is no device.
+    """
     if number and not number.isdecimal():
         raise UsageError(f"a card is a number, got {number!r}", "nvml:0 is the first one")
-    meter: power.Meter = power.rapl() if kind == "rapl" else power.nvml(int(number or 0))
-    try:
-        return power.measure(work, meter, window=how[0], windows=how[1], cool=how[2])
-    finally:
-        meter.close()
+    return int(number) if number else (open_device(backend).describe().bus or 0)
 
 
 def append_run(path: Path, metered: Metered) -> int:

@@ -6,20 +6,61 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tilewright.api.energy_meter import card
+from tilewright.api.gpu import is_gpu, open_device
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy_micro import BENCHMARKS, ROUNDS, Estimate, Window, solve
+from tilewright.costs.energy_micro import ROUNDS, Estimate, Window, benchmarks, solve
+from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+from tilewright.runtime import energy_gpu, power
 from tilewright.runtime import energy_micro as runtime
-from tilewright.runtime import power
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchain import toolchain
 
 COLUMNS = ("round", "benchmark", "start", "end", "operations")
-_COOL = 1.0
+_METERED = ("rapl", "nvml")
+_GPU_WINDOW = 3.0
+"""Counters of GPUs move every 20 to 100 ms, and each end of a window may miss one such step."""
+_GPU_WARM = 1.0
+"""Sensors of some GPUs show the mean of the last second."""
 _SAMPLES = 4
 """A recorded trace has at least so many samples per window."""
 _MAX_BYTES = 2**24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How long is metered.
+
+    Attributes:
+        window: Seconds of a window, at least 1; 1 on processors and 3 on GPUs, whose meters are slower, by default.
+        rounds: Number of rounds; each runs every benchmark once.
+        cool: Seconds between windows.
+    """
+
+    window: float | None = None
+    rounds: int = 5
+    cool: float = 1.0
+
+    def pace(self, backend: str) -> runtime.Pace:
+        """Return it for what runs."""
+        usual, warm = (_GPU_WINDOW, _GPU_WARM) if is_gpu(backend) else (power.WINDOW, 0.0)
+        return runtime.Pace(window=self.window or usual, rounds=self.rounds, cool=self.cool, warm=warm)
+
+    def check(self) -> None:
+        """Refuse what cannot be metered.
+
+        Raises:
+            UsageError: If anything is out of range.
+        """
+        if self.window is not None and not power.WINDOW <= self.window <= 3600:
+            hint = "counters and sensors update only every 1 to 100 ms"
+            raise UsageError(f"a window lasts {power.WINDOW:g} to 3600 s, got {self.window:g} s", hint)
+        if not ROUNDS[0] <= self.rounds <= ROUNDS[1]:
+            raise UsageError(f"an uncertainty needs {ROUNDS[0]} to {ROUNDS[1]} rounds of windows, got {self.rounds}")
+        if not 0 <= self.cool <= 3600:
+            raise UsageError(f"cooling down takes 0 to 3600 s, got {self.cool:g} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,75 +84,73 @@ class MicroEnergy:
 
 
 def micro_energy(
-    machine: MachineLike = "host",
+    machine: MachineLike | None = None,
     *,
-    meter: str = "rapl",
+    meter: str | None = None,
+    backend: str = "c",
     log: Path | None = None,
-    window: float = power.WINDOW,
-    rounds: int = 5,
-    cool: float = _COOL,
+    how: Protocol = Protocol(),
 ) -> MicroEnergy:
-    """Meter micro-benchmarks of single operations on all threads of this processor and solve for its constants.
+    """Meter micro-benchmarks of single operations on all of this processor or GPU and solve for its constants.
 
     Args:
-        machine: The processor, whose other parameters are kept.
-        meter: ``rapl``, or the path of a trace of seconds since 1970 and watts that was recorded meanwhile.
+        machine: The machine whose other parameters are kept; this processor, or the GPU as its driver describes it, by
+            default.
+        meter: ``rapl`` for a processor, ``nvml`` or ``nvml:1`` for a GPU (the default), or the path of a trace of
+            seconds since 1970 and watts that was recorded meanwhile.
+        backend: ``c`` for this processor; ``cuda`` or ``opencl``, perhaps with a device, for a GPU.
         log: Where the windows are written; with a trace, where :func:`log_windows` wrote them: nothing runs then.
-        window: Seconds of a window, at least 1.
-        rounds: Number of rounds; each runs every benchmark once.
-        cool: Seconds between windows.
+        how: How long windows are, and how many.
 
     Returns:
         The constants, each with its 95 % confidence interval over the rounds.
 
     Raises:
         UsageError: If the meter is not there, a window is too short, or a trace does not cover the windows.
-        ToolchainError: If there is no compiler that works.
+        ToolchainError: If there is no compiler that works, or no GPU.
     """
-    where = _cpu(machine)
-    if meter == "rapl":
-        _check(window, rounds, cool)
-        counter = power.rapl()
+    meter = meter or ("nvml" if is_gpu(backend) else "rapl")
+    kind, _, number = meter.partition(":")
+    if kind not in _METERED:
+        if log is None:
+            hint = "run `tilewright energy --micro --log windows.csv` while the meter records, then give both files"
+            raise UsageError(f"the trace {meter!r} does not say when each benchmark ran", hint)
+        where = _machine(machine, backend)
+        windows = _traced(read_windows(log, where.kind), power.trace(Path(meter)))
+        said = "a recorded trace"
+    else:
+        how.check()
+        _fitting(kind, backend)
+        where = _machine(machine, backend)
+        counter = power.rapl() if kind == "rapl" else power.nvml(card(number, backend))
         try:
-            windows = _run(where, counter, (window, rounds, cool))
+            windows = _run(where, backend, counter, how)
         finally:
             counter.close()
+        said = f"{counter.name}, windows of {how.pace(backend).window:g} s"
         if log is not None:
             write_windows(windows, log)
-    elif meter.partition(":")[0] == "nvml":
-        raise UsageError("single operations are metered on this CPU only, nvml meters a GPU", "give --meter rapl")
-    elif log is None:
-        hint = "run `tilewright energy --micro --log windows.csv` while the meter records, then give both files"
-        raise UsageError(f"the trace {meter!r} does not say when each benchmark ran", hint)
-    else:
-        windows = _traced(read_windows(log), power.trace(Path(meter)))
-    found = solve(windows)
-    return MicroEnergy(machine=_with(where, found, meter), constants=found, meter=meter)
+    found = solve(windows, where.kind)
+    return MicroEnergy(machine=_with(where, found, said), constants=found, meter=meter)
 
 
 def log_windows(
-    machine: MachineLike = "host",
-    *,
-    log: Path,
-    window: float = power.WINDOW,
-    rounds: int = 5,
-    cool: float = _COOL,
+    machine: MachineLike | None = None, *, log: Path, backend: str = "c", how: Protocol = Protocol()
 ) -> int:
     """Run the micro-benchmarks while some other meter records, and write when each ran; returns the windows.
 
     Args:
         machine: As for :func:`micro_energy`.
         log: The file to write: round, benchmark, start and end in seconds since 1970, operations.
-        window: Seconds of a window, at least 1.
-        rounds: Number of rounds.
-        cool: Seconds between windows.
+        backend: As for :func:`micro_energy`.
+        how: How long windows are, and how many.
 
     Raises:
         UsageError: If a window is too short or the file cannot be written.
-        ToolchainError: If there is no compiler that works.
+        ToolchainError: If there is no compiler that works, or no GPU.
     """
-    _check(window, rounds, cool)
-    windows = _run(_cpu(machine), None, (window, rounds, cool))
+    how.check()
+    windows = _run(_machine(machine, backend), backend, None, how)
     write_windows(windows, log)
     return len(windows)
 
@@ -131,8 +170,8 @@ def write_windows(windows: Sequence[Window], path: Path) -> None:
         raise UsageError(f"the windows {str(path)!r} cannot be written: {error.strerror}") from None
 
 
-def read_windows(path: Path) -> tuple[Window, ...]:
-    """Read when each benchmark ran.
+def read_windows(path: Path, kind: str = "cpu") -> tuple[Window, ...]:
+    """Read when each benchmark of a kind of machine ran.
 
     Raises:
         UsageError: If the file cannot be read or is not as it must be.
@@ -155,34 +194,47 @@ def read_windows(path: Path) -> tuple[Window, ...]:
         raise UsageError(f"the windows {str(path)!r} cannot be read: {error.strerror}") from None
     except (KeyError, TypeError, ValueError, csv.Error):
         raise UsageError(f"the windows {str(path)!r} must be a CSV file of {', '.join(COLUMNS)}") from None
-    unknown = next((each.benchmark for each in windows if each.benchmark not in BENCHMARKS), None)
+    unknown = next((each.benchmark for each in windows if each.benchmark not in benchmarks(kind)), None)
     if unknown is not None:
-        raise UsageError(f"{str(path)!r} names an unknown benchmark {unknown!r}", f"known: {', '.join(BENCHMARKS)}")
+        raise UsageError(
+            f"{str(path)!r} names an unknown benchmark {unknown!r}", f"known: {', '.join(benchmarks(kind))}"
+        )
     return windows
 
 
-def _cpu(machine: MachineLike) -> Machine:
-    where = as_machine(machine)
-    if where.kind != "cpu":
-        raise UsageError(f"single operations are metered on this CPU, and {where.name} is none", "give --machine host")
-    return where
+def _fitting(meter: str, backend: str) -> None:
+    """Refuse a meter of other things than what runs."""
+    if meter == "nvml" and not is_gpu(backend):
+        raise UsageError("nvml meters a GPU, and this processor runs", "give --meter rapl, or --backend cuda")
+    if meter == "rapl" and is_gpu(backend):
+        raise UsageError("rapl meters this processor, and a GPU runs", "give --meter nvml, or a recorded trace")
 
 
-def _check(window: float, rounds: int, cool: float) -> None:
-    if not power.WINDOW <= window <= 3600:
-        hint = "counters and sensors update only every 1 to 100 ms"
-        raise UsageError(f"a window lasts {power.WINDOW:g} to 3600 s, got {window:g} s", hint)
-    if not ROUNDS[0] <= rounds <= ROUNDS[1]:
-        raise UsageError(f"an uncertainty needs {ROUNDS[0]} to {ROUNDS[1]} rounds of windows, got {rounds}")
-    if not 0 <= cool <= 3600:
-        raise UsageError(f"cooling down takes 0 to 3600 s, got {cool:g} s")
+def _machine(machine: MachineLike | None, backend: str) -> Machine:
+    """Return the machine that is metered; with a GPU's backend and no machine, the GPU that the backend opens."""
+    if backend != "c" and not is_gpu(backend):
+        raise UsageError(f"single operations are metered on the backends c, cuda and opencl, got {backend!r}")
+    if machine is None and is_gpu(backend):
+        return gpu_machine(open_device(backend).describe())
+    where, kind = as_machine("host" if machine is None else machine), "gpu" if is_gpu(backend) else "cpu"
+    if where.kind == kind:
+        return where
+    if kind == "cpu":
+        raise UsageError(
+            f"single operations are metered on this processor, and {where.name} is a GPU", "give --backend cuda"
+        )
+    raise UsageError(f"single operations are metered on a GPU, and {where.name} is none", "leave out --machine")
 
 
-def _run(machine: Machine, meter: power.Meter | None, how: tuple[float, int, float]) -> tuple[Window, ...]:
+def _run(machine: Machine, backend: str, meter: power.Meter | None, how: Protocol) -> tuple[Window, ...]:
+    pace = how.pace(backend)
+    if is_gpu(backend):
+        device = open_device(backend)
+        with energy_gpu.GpuBench(device, energy_gpu.sizes_for(device.describe())) as bench:
+            return runtime.run_rounds(bench.works(), meter, pace)
     tools = toolchain()
     threads = thread_count() if tools.openmp else 1
-    works = runtime.prepare(machine, tools, threads)
-    return runtime.run_rounds(works, meter, window=how[0], rounds=how[1], cool=how[2])
+    return runtime.run_rounds(runtime.prepare(machine, tools, threads), meter, pace)
 
 
 def _traced(windows: Sequence[Window], trace: power.Trace) -> tuple[Window, ...]:
@@ -202,9 +254,8 @@ def _traced(windows: Sequence[Window], trace: power.Trace) -> tuple[Window, ...]
     return tuple(found)
 
 
-def _with(machine: Machine, found: Sequence[Estimate], meter: str) -> Machine:
+def _with(machine: Machine, found: Sequence[Estimate], by: str) -> Machine:
     """Enter the constants of the model into a machine."""
-    by = "RAPL" if meter == "rapl" else "a recorded trace"
     changes: dict[str, object] = {"name": f"{machine.name}-metered"}
     for each in found:
         if each.name in PARAMETERS:

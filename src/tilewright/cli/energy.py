@@ -51,7 +51,7 @@ def energy(
         Path | None, typer.Option("--append", metavar="RUNS.csv", help="Add the metered run to a file for --fit.")
     ] = None,
     micro: Annotated[
-        bool, typer.Option("--micro", help="Meter single operations on this CPU for the machine's constants instead.")
+        bool, typer.Option("--micro", help="Meter single operations on this CPU or GPU for the machine's constants.")
     ] = False,
     log: Annotated[
         Path | None,
@@ -60,8 +60,9 @@ def energy(
         ),
     ] = None,
     window: Annotated[
-        float, typer.Option("--window", metavar="S", help="With --micro: seconds of a window, at least 1.")
-    ] = 1.0,
+        float | None,
+        typer.Option("--window", metavar="S", help="With --micro: seconds of a window, at least 1; 3 on a GPU."),
+    ] = None,
     train: Annotated[float, typer.Option("--train", help="Share of the runs to fit, at random.")] = 0.1,
     seed: Annotated[int, typer.Option("--seed", help="Of that choice.")] = 0,
     save: Annotated[
@@ -80,7 +81,7 @@ def energy(
     if micro:
         if program is not None:
             raise typer.BadParameter(f"--micro meters single operations and takes no program, got {program!r}")
-        _micro(machine or "host", (meter, backend, window), log, save, as_json=as_json)
+        _micro(machine, (meter, backend, window), log, save, as_json=as_json)
         return
     machine = machine or "k20c"
     if fit is not None:
@@ -148,24 +149,32 @@ def _metered(
 
 
 def _micro(
-    machine: str, how: tuple[str | None, str, float], log: Path | None, save: Path | None, *, as_json: bool
+    machine: str | None,
+    how: tuple[str | None, str, float | None],
+    log: Path | None,
+    save: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Meter single operations, or run them for an outer meter, and possibly write the machine."""
     from tilewright.api import energy_micro as api
+    from tilewright.api.gpu import is_gpu
     from tilewright.report import energy as tables
 
     meter, backend, window = how
-    if backend != "c":
-        raise typer.BadParameter(f"single operations are metered on this CPU only, got the backend {backend!r}")
-    if meter is None:
-        if log is None or save is not None:
-            raise typer.BadParameter("--micro needs --meter rapl, or --log FILE.csv while another meter records")
-        count = api.log_windows(machine, log=log, window=window)
+    protocol = api.Protocol(window=window)
+    if meter is None and log is not None:
+        if save is not None:
+            raise typer.BadParameter("without a meter there are no constants for -o; give --meter, or leave it out")
+        count = api.log_windows(machine, log=log, backend=backend, how=protocol)
         if as_json:
             output.emit({"log": str(log), "windows": count})
-        output.say(f"{log} holds {count} windows; next: --micro --meter trace.csv --log {log}", as_json)
+        which = f" --backend {backend}" if is_gpu(backend) else ""
+        output.say(f"{log} holds {count} windows; next: --micro{which} --meter trace.csv --log {log}", as_json)
         return
-    found = api.micro_energy(machine, meter=meter, log=log, window=window)
+    if meter is None and not is_gpu(backend):
+        raise typer.BadParameter("--micro needs --meter rapl, or --log FILE.csv while another meter records")
+    found = api.micro_energy(machine, meter=meter, backend=backend, log=log, how=protocol)
     document = found.to_dict()
     output.show(document, lambda: tables.micro(document), as_json)  # first: metering took minutes, a file may fail
     if save is not None:

@@ -15,18 +15,34 @@ from tilewright.base.errors import UsageError
 
 WATTS = {"idle_watts": "idle", "static_watts": "awake"}
 """Powers by the benchmark that shows them: threads asleep, and awake but waiting."""
-OPERATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "add_joules": ("add", ()),
-    "multiply_joules": ("multiply", ()),
-    "int_add_joules": ("int_add", ()),
-    "int_max_joules": ("int_max", ()),
-    "division_joules": ("divide", ()),
-    "shared_word_joules": ("l1", ()),
-    "l2_word_joules": ("l2", ("shared_word_joules",)),
-    "global_word_joules": ("memory", ("shared_word_joules",)),
+OPERATIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
+    "cpu": {
+        "add_joules": ("add", ()),
+        "multiply_joules": ("multiply", ()),
+        "int_add_joules": ("int_add", ()),
+        "int_max_joules": ("int_max", ()),
+        "division_joules": ("divide", ()),
+        "shared_word_joules": ("l1", ()),
+        "l2_word_joules": ("l2", ("shared_word_joules",)),
+        "global_word_joules": ("memory", ("shared_word_joules",)),
+    },
+    "gpu": {
+        "add_joules": ("add", ()),
+        "multiply_joules": ("multiply", ()),
+        "fma_joules": ("fma", ()),
+        "int_add_joules": ("int_add", ()),
+        "int_max_joules": ("int_max", ()),
+        "division_joules": ("divide", ()),
+        "shared_word_joules": ("shared_load", ("add_joules",)),
+        "shared_store_joules": ("shared_store", ()),
+        "l2_word_joules": ("l2", ("add_joules",)),
+        "global_word_joules": ("memory", ("add_joules",)),
+        "global_store_joules": ("memory_store", ()),
+        "barrier_joules": ("barrier", ()),
+    },
 }
-"""Energies in the order in which they are solved: the benchmark, and what each of its operations does besides."""
-BENCHMARKS = (*WATTS.values(), *(benchmark for benchmark, _ in OPERATIONS.values()))
+"""By the kind of a machine the energies in the order in which they are solved: the benchmark, and what each of its
+operations does besides. On GPUs every word that is loaded is added to a sum."""
 ROUNDS = (2, 30)
 """Fewest and most rounds."""
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
@@ -39,7 +55,7 @@ class Window:
 
     Attributes:
         round: The round it belongs to.
-        benchmark: One of :data:`BENCHMARKS`.
+        benchmark: One of :func:`benchmarks`.
         start: When it began, in seconds.
         end: When it ended.
         operations: Operations that were done, counted per value, not per vector; 0 for powers.
@@ -84,11 +100,17 @@ class Estimate:
         return asdict(self)
 
 
-def solve(windows: Iterable[Window]) -> tuple[Estimate, ...]:
+def benchmarks(kind: str) -> tuple[str, ...]:
+    """Return the benchmarks of a kind of machine, ``cpu`` or ``gpu``, in the order in which they take turns."""
+    return (*WATTS.values(), *(benchmark for benchmark, _ in OPERATIONS[kind].values()))
+
+
+def solve(windows: Iterable[Window], kind: str = "cpu") -> tuple[Estimate, ...]:
     """Solve metered windows for the constants: static power, arithmetic, on chip, off chip.
 
     Args:
         windows: Every benchmark once per round, with joules.
+        kind: The kind of machine.
 
     Returns:
         The powers and energies of :data:`WATTS` and :data:`OPERATIONS`, in order.
@@ -101,16 +123,16 @@ def solve(windows: Iterable[Window]) -> tuple[Estimate, ...]:
         rounds.setdefault(each.round, {})[each.benchmark] = each
     if not ROUNDS[0] <= len(rounds) <= ROUNDS[1]:
         raise UsageError(f"an uncertainty needs {ROUNDS[0]} to {ROUNDS[1]} rounds of windows, got {len(rounds)}")
-    found = [_round(number, each) for number, each in sorted(rounds.items())]
+    found = [_round(number, each, kind) for number, each in sorted(rounds.items())]
     return tuple(_estimate(name, [each[name] for each in found]) for name in found[0])
 
 
-def _round(number: int, windows: dict[str, Window]) -> dict[str, float]:
-    missing = [name for name in BENCHMARKS if name not in windows]
+def _round(number: int, windows: dict[str, Window], kind: str) -> dict[str, float]:
+    missing = [name for name in benchmarks(kind) if name not in windows]
     if missing:
         raise UsageError(f"round {number} lacks the benchmark {missing[0]!r}")
     known = {name: _joules(windows[each]) / windows[each].seconds for name, each in WATTS.items()}
-    for name, (benchmark, besides) in OPERATIONS.items():
+    for name, (benchmark, besides) in OPERATIONS[kind].items():
         window = windows[benchmark]
         if not window.operations > 0:
             raise UsageError(f"the benchmark {benchmark!r} of round {number} did nothing")

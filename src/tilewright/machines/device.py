@@ -23,6 +23,8 @@ class GpuDescription:
         unit_blocks: Blocks per multiprocessor.
         registers: Registers per multiprocessor.
         capability: Compute capability, 9.0 for sm_90.
+        l2_bytes: L2 cache of the whole device.
+        bus: Where it is, as its driver and its power meter name it: ``0000:65:00.0``.
         gpu: Whether it is a GPU, and no processor or interpreter behind a GPU's interface.
     """
 
@@ -37,6 +39,8 @@ class GpuDescription:
     unit_blocks: int = 0
     registers: int = 0
     capability: float = 0.0
+    l2_bytes: int = 0
+    bus: str = ""
     gpu: bool = True
 
     @property

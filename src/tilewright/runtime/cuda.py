@@ -25,7 +25,7 @@ _ATTRIBUTES = {"shared": 97, "major": 75, "minor": 76}
 """Numbers of device attributes: shared memory that a block may ask for, compute capability."""
 _DESCRIBED = {
     "units": 16, "clock_hz": 13, "shared_bytes": 81, "block_threads": 1, "unit_threads": 39, "unit_blocks": 106,
-    "registers": 82,
+    "registers": 82, "l2_bytes": 38,
 }  # fmt: skip
 """The attributes that describe a device; the clock is in kHz."""
 
@@ -98,6 +98,7 @@ class CudaDevice:
             block_bytes=self.local_bytes,
             memory_bytes=self.memory_bytes,
             capability=self._known["major"] + self._known["minor"] / 10,
+            bus=self._bus(),
         )
 
     def build(self, source: DeviceSource) -> Sequence[Any]:
@@ -189,6 +190,11 @@ class CudaDevice:
             ToolchainError: If the device failed.
         """
         self._call("cuCtxSynchronize")
+
+    def _bus(self) -> str:
+        text = ctypes.create_string_buffer(32)
+        self._call("cuDeviceGetPCIBusId", text, len(text), self._handle)
+        return text.value.decode(errors="replace")
 
     def _attribute(self, number: int) -> int:
         value = ctypes.c_int()

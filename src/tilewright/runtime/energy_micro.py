@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import Kernel, KernelSource
-from tilewright.costs.energy_micro import BENCHMARKS, WATTS, Window
+from tilewright.costs.energy_micro import WATTS, Window, benchmarks
 from tilewright.machines.machine import Machine
 from tilewright.runtime.cpu import CompiledKernel, compile_source
 from tilewright.runtime.host import available_bytes
@@ -140,6 +140,24 @@ class Work:
     operations: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How benchmarks take turns.
+
+    Attributes:
+        window: Seconds of a window, at least.
+        rounds: Number of rounds.
+        cool: Seconds of rest before each benchmark, so that the heat of the last one is gone.
+        warm: Seconds that a benchmark runs before its window, once at least: it warms caches and clocks, and sensors
+            that show the mean of the last second have forgotten what was before.
+    """
+
+    window: float
+    rounds: int
+    cool: float
+    warm: float = 0.0
+
+
 def source() -> KernelSource:
     """Return the C unit of all benchmarks."""
     entries = ("awake", "load", *_ARITHMETIC)
@@ -180,26 +198,18 @@ def prepare(machine: Machine, tools: Toolchain, threads: int) -> dict[str, Work]
         works[name] = _work(compiled, data, (_VALUES, threads, 0))
     for name, size in sizes.items():
         works[name] = _work(load, data, (max(1, size // 4 // _VALUES) * _VALUES, threads, apart))
-    return {name: works[name] for name in BENCHMARKS}
+    return {name: works[name] for name in benchmarks("cpu")}
 
 
 def run_rounds(
-    works: Mapping[str, Work],
-    meter: Meter | None,
-    *,
-    window: float,
-    rounds: int,
-    cool: float,
-    clock: Callable[[], float] = time.time,
+    works: Mapping[str, Work], meter: Meter | None, pace: Pace, *, clock: Callable[[], float] = time.time
 ) -> tuple[Window, ...]:
     """Run all benchmarks in turn, round after round, each until its window is full.
 
     Args:
         works: The benchmarks by name.
         meter: The meter, or None where an outer one records.
-        window: Seconds of a window, at least.
-        rounds: Number of rounds.
-        cool: Seconds of rest before each window, so that the heat of the last one is gone.
+        pace: How long each runs and rests.
         clock: Returns seconds; those since 1970 by default, which a recording meter knows too.
 
     Returns:
@@ -209,12 +219,15 @@ def run_rounds(
         UsageError: If the meter stood still.
     """
     found = []
-    for number in range(rounds):
+    for number in range(pace.rounds):
         for name, work in works.items():
-            time.sleep(cool)
-            work.call()  # warms caches and clocks
+            time.sleep(pace.cool)
+            begin = clock()
+            work.call()
+            while clock() - begin < pace.warm:
+                work.call()
             before, start, calls = meter.joules() if meter else 0.0, clock(), 0
-            while (now := clock()) - start < window:
+            while (now := clock()) - start < pace.window:
                 work.call()
                 calls += 1
             joules = meter.joules() - before if meter else None

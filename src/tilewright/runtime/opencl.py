@@ -140,6 +140,7 @@ class OpenClDevice:
             block_bytes=self.local_bytes,
             memory_bytes=self.memory_bytes,
             block_threads=int(own.max_work_group_size),
+            l2_bytes=int(own.global_mem_cache_size),
             gpu=gpu,
         )
 

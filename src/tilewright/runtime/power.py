@@ -189,11 +189,11 @@ def rapl(root: Path = POWERCAP) -> Rapl:
     return meter
 
 
-def nvml(device: int = 0) -> Nvml:
+def nvml(device: int | str = 0) -> Nvml:
     """Open the energy meter of an NVIDIA GPU.
 
     Args:
-        device: Its number.
+        device: Its number as NVML counts, which need not be CUDA's; or where it is, such as ``0000:65:00.0``.
 
     Raises:
         UsageError: If the library or the GPU is missing, or it has no power sensor.
@@ -204,7 +204,10 @@ def nvml(device: int = 0) -> Nvml:
         raise UsageError("metering a GPU needs nvidia-ml-py", _HINT) from None
     try:
         library.nvmlInit()
-        handle = library.nvmlDeviceGetHandleByIndex(device)
+        if isinstance(device, int):
+            handle = library.nvmlDeviceGetHandleByIndex(device)
+        else:
+            handle = library.nvmlDeviceGetHandleByPciBusId(device.encode())
     except library.NVMLError as error:
         raise UsageError(f"the GPU {device} cannot be metered: {error}", _HINT) from None
     try:
