@@ -11,7 +11,10 @@ from tilewright.api.bottleneck import explain
 from tilewright.api.energy import compare, energy
 from tilewright.api.energy_fit import Run, fit_energy, read_runs, run_usage, with_fit, write_runs
 from tilewright.api.predict import predict, select
-from tilewright.api.whatif import VARIED, largest_shape, reuse, whatif
+from tilewright.api.supertune import supertune
+from tilewright.api.sweep import VARIED
+from tilewright.api.tune import tune
+from tilewright.api.whatif import largest_shape, reuse, whatif
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.costs.energy import price
@@ -235,6 +238,33 @@ def test_the_loss_of_another_programs_tiling():
     lost = reuse(["heat2d", "gradient2d"], **CASE, metric="energy")
     assert lost["heat2d"]["heat2d"] == lost["gradient2d"]["gradient2d"] == 0.0
     assert min(value for row in lost.values() for value in row.values()) >= 0.0
+
+
+@pytest.mark.parametrize("vary", ["size", "sms", "bandwidth"])
+def test_sweeps_of_tables_choose_again_at_every_point(vary):
+    found = whatif("smith_waterman", shape=(3000, 2000), machine="k20c", vary=vary, factors=(0.5, 1.5))
+    assert [row.factor for row in found.rows] == [0.5, 1.0, 1.5]
+    same = next(row for row in found.rows if row.factor == 1.0)
+    best = predict("smith_waterman", shape=(3000, 2000), steps=1, machine="k20c")
+    assert (same.tiling, same.costs.seconds, same.reuse_loss) == (best.tiling, best.costs.seconds, 0.0)
+    assert all(row.reuse_loss is None or row.reuse_loss >= 0.0 for row in found.rows)
+    assert all(0.0 < row.efficiency <= 1.0 for row in found.rows)
+    seconds = [row.costs.seconds for row in found.rows]
+    assert seconds == sorted(seconds, reverse=vary not in {"size", "launch"})
+    rows, columns = found.largest
+    assert 3 * 4 * rows * columns <= load("k20c").memory_bytes.value < 3 * 4 * (rows + 2) * (columns + 1)
+
+
+def test_a_tile_that_no_longer_fits_has_no_loss():
+    found = whatif("lcs", shape=(4000, 4000), machine="k20c", vary="shared", factors=(0.02,))
+    assert found.rows[0].reuse_loss is None
+    assert found.rows[0].costs.tile_shared_bytes <= 0.02 * 49152
+
+
+@pytest.mark.parametrize("ask", [tune, supertune])
+def test_recurrences_are_not_tuned_and_say_so(ask):
+    with pytest.raises(UsageError, match="'smith_waterman' is a recurrence, which"):
+        ask("smith_waterman", shape=(9, 9), steps=1, machine="k20c")
 
 
 def test_what_cannot_be_varied_is_one_sentence():

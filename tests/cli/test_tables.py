@@ -108,4 +108,19 @@ def test_errors(cli, arguments, message):
 
 
 def test_commands_that_do_not_take_recurrences(cli):
-    assert "which this command does not take" in cli("tune", "lcs", "--shape", "9x9", "--steps", 1).err
+    for name in ("lcs", "smith_waterman"):
+        result = cli("tune", name, "--shape", "9x9")
+        assert result.code == 2
+        assert "is a recurrence, which is not tuned by measuring" in result.err
+        assert "predict --top 5" in result.err
+    assert "is a recurrence" in cli("report", "--program", "lcs", "-o", "out.html").err
+
+
+def test_a_table_is_varied(cli):
+    document = cli("whatif", "lcs", "--shape", "500x700", "--machine", "k20c", "--factors", "2", "--json").json
+    assert [row["amount"] for row in document["rows"]] == ["500x700", "1000x1400"]
+    assert all(row["tiling"].startswith("orthogonal:") for row in document["rows"])
+    assert "no steps to vary" in cli("whatif", "lcs", "--shape", "9x9", "--vary", "steps").err
+    refused = cli("whatif", "lcs", "--shape", "9x9", "--reuse", "heat2d")
+    assert refused.code == 2
+    assert "--reuse compares stencils" in refused.err

@@ -37,7 +37,9 @@ def load_program(name: str) -> Program:
     found = _load(name)
     known = catalogue.names()
     if isinstance(found, Table | Recurrence) or (found is None and name in recurrences.names() and name not in known):
-        raise UsageError(f"{name!r} is a recurrence, which this command does not take", "run, predict and energy do")
+        raise UsageError(
+            f"{name!r} is a recurrence, which this command does not take", "run, predict, energy and whatif do"
+        )
     return catalogue.program(name) if found is None else as_program(found)
 
 

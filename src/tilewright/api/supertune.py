@@ -7,6 +7,7 @@ import numpy as np
 
 from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated, families_of
 from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.table_costs import refuse_table
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes
 from tilewright.costs import bottleneck
@@ -169,6 +170,7 @@ def supertune(
     """
     if metric not in choices.METRICS:
         raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
+    refuse_table(program, "has orthogonal tiles alone, no strategies to compare")
     problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
     setting = make_setting(problem, where, scope)
     families = families_of(problem, setting, model)

@@ -6,6 +6,7 @@ from tilewright.api.bottleneck import Explanation
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.prediction import Prediction
 from tilewright.api.table_costs import TableRequest, case_of
+from tilewright.api.table_whatif import ideal_seconds
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs import orthogonal as model
@@ -46,8 +47,7 @@ def explain_table(
     asked = TableRequest(shape=prediction.shape, steps=1, dtype=prediction.dtype, model="exact", scope=scope)
     case = case_of(program, asked, where)
     tiling, costs = prediction.tiling, prediction.costs
-    ideal = costs.flops / max(1, program.operations) * model.iteration_seconds(case).value
-    ideal /= where.sm_count.value * case.lanes
+    ideal = ideal_seconds(case)
     return Explanation(
         resources=_resources(case, tiling, costs, ideal),
         speedups=_speedups(case, tiling, costs),

@@ -45,6 +45,22 @@ def table_of(program: object) -> Recurrence | None:
     return None
 
 
+def refuse_table(program: object, what: str) -> None:
+    """Refuse a recurrence where only stencils are taken.
+
+    Args:
+        program: What a user gave.
+        what: What is not there, such as "is not tuned by measuring".
+
+    Raises:
+        UsageError: If it is a recurrence.
+    """
+    table = table_of(program)
+    if table is not None:
+        hint = "`predict --top 5` ranks its tiles, `whatif` moves the problem, `run --tile` takes one"
+        raise UsageError(f"{table.name!r} is a recurrence, which {what}", hint)
+
+
 def case_of(program: Recurrence, asked: TableRequest, machine: Machine) -> TableCase:
     """Return a table on a machine.
 

@@ -19,6 +19,7 @@ from tilewright.api.prediction import Prediction
 from tilewright.api.screen import screen
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.strata import strata
+from tilewright.api.table_costs import refuse_table
 from tilewright.api.trial import TrialJob
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
@@ -136,6 +137,7 @@ def tune(
     """
     level = effort_level(effort, seconds, candidates)
     _check(backend, metric, effort)
+    refuse_table(program, "is not tuned by measuring")
     known = as_program(program)
     unknown = sorted(set(scalars) - set(known.scalars))
     if unknown:

@@ -2,122 +2,36 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated, families_of
 from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.sweep import Row, WhatIf, factors_of, larger, varied_machine
+from tilewright.api.table import Table
+from tilewright.api.table_costs import TableRequest, table_of
+from tilewright.api.table_whatif import sweep_table
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
-from tilewright.costs.energy_constants import at_clock
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem, make_problem
+from tilewright.programs.table import Recurrence
 from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
 
-VARIED = ("size", "steps", "sms", "lanes", "shared", "bandwidth", "launch", "clock")
-"""What can be varied, each by factors of what there is."""
-_FIELDS = {
-    "sms": ("sm_count",),
-    "lanes": ("vector_width",),
-    "shared": ("shared_bytes", "block_shared_bytes"),
-    "bandwidth": ("dram_bandwidth", "peak_dram_bandwidth", "core_bandwidth"),
-    "launch": ("launch_seconds",),
-}
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _How = tuple[str, str, str | None]
 """Metric, model and scope."""
-_CLOCKS = (0.4, 0.6, 0.8, 1.0, 1.2)
-DROP = 0.9
-"""Efficiency below this share of the best one of a sweep counts as a drop."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One point of a sweep.
-
-    Attributes:
-        factor: What the varied quantity was multiplied by.
-        amount: What that is, such as 4096x4096 or 26 multiprocessors.
-        tiling: The best tiling there.
-        costs: Its costs.
-        efficiency: The ideal time (8.3) over the predicted one.
-        reuse_loss: By which share the metric is worse with the best tiling of factor 1; None where it does not fit.
-    """
-
-    factor: float
-    amount: str
-    tiling: Tiling
-    costs: Costs
-    efficiency: float
-    reuse_loss: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf:
-    """A sweep.
-
-    Attributes:
-        program: Name of the program.
-        machine: Name of the machine.
-        vary: What was varied.
-        metric: What the best tiling is best by.
-        rows: The points.
-        largest: Largest extents of the same proportions that fit the machine's memory, or None where that is unknown.
-    """
-
-    program: str
-    machine: str
-    vary: str
-    metric: str
-    rows: tuple[Row, ...]
-    largest: tuple[int, ...] | None
-
-    @property
-    def drops_at(self) -> tuple[str, ...]:
-        """The amounts at which the efficiency is below 0.9 of the best one of the sweep."""
-        best = max(row.efficiency for row in self.rows)
-        return tuple(row.amount for row in self.rows if row.efficiency < DROP * best)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the sweep as plain data."""
-        rows = [
-            {
-                "factor": row.factor,
-                "amount": row.amount,
-                "tiling": str(row.tiling),
-                "seconds": row.costs.seconds,
-                "joules": row.costs.joules,
-                "watts": row.costs.energy.watts if row.costs.energy else None,
-                "gcells_per_second": row.costs.gcells_per_second,
-                "efficiency": row.efficiency,
-                "bound_by": row.costs.bound_by,
-                "reuse_loss": row.reuse_loss,
-            }
-            for row in self.rows
-        ]
-        return {
-            "program": self.program,
-            "machine": self.machine,
-            "vary": self.vary,
-            "metric": self.metric,
-            "rows": rows,
-            "drops_at": list(self.drops_at),
-            "largest_shape": None if self.largest is None else list(self.largest),
-        }
 
 
 def whatif(
-    program: ProgramLike,
+    program: ProgramLike | Table | Recurrence,
     *,
     shape: tuple[int, ...],
-    steps: int,
+    steps: int = 1,
     machine: MachineLike,
     vary: str,
     factors: Sequence[float] = (),
@@ -129,11 +43,11 @@ def whatif(
     """Vary the problem or the machine and choose the best tiling again at every point.
 
     Args:
-        program: A stencil, a program, or the name of a built-in one.
+        program: A stencil, a program, a recurrence, or the name of a built-in one.
         shape: Extents.
-        steps: Time steps.
+        steps: Time steps; a recurrence's table is filled once.
         machine: The machine.
-        vary: One of :data:`VARIED`.
+        vary: One of :data:`~tilewright.api.sweep.VARIED`.
         factors: By which it is multiplied; 1 is always there.
         metric: What the tiling is chosen by.
         dtype: Element type.
@@ -146,17 +60,17 @@ def whatif(
     Raises:
         UsageError: If anything is unknown or out of range.
     """
-    if vary not in VARIED:
-        raise UsageError(f"what is varied is one of {', '.join(VARIED)}, got {vary!r}")
-    if metric not in choices.METRICS:
-        raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
-    if any(not (np.isfinite(factor) and factor > 0) for factor in factors):
-        raise UsageError(f"a quantity is varied by factors above 0, got {list(factors)!r}")
-    problem, where = make_problem(as_program(program), shape, steps, dtype), as_machine(machine)
+    scales, where = factors_of(vary, factors, metric), as_machine(machine)
+    table = table_of(program)
+    if table is not None:
+        request = TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
+        return sweep_table(table, request, where, vary=vary, factors=scales, metric=metric)
+    assert not isinstance(program, Table | Recurrence)  # noqa: S101
+    problem = make_problem(as_program(program), shape, steps, dtype)
     how = (metric, model, scope)
     held = _best(problem, where, how)[0]
     rows = []
-    for factor in sorted({1.0, *(factors or (_CLOCKS if vary == "clock" else FACTORS))}):
+    for factor in scales:
         case, host, amount = _varied(problem, where, vary, factor)
         rows.append(_row(factor, amount, (case, host), held, how))
     return WhatIf(
@@ -269,23 +183,10 @@ def _cost(tiling: Tiling, setting: Setting, how: _How) -> float | None:
 def _varied(problem: Problem, machine: Machine, vary: str, factor: float) -> tuple[Problem, Machine, str]:
     """Return the problem and the machine of one point, and what the varied quantity is there."""
     if vary == "size":
-        shape = tuple(max(1, round(extent * factor)) for extent in problem.shape)
+        shape = larger(problem.shape, factor)
         return dataclasses.replace(problem, shape=shape), machine, "x".join(map(str, shape))
     if vary == "steps":
         steps = max(1, round(problem.steps * factor))
         return dataclasses.replace(problem, steps=steps), machine, f"{steps} steps"
-    if vary == "clock":
-        changed = at_clock(machine, factor)
-        return problem, changed, f"{changed.clock.value / 1e6:.0f} MHz"
-    values = {name: _scaled(getattr(machine, name), factor) for name in _FIELDS[vary] if getattr(machine, name)}
-    changed = dataclasses.replace(machine, **values)  # type: ignore[arg-type]
-    first = values[_FIELDS[vary][0]]
-    return problem, changed, f"{first.value:g}" if first.unit == "1" else f"{first.value:.4g} {first.unit}"
-
-
-def _scaled(quantity: Quantity, factor: float) -> Quantity:
-    """Scale a quantity; counts and bytes stay whole and at least 1."""
-    value = factor * quantity.value
-    if quantity.unit in {"1", "B"}:
-        value = max(1, round(value))
-    return dataclasses.replace(quantity, value=value, low=None, high=None)
+    changed, amount = varied_machine(machine, vary, factor)
+    return problem, changed, amount

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, Steps
+from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, StepsOrOnce
 
 _SHOWN = 20
 
@@ -14,7 +14,7 @@ _SHOWN = 20
 def tune(
     program: ProgramName,
     shape: Shape,
-    steps: Steps,
+    steps: StepsOrOnce = None,
     backend: Annotated[
         str, typer.Option("--backend", help="auto or c; --effort none plans for opencl and cuda as well.")
     ] = "auto",
@@ -60,12 +60,17 @@ def tune(
     """
     from tilewright.api import tune as api
     from tilewright.api.data import scalar_values
-    from tilewright.api.load import load_program
+    from tilewright.api.load import load_any, steps_of
+    from tilewright.api.table_costs import refuse_table
     from tilewright.base.units import parse_seconds, parse_shape
     from tilewright.programs.problem import parse_boundary
+    from tilewright.programs.table import Recurrence
     from tilewright.report import tables
 
-    known = load_program(program)
+    known = load_any(program)
+    refuse_table(known, "is not tuned by measuring")
+    assert not isinstance(known, Recurrence)  # noqa: S101
+    steps = steps_of(known, steps)
     values: dict[str, Any] = dict(scalar_values(known, scalars)) if scalars else {}
     plan = api.tune(
         known,

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import DType, Json, ProgramName, Shape, Steps
+from tilewright.cli.options import DType, Json, ProgramName, Shape, StepsOrOnce
 
 
 def whatif(
     program: ProgramName,
     shape: Shape,
-    steps: Steps,
+    steps: StepsOrOnce = None,
     machine: Annotated[
         str, typer.Option("--machine", metavar="M", help="A machine of the catalogue, host, or a machine file.")
     ] = "host",
@@ -40,11 +40,15 @@ def whatif(
     Example: tilewright whatif heat2d --machine gtx980 --shape 4096x4096 --steps 512 --vary bandwidth
     """
     from tilewright.api import whatif as api
-    from tilewright.api.load import load_program
+    from tilewright.api.load import load_any, load_program, steps_of
     from tilewright.base.units import parse_shape
+    from tilewright.programs.table import Recurrence
     from tilewright.report import energy as tables
 
-    known, extents = load_program(program), parse_shape(shape)
+    known, extents = load_any(program), parse_shape(shape)
+    steps = steps_of(known, steps)
+    if reuse is not None and isinstance(known, Recurrence):
+        raise typer.BadParameter(f"--reuse compares stencils, and {known.name} is a recurrence")
     try:
         scales = tuple(float(part) for part in factors.split(",")) if factors else ()
     except ValueError:
@@ -55,7 +59,7 @@ def whatif(
     ).to_dict()  # fmt: skip
     parts: list[Any] = [tables.sweep(one)]
     if reuse is not None:
-        names = [known, *(load_program(name) for name in reuse.split(","))]
+        names = [load_program(name) for name in (program, *reuse.split(","))]
         lost = api.reuse(
             names, shape=extents, steps=steps, machine=machine, metric=metric, model=model, scope=scope
         )  # fmt: skip
