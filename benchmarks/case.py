@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.programs import catalogue, reference
+from tilewright.programs import catalogue, recurrences, reference
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
@@ -26,7 +26,7 @@ class Case:
         program: Name of a built-in program.
         shape: Extents, outermost first.
         steps: Time steps of one run.
-        dtype: ``float32`` or ``float64``.
+        dtype: ``float32`` or ``float64``; of a table ``int32``.
         seed: Seed of the initial data.
         threads: Threads a contender may use.
     """
@@ -37,6 +37,11 @@ class Case:
     dtype: str = "float32"
     seed: int = 1
     threads: int = 1
+
+    @property
+    def table(self) -> bool:
+        """Whether the program is a recurrence over a table; where a stencil has its name too, the stencil is meant."""
+        return self.program in recurrences.names() and self.program not in catalogue.names()
 
     @property
     def updates(self) -> int:
@@ -73,6 +78,13 @@ def initial(case: Case) -> dict[str, list[Array]]:
         older = [first * np.float32(0.99) for _ in range(1, program.history(field))]
         arrays[field] = [version.astype(case.dtype) for version in (first, *older)]
     return arrays
+
+
+def sequences(case: Case) -> tuple[Array, Array]:
+    """Two random sequences of four letters, one per row and one per column of a table."""
+    generator = np.random.default_rng(case.seed)
+    first, second = (generator.integers(0, 4, extent, dtype=np.int32) for extent in case.shape)
+    return first, second
 
 
 def slots(program: Program) -> dict[str, int]:

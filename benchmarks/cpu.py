@@ -35,6 +35,8 @@ SIZES = {1: 2**24, 2: 4096, 3: 256}
 QUICK = {1: 2**20, 2: 512, 3: 64}
 NAIVE = ("naive-c", "naive-c-512")
 PEERS = ("pystencils", "numba", "halide", "devito", "jax", "numpy")
+TABLES = ("edit_distance", "lcs")
+"""Recurrences, whose whole tables are filled once; they have orthogonal tiles."""
 _PAUSE = 0.05
 """Seconds between runs, so that one contender's idle threads have gone to sleep when the next one starts."""
 
@@ -182,13 +184,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     document: dict[str, Any] = {"environment": environment.describe(chosen.threads), "cases": []}
     document["command"] = " ".join(["python", "benchmarks/cpu.py", *(sys.argv[1:] if argv is None else argv)])
     for name in chosen.programs:
-        rank = catalogue.program(name).rank
+        table_of_two = name in TABLES
+        rank = 2 if table_of_two else catalogue.program(name).rank
         extent = chosen.size or (QUICK if chosen.quick else SIZES)[rank]
+        steps = 1 if table_of_two else min(chosen.steps, 20) if chosen.quick else chosen.steps
         case = Case(
             program=name,
             shape=(extent,) * rank,
-            steps=min(chosen.steps, 20) if chosen.quick else chosen.steps,
-            dtype=chosen.dtype,
+            steps=steps,
+            dtype="int32" if table_of_two else chosen.dtype,
             seed=chosen.seed,
             threads=chosen.threads,
         )

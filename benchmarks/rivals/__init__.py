@@ -42,6 +42,7 @@ CONTENDERS = {
     "tilewright-diamond": ("rivals.own", "Diamonds"),
     "tilewright-overlapped": ("rivals.own", "Overlapped"),
     "tilewright-streaming": ("rivals.own", "Streaming"),
+    "tilewright-orthogonal": ("rivals.tables", "Orthogonal"),
     "tilewright-none": ("rivals.own", "Untiled"),
     "naive-c": ("rivals.naive_c", "NaiveC"),
     "naive-c-512": ("rivals.naive_c", "NaiveC512"),
@@ -53,10 +54,19 @@ CONTENDERS = {
     "numpy": ("rivals.with_numpy", "Numpy"),
 }
 """Every contender's module and class, by name, in the order of the interleaved run."""
+OF_TABLES = {
+    "tilewright": ("rivals.tables", "Filled"),
+    "tilewright-orthogonal": ("rivals.tables", "Orthogonal"),
+    "naive-c": ("rivals.tables", "NaiveTable"),
+    "numba": ("rivals.tables", "NumbaTable"),
+}
+"""The contenders that fill the tables of recurrences."""
 
 
 def create(name: str, case: Case) -> Contender:
     """Make a contender for a case."""
-    module, attribute = CONTENDERS[name]
+    if case.table and name not in OF_TABLES:
+        raise UnavailableError("computes stencils, no tables")
+    module, attribute = (OF_TABLES if case.table else CONTENDERS)[name]
     contender: Contender = getattr(importlib.import_module(module), attribute)(case)
     return contender

@@ -93,30 +93,47 @@ def _nest(problem: Problem, statement: Statement, counts: dict[str, int]) -> lis
     return lines
 
 
+class Compiler:
+    """The C compiler, and a folder for what it makes."""
+
+    def __init__(self) -> None:
+        found = shutil.which(os.environ.get("CC", "gcc")) or shutil.which("cc")
+        if found is None:
+            raise UnavailableError("no C compiler was found")
+        self.path, self.directory = found, tempfile.TemporaryDirectory(prefix="naive-c-")
+
+    def load(self, code: str, flags: tuple[str, ...]) -> ctypes.CDLL:
+        """Write, compile and load a text."""
+        text, library = Path(self.directory.name, "naive.c"), Path(self.directory.name, "naive.so")
+        text.write_text(code)
+        # The shared object is linked without -ffast-math, which would flush denormals in the whole process.
+        unit = library.with_suffix(".o")
+        subprocess.run([self.path, *flags, "-fPIC", "-c", str(text), "-o", str(unit)], check=True)
+        subprocess.run([self.path, "-shared", "-fopenmp", str(unit), "-o", str(library), "-lm"], check=True)
+        return ctypes.CDLL(str(library))
+
+    @property
+    def version(self) -> str:
+        """The first line that it says of itself."""
+        said = subprocess.run([self.path, "--version"], check=True, capture_output=True, text=True)
+        return said.stdout.partition("\n")[0]
+
+
 class NaiveC:
     """The plain C code, compiled with :data:`FLAGS`."""
 
     flags: tuple[str, ...] = FLAGS
 
     def __init__(self, case: Case) -> None:
-        self.compiler = shutil.which(os.environ.get("CC", "gcc")) or shutil.which("cc")
-        if self.compiler is None:
-            raise UnavailableError("no C compiler was found")
+        self.compiler = Compiler()
         self.case = case
         self.problem = case.problem()
         self.buffers = Buffers(case)
         self.entry: Any = None
-        self.directory = tempfile.TemporaryDirectory(prefix="naive-c-")
 
     def prepare(self) -> None:
         """Write, compile and load the code."""
-        text, library = Path(self.directory.name, "naive.c"), Path(self.directory.name, "naive.so")
-        text.write_text(source(self.problem))
-        # The shared object is linked without -ffast-math, which would flush denormals in the whole process.
-        unit = library.with_suffix(".o")
-        subprocess.run([str(self.compiler), *self.flags, "-fPIC", "-c", str(text), "-o", str(unit)], check=True)
-        subprocess.run([str(self.compiler), "-shared", "-fopenmp", str(unit), "-o", str(library), "-lm"], check=True)
-        self.entry = ctypes.CDLL(str(library)).naive_run
+        self.entry = self.compiler.load(source(self.problem), self.flags).naive_run
         self.entry.restype = None
 
     def run(self) -> float | None:
@@ -135,8 +152,7 @@ class NaiveC:
 
     def describe(self) -> dict[str, str]:
         """Compiler and flags."""
-        version = subprocess.run([str(self.compiler), "--version"], check=True, capture_output=True, text=True)
-        return {"compiler": version.stdout.partition("\n")[0], "flags": " ".join(self.flags)}
+        return {"compiler": self.compiler.version, "flags": " ".join(self.flags)}
 
 
 class NaiveC512(NaiveC):
