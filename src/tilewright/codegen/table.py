@@ -5,7 +5,7 @@ anti-diagonal run at the same time. In a tile, value (r, c) of a table lies at p
 so that a read at (-p, -q) is a read at place r - p of the row d - p - q, contiguous along the anti-diagonal: the inner
 loop has no dependence and the compiler turns it into vectors. What a tile needs from around it is copied into the ring
 as its rows come up, and what others need is copied out, so memory is linear in the extents unless the tables are
-wanted.
+wanted. Wanted tables get their cells some anti-diagonals at a time, in runs along their rows.
 """
 
 import re
@@ -21,6 +21,9 @@ SIZES = ("m", "n", "t", "s", "threads", "tables", "fold", "own")
 """What ``size`` holds: extents, the tile, threads, whether tables are wanted, whether all cells are folded, and bytes
 of ``work`` per thread; then the columns of every matrix."""
 
+_KEPT = 16
+"""Anti-diagonals after which a wanted table's cells are copied into it: a line of cells of 4 bytes at a time."""
+
 
 def work_bytes(program: Recurrence, itemsize: int, tile: tuple[int, int]) -> int:
     """Return the bytes that a thread works in, a multiple of 64.
@@ -31,7 +34,7 @@ def work_bytes(program: Recurrence, itemsize: int, tile: tuple[int, int]) -> int
         tile: Rows and columns of a tile.
     """
     up, left = program.reach
-    rows = (up + left + 1) * (tile[0] + up) + tile[0] * left + 2 * up * left
+    rows = (up + left + 1) * (tile[0] + up) + tile[0] * left + 2 * up * left + _KEPT * (tile[0] + _KEPT)
     columns = sum(each.kind == "column" for each in program.inputs)
     return (len(program.tables) * rows * itemsize + 64 + columns * 8 * tile[1] + 127) // 64 * 64
 
@@ -75,7 +78,7 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) 
     offsets = [offset for many in program.reads.values() for offset in many]
     if dtype not in CTYPES or any(o[1] > 0 for o in offsets):
         raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles in {dtype}", "use backend='numpy'")
-    key = fingerprint("table", program, dtype, floating, _UNIT, _TILE)[:12]
+    key = fingerprint("table", program, dtype, floating, _UNIT, _TILE, _KEPT)[:12]
     entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
     kinds = tuple(
         CTYPES[dtype] if each.kind == "matrix" or each.name in floating else "int32_t" for each in program.inputs
@@ -87,6 +90,7 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) 
         "TABLES": str(len(program.tables)),
         "UP": str(up),
         "LEFT": str(left),
+        "KEPT": str(_KEPT),
         "FOLD": fold_text(program, dtype),
         "BODY": "\n".join(_body(program, dtype)),
         "DECLARE": "\n".join(_declarations(program, kinds)),
@@ -214,8 +218,9 @@ $BODY$
           for (int64_t c = max64(0, columns - LEFT); c < columns; ++c)
             if (d - c >= low && d - c <= high) beside[(k * t + d - c) * LEFT + c - columns + LEFT] = row[d - c];
           if (size[5]) {
-            real *const whole = (real *)array[3 * k + 2] + i0 * n + j0 + d;
-            for (int64_t r = low; r <= high; ++r) whole[r * (n - 1)] = row[r];
+            memcpy(kept + (k * KEPT + d % KEPT) * (t + KEPT) + low, row + low, (size_t)(high - low + 1) * sizeof(real));
+            if (d % KEPT == KEPT - 1 || d == rows + columns - 2)
+              keep((real *)array[3 * k + 2] + i0 * n + j0, n, kept + k * KEPT * (t + KEPT), t + KEPT, d, rows, columns);
           }
         }
         if (size[6]) {
@@ -240,10 +245,23 @@ _UNIT = """#include <stdint.h>
 #endif
 typedef $TYPE$ real;
 typedef struct { int64_t value; char away[120]; } flag;
-enum { TABLES = $TABLES$, UP = $UP$, LEFT = $LEFT$, RING = UP + LEFT + 1 };
+enum { TABLES = $TABLES$, UP = $UP$, LEFT = $LEFT$, RING = UP + LEFT + 1, KEPT = $KEPT$ };
 static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline real fold(real a, real b) { return $FOLD$; }
+/* Copies the last anti-diagonals of a tile, up to d, into the table's rows: runs of neighbours, not single cells. */
+static void keep(real *whole, int64_t n, const real *kept, int64_t apart, int64_t d, int64_t rows, int64_t columns) {
+  const int64_t first = d - d % KEPT, end = min64(rows - 1, d);
+  for (int64_t r = max64(0, first - columns + 1); r <= end; ++r) {
+    const int64_t from = max64(first, r), to = min64(d, r + columns - 1);
+    real *const row = whole + r * (n - 1);
+    const real *const column = kept + r - first * apart;
+    if (to - from == KEPT - 1)
+      for (int64_t e = 0; e < KEPT; ++e) row[first + e] = column[(first + e) * apart];
+    else
+      for (int64_t e = from; e <= to; ++e) row[e] = column[e * apart];
+  }
+}
 static void await(const flag *other, int64_t value) {
   for (int64_t turn = 0; __atomic_load_n(&other->value, __ATOMIC_ACQUIRE) < value; ++turn)
     if (turn > 256) sched_yield();
@@ -266,7 +284,8 @@ $DECLARE$
     char *const mine = work + me * size[7];
     real *const ring = (real *)mine, *const beside = ring + TABLES * RING * (t + UP);
     real *corner = beside + TABLES * t * LEFT, *next = corner + TABLES * UP * LEFT;
-    char *const backs = (char *)(((uintptr_t)(next + TABLES * UP * LEFT) + 63) & ~(uintptr_t)63);
+    real *const kept = next + TABLES * UP * LEFT;
+    char *const backs = (char *)(((uintptr_t)(kept + TABLES * KEPT * (t + KEPT)) + 63) & ~(uintptr_t)63);
     (void)backs;
     for (int64_t a = me; a < tall; a += all) {
       const int64_t i0 = a * t, rows = min64(t, m - i0);
