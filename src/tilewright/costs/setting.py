@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.costs.energy import Energy, make_energy
 from tilewright.costs.hardware import Hardware, hardware
+from tilewright.machines.host import outer_latency
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse, slopes
@@ -19,9 +20,6 @@ from tilewright.tilings.streaming import Footing
 SCOPES = ("device", "per_sm")
 WORD = 4
 """Bytes of the papers' words."""
-FETCH_CYCLES = 140.0
-"""Cycles until the cells of a row that starts anew come from beyond M_SM: the latency of L3, before anything is fetched
-ahead. Fitted to sweeps of skewed tiles (docs/model.md); no micro-benchmark measures it."""
 _SPECIAL = frozenset({"div", "pow", "sqrt", "exp", "log", "sin", "cos", "tanh"})
 
 
@@ -168,7 +166,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         barrier_seconds=machine.barrier_seconds.value,
         launch_seconds=machine.launch_seconds.value,
         row_seconds=machine.row_seconds.value if machine.row_seconds else 0.0,
-        fetch_seconds=FETCH_CYCLES / machine.clock.value if cpu else 0.0,
+        fetch_seconds=(machine.outer_latency or outer_latency()).value / machine.clock.value if cpu else 0.0,
         cache_byte_seconds=1.0 / machine.cache_bandwidth.value if machine.cache_bandwidth else 0.0,
         outer_byte_seconds=1.0 / machine.outer_bandwidth.value if machine.outer_bandwidth else 0.0,
         outer_bytes=_outer_bytes(machine) if cpu else 0,

@@ -70,11 +70,21 @@ def host_machine(description: CpuDescription) -> Machine:
         l3_bytes=_known(description.l3_bytes, "B", told),
         cache_bandwidth=_guess(_L2_BYTES_PER_CYCLE * clock, "B/s", 0.5, 2.0, "24 bytes a cycle from L2"),
         outer_bandwidth=_guess(_L3_BYTES_PER_CYCLE * clock, "B/s", 0.5, 2.5, "12 bytes a cycle from L3"),
+        outer_latency=outer_latency(),
         advance_seconds=_guess(75 / clock, "s", 0.2, 3.0, "75 cycles: entry and row ends of a block of rows"),
         blocked_ratio=_guess(0.5, "1", 0.6, 2.0, "fused operations, shared loads, no unaligned ones"),
         line_ratio=_guess(1.0, "1", 0.5, 2.0, "as the bandwidth says"),
         row_seconds=_guess(20 / clock, "s", 0.25, 3.0, "entry, remainder and misprediction of a vectorised loop"),
     )
+
+
+def outer_latency() -> Quantity:
+    """Return the latency of L3 of a CPU whose own is not known.
+
+    It is fitted to sweeps of skewed tiles on one CPU (docs/model.md), together with what else the first cells of a row
+    wait for before anything is fetched ahead; no micro-benchmark measures it.
+    """
+    return _guess(140.0, "1", 0.3, 2.0, "fitted to sweeps of skewed tiles on a Zen 4")
 
 
 def _known(value: float, unit: str, note: str) -> Quantity:

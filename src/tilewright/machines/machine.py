@@ -98,6 +98,9 @@ PARAMETERS: dict[str, Parameter] = {
     "peak_dram_bandwidth": Parameter(unit="B/s", meaning="peak off-chip bandwidth", optional=True),
     "cache_bandwidth": Parameter(unit="B/s", meaning="bandwidth of M_SM, per core", optional=True),
     "outer_bandwidth": Parameter(unit="B/s", meaning="bandwidth of L3 per core, all cores active", optional=True),
+    "outer_latency": Parameter(
+        unit="1", meaning="cycles that the first cells of a row wait for where they come from L3", optional=True
+    ),
     "core_bandwidth": Parameter(unit="B/s", meaning="off-chip bandwidth of one core alone", optional=True),
     "call_seconds": Parameter(unit="s", meaning="start and end of one team of threads", optional=True),
     "advance_seconds": Parameter(
@@ -210,6 +213,7 @@ class Machine:
     peak_dram_bandwidth: Quantity | None = None
     cache_bandwidth: Quantity | None = None
     outer_bandwidth: Quantity | None = None
+    outer_latency: Quantity | None = None
     core_bandwidth: Quantity | None = None
     call_seconds: Quantity | None = None
     row_seconds: Quantity | None = None
