@@ -217,6 +217,20 @@ def test_cut_rows_beyond_the_cache_wait_for_their_first_cells(tiling, waits):
     assert more * work.tiles[0] * work.count[0] == pytest.approx(lines * missed * setting.fetch_seconds, abs=1e-12)
 
 
+def test_the_latency_of_cut_rows_is_the_machines():
+    problem = make_problem(program("j2d5pt"), (64, 64), 4)
+    assert HOST.outer_latency.source == "estimated"
+    assert HOST.outer_latency.low < HOST.outer_latency.value < HOST.outer_latency.high
+    known = make_setting(problem, HOST).fetch_seconds
+    assert known == HOST.outer_latency.value / HOST.clock.value
+    slower = dataclasses.replace(HOST.outer_latency, value=280.0)
+    assert make_setting(problem, dataclasses.replace(HOST, outer_latency=slower)).fetch_seconds == pytest.approx(
+        2 * known
+    )
+    assert make_setting(problem, dataclasses.replace(HOST, outer_latency=None)).fetch_seconds == known  # an older file
+    assert make_setting(problem, load("k20c")).fetch_seconds == 0.0
+
+
 def test_bands_that_follow_closely_find_their_data_in_the_outer_cache():
     near = breakdown("j2d5pt", (4096, 4096), 64, "skewed:t=8,s=16x5000", HOST)[0]
     far = breakdown("j2d5pt", (4096, 4096), 64, "skewed:t=8,s=512x512", HOST)[0]
