@@ -122,6 +122,8 @@ def micro_energy(
         how.check()
         _fitting(kind, backend)
         where = _machine(machine, backend)
+        if is_gpu(backend):  # before the meter: what is no GPU needs none
+            energy_gpu.sizes_for(open_device(backend).describe())
         counter = power.rapl() if kind == "rapl" else power.nvml(card(number, backend))
         try:
             windows = _run(where, backend, counter, how)

@@ -179,7 +179,8 @@ def rapl(root: Path = POWERCAP) -> Rapl:
     """
     folders = [path.parent for path in sorted(root.glob("*-rapl:*/energy_uj")) if path.parent.name.count(":") == 1]
     if not folders:
-        raise UsageError(f"there is no energy counter of the processor under {str(root)!r}", _HINT)
+        hint = "a virtual machine seldom has one; give a recorded trace"
+        raise UsageError(f"there is no energy counter of the processor under {str(root)!r}", hint)
     meter = Rapl(
         files=tuple(folder / "energy_uj" for folder in folders),
         ranges=tuple(_number(folder / "max_energy_range_uj") for folder in folders),
