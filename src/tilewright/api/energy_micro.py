@@ -122,9 +122,7 @@ def micro_energy(
         how.check()
         _fitting(kind, backend)
         where = _machine(machine, backend)
-        if is_gpu(backend):  # before the meter: what is no GPU needs none
-            energy_gpu.sizes_for(open_device(backend).describe())
-        counter = power.rapl() if kind == "rapl" else power.nvml(card(number, backend))
+        counter = power.rapl() if kind == "rapl" else _nvml(number, backend)
         try:
             windows = _run(where, backend, counter, how)
         finally:
@@ -210,6 +208,13 @@ def _fitting(meter: str, backend: str) -> None:
         raise UsageError("nvml meters a GPU, and this processor runs", "give --meter rapl, or --backend cuda")
     if meter == "rapl" and is_gpu(backend):
         raise UsageError("rapl meters this processor, and a GPU runs", "give --meter nvml, or a recorded trace")
+
+
+def _nvml(number: str, backend: str) -> power.Nvml:
+    """Open the counter of a GPU; what is no GPU is refused before a missing meter."""
+    which = card(number, backend)
+    energy_gpu.sizes_for(open_device(backend).describe())
+    return power.nvml(which)
 
 
 def _machine(machine: MachineLike | None, backend: str) -> Machine:
