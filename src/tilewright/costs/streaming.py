@@ -14,15 +14,20 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.levels import data_bytes, grid_seconds, missed_outside, off_chip, share_missed
+from tilewright.costs.levels import data_bytes, grid_seconds, off_chip, share_missed
 from tilewright.costs.setting import WORD, Setting
 
 LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 """Operations that transposing a vector on its way in and out takes as long as, and copying it."""
 TOGETHER = {1: 1.0, 2: 1.0, 3: 0.42}
-"""Time of the lines between L1 and what lies behind it over what their bytes say, by rank: fetches overlap."""
+"""Time of the lines between L1 and L2 over ``line_ratio`` of what their bytes say, by rank: fetches overlap."""
+BEHIND = {1: 1.0, 2: 0.35, 3: 0.42}
+"""The same of lines from L3, without ``line_ratio``; lines from memory take what they take."""
 USABLE = 0.8
 """Share of L2 that a tile's slabs may use, and of L1 that the rows of one advance of a level may."""
+OUTSIDE, CLIFF = 0.45, 3.0
+"""Share of a core's part of L3 that a tile's slabs may use, and how fast all is lost beyond it: slabs are used in turn,
+and a cache that drops what was used longest ago drops just what comes next."""
 OLDER = 2.5
 """Lines that a version before the newest takes where L1 does not hold it. Counting says 1; wave2d, measured at eight
 widths, says 2.5, and no reason was found."""
@@ -90,9 +95,7 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
     slabs = 2 * keep * (levels + 1 + past) + (2 + past) * max(0, rows - keep)
     footprint = plane * (setting.fields + setting.constants) * slabs
-    each = both(
-        setting.blocked.value, setting.line_ratio * TOGETHER[rank] * _LINE * _line_seconds(footprint, width, setting)
-    )
+    each = both(setting.blocked.value, _line_seconds(footprint, width, setting))
     compute = depth * (vectors * each + advances * setting.advance_seconds)
     held = [side + grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
@@ -114,19 +117,22 @@ def both(arithmetic: float, lines: float) -> float:
 
 
 def _line_seconds(footprint: float, width: int, setting: Setting) -> float:
-    """Seconds per byte of a line, times lines per vector and level.
+    """Seconds of lines per vector and level.
 
     All lines travel between L1 and L2. Of a tile that does not fit L2 only those that outlive an advance have gone on
     to L3 when they are needed; of tiles that do not fit L3 together, any may come from memory, on top of all that.
     """
+    rank = len(setting.shape)
     inside = setting.cache_byte_seconds if footprint > USABLE * setting.l1_bytes else 0.0
     lines, lasting = _line_traffic(width, setting)
-    size = np.array(footprint)
     missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
     outer = setting.outer_byte_seconds if setting.outer_bytes else setting.word_seconds / WORD
     far = lasting * missed * max(0.0, outer - inside)
-    beyond = lines * missed * float(missed_outside(size, setting)) * setting.word_seconds / WORD
-    return lines * inside + far + beyond
+    room = OUTSIDE * setting.outer_bytes
+    lost = min(1.0, CLIFF * max(0.0, 1.0 - room / footprint))
+    beyond = lines * missed * lost * setting.word_seconds / WORD
+    near = TOGETHER[rank] * setting.line_ratio * lines * inside
+    return _LINE * (near + BEHIND[rank] * far + beyond)
 
 
 def _line_traffic(width: int, setting: Setting) -> tuple[float, float]:

@@ -73,7 +73,7 @@ def host_machine(description: CpuDescription) -> Machine:
         outer_latency=outer_latency(),
         advance_seconds=_guess(75 / clock, "s", 0.2, 3.0, "75 cycles: entry and row ends of a block of rows"),
         blocked_ratio=_guess(0.5, "1", 0.6, 2.0, "fused operations, shared loads, no unaligned ones"),
-        line_ratio=_guess(1.0, "1", 0.5, 2.0, "as the bandwidth says"),
+        line_ratio=_guess(0.5, "1", 0.5, 2.0, "fetched ahead, beside arithmetic"),
         row_seconds=_guess(20 / clock, "s", 0.25, 3.0, "entry, remainder and misprediction of a vectorised loop"),
     )
 
