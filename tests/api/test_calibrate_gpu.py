@@ -43,7 +43,34 @@ def test_a_machine_file_with_provenance_and_spread(tmp_path):
     assert np.isfinite(costs.seconds)
 
 
+def test_a_time_that_is_up_measures_the_fewest_and_says_so(tmp_path, monkeypatch):
+    """The first program gets the fewest instances, by one compiled kernel; the next one is left out."""
+    monkeypatch.setattr(calibrate_gpu, "TINY", replace(calibrate_gpu.TINY, instances=9, fewest=3))
+    loaded = []
+    load = gpu.load
+    monkeypatch.setattr(calibrate_gpu.gpu, "load", lambda *given: loaded.append(given[2]) or load(*given))
+    notes = []
+    found = tw.calibrate(
+        ["j2d5pt", "jacobi1d"],
+        backend="opencl:oclgrind",
+        output=tmp_path / "mine.toml",
+        seconds=1e-6,
+        note=notes.append,
+    )
+    assert found.left_out == ("jacobi1d",)
+    assert found.fits["j2d5pt"].instances == 3
+    assert len(loaded) == 1
+    assert "3 random instances at rest (of 9: the time was up)" in dict(found.machine.c_iter)["j2d5pt"].note
+    assert found.to_dict()["left_out"] == ["jacobi1d"]
+    assert "not measured, since the time was up: jacobi1d" in str(found)
+    assert "C_iter of jacobi1d is not measured: the time is up" in notes
+
+
 def test_what_cannot_be_calibrated_is_said():
+    with pytest.raises(UsageError, match="seconds of a calibration are a positive number"):
+        tw.calibrate(["j2d5pt"], backend="opencl:oclgrind", seconds=0.0)
+    with pytest.raises(UsageError, match="only the calibration of a GPU has a time limit"):
+        tw.calibrate(["j2d5pt"], backend="c", seconds=5.0)
     with pytest.raises(UsageError, match="one of auto, c, opencl and cuda"):
         tw.calibrate(["j2d5pt"], backend="metal")
     with pytest.raises(UsageError, match="is not calibrated"):

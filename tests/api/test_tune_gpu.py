@@ -1,5 +1,7 @@
 """Measured tuning on a device: the whole path on the interpreter, in worker processes, into the wisdom store."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import tilewright as tw
 from tilewright.api import memo, trial
 from tilewright.api.gpu import circumstances, open_device
 from tilewright.api.trial import TrialJob
+from tilewright.api.wisdom import forget, known
 from tilewright.base.errors import SpillsError
 from tilewright.base.records import Outcome, Resources
 from tilewright.programs.catalogue import program
@@ -45,6 +48,34 @@ def test_a_device_is_tuned_and_its_wisdom_used():
     assert remembered(problem, 1) is None  # a processor does not use what a device has learned
     u = np.random.default_rng(0).random((9, 34), dtype=np.float32)
     np.testing.assert_allclose(plan.run(u), tw.run("jacobi2d", u, steps=2, backend="numpy"), rtol=1e-6)
+
+
+def test_what_a_device_has_learned_is_compared_with_that_device():
+    """Not with the processor; and a device that is not here is other hardware."""
+    here = circumstances(open_device(BACKEND))
+    entry = wisdom.Wisdom(
+        program="jacobi2d",
+        problem_key=wisdom.problem_key(make_problem(program("jacobi2d"), (9, 34), 2), "opencl"),
+        dtype="float32",
+        shape=(9, 34),
+        steps=2,
+        threads=1,
+        tiling="none",
+        seconds=0.5,
+        circumstances=here,
+        when=wisdom.now(),
+    )
+    changes = {
+        (): {},
+        ("compiler",): {"compiler_key": "0" * 32},
+        ("hardware",): {"device_key": "0" * 32},
+        ("hardware", "compiler"): {"device": "Card C", "device_key": "0" * 32, "compiler_key": "0" * 32},
+    }
+    for stale, change in changes.items():
+        wisdom.remember([replace(entry, circumstances=replace(here, **change))])
+        assert known()[-1].stale == stale
+    assert forget(stale=True) == 3
+    assert [each.stale for each in known()] == [()]
 
 
 def test_circumstances_are_those_of_the_device():

@@ -1,4 +1,3 @@
-# ruff: noqa: N802, N815  (the driver's own names)
 """The CUDA driver's interface against a library that keeps memory in this process and notes what it is asked."""
 
 # ruff: noqa: N802, N815  (the driver's own names)
@@ -23,6 +22,7 @@ class FakeDriver:
 
     def __init__(self, devices=("Card A", "Card B")):
         self.devices, self.launched, self.memory, self.set, self.failing = devices, [], {}, [], {}
+        self.current, self.contexts = 0, set()
 
     def __getattr__(self, name):
         def call(*arguments):
@@ -39,6 +39,14 @@ class FakeDriver:
 
     def do_cuDeviceGet(self, handle, number):
         handle._obj.value = number
+        return 0
+
+    def do_cuDevicePrimaryCtxRetain(self, context, handle):
+        context._obj.value = 100 + handle.value
+        return 0
+
+    def do_cuCtxSetCurrent(self, context):
+        self.current = context.value
         return 0
 
     def do_cuDeviceGetName(self, buffer, _, handle):
@@ -101,6 +109,7 @@ class FakeDriver:
     def do_cuLaunchKernel(self, kernel, groups, _y, _z, threads, _ty, _tz, room, stream, arguments, extra):
         numbers = [ctypes.cast(each, ctypes.POINTER(ctypes.c_int32)).contents.value for each in arguments]
         self.launched.append((groups, threads, room, numbers))
+        self.contexts.add(self.current)
         return 0
 
     def do_cuEventElapsedTime(self, milliseconds, _first, _last):
@@ -166,6 +175,17 @@ def test_devices_are_selected_by_number_or_name(driver):
     assert cuda.select().architecture == "sm_90"
     told = cuda.select("1").describe()
     assert (told.bus, told.l2_bytes, told.units) == ("0000:02:00.0", 52428800, 132)
+
+
+@pytest.mark.parametrize(("wanted", "context"), [("", 100), ("card b", 101), ("0", 100)])
+def test_a_device_works_in_its_own_context(driver, wanted, context):
+    """Looking for a name opens every device; and another library of the process may use another one."""
+    run, _ = session(cuda.select(wanted))
+    cuda.select("1")
+    driver.current = 7
+    run.advance(9)
+    assert driver.contexts == {context}
+    run.close()
 
 
 def test_failures_are_one_sentence(driver):

@@ -1,8 +1,9 @@
 """``tw.calibrate``: this machine's parameters measured, with their spread, and how much each of them matters."""
 
 import html
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,7 @@ class Calibration:
         machine: The machine with what was measured.
         path: The machine file, or None if it could not be written.
         fits: The fit of C_iter, by program.
+        left_out: Programs whose C_iter was asked for and not measured: the time was up.
         sensitivity: What the ranking of the first program's tilings depends on.
         subject: The problem of the sensitivity, in words.
     """
@@ -55,6 +57,7 @@ class Calibration:
     machine: Machine
     path: Path | None
     fits: dict[str, Fit]
+    left_out: tuple[str, ...] = ()
     sensitivity: tuple[Sensitivity, ...]
     subject: str
 
@@ -68,6 +71,7 @@ class Calibration:
             "outer_bandwidth",
             "launch_seconds",
             "call_seconds",
+            *(("barrier_seconds", "shared_bandwidth") if self.machine.kind == "gpu" else ()),
         )
         known = [(name, getattr(self.machine, name)) for name in names]
         return tuple(name for name, q in known if q is not None and (q.high or 0) - (q.low or 0) > _SPREAD * q.value)
@@ -78,14 +82,21 @@ class Calibration:
             "machine": self.machine.to_dict(),
             "path": None if self.path is None else str(self.path),
             "unstable": list(self.unstable),
+            "left_out": list(self.left_out),
             "sensitivity": {"problem": self.subject, "parameters": [each.to_dict() for each in self.sensitivity]},
         }
 
     def __str__(self) -> str:
         bandwidth = self.machine.dram_bandwidth
         spread = f"{(bandwidth.low or 0) / 1e9:.3g} to {(bandwidth.high or 0) / 1e9:.3g}"
-        barrier = format_seconds(self.machine.launch_seconds.value)
-        found = f"{bandwidth.value / 1e9:.3g} GB/s from memory ({spread}), barrier {barrier}"
+        known = {"barrier": self.machine.launch_seconds.value}
+        if self.machine.kind == "gpu":
+            known = {
+                "a call": self.machine.launch_seconds.value,
+                "a block's barrier": self.machine.barrier_seconds.value,
+            }
+        times = ", ".join(f"{what} {format_seconds(value)}" for what, value in known.items())
+        found = f"{bandwidth.value / 1e9:.3g} GB/s from memory ({spread}), {times}"
         lines = [
             f"{self.machine.title}: {found}, C_iter of {len(self.fits)} programs",
             f"kept in {self.path}" if self.path else "not kept",
@@ -93,6 +104,8 @@ class Calibration:
         ]
         if self.unstable:
             lines.insert(2, f"unstable: {', '.join(self.unstable)}; calibrate again when nothing else runs")
+        if self.left_out:
+            lines.insert(2, f"not measured, since the time was up: {', '.join(self.left_out)}; give --seconds more")
         for each in self.sensitivity:
             tau = min(each.tau_down, each.tau_up)
             verdict = "insensitive" if each.insensitive else f"Kendall's tau {tau:.3f}, loses {each.loss:.1%}"
@@ -109,6 +122,7 @@ def calibrate(
     backend: str = "auto",
     output: str | Path | None = None,
     quick: bool = False,
+    seconds: float | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Calibration:
     """Measure this machine's parameters with micro-benchmarks and C_iter with random small instances.
@@ -121,6 +135,9 @@ def calibrate(
             GPU.
         output: A machine file to write in place of the user's store.
         quick: Fewer samples and instances.
+        seconds: Time for the instances of all programs, on a GPU; by default 150, 60 with ``quick``, and 90 or 30
+            where a processor is behind OpenCL. A program gets fewer instances where its share is spent, and none where
+            nothing is left.
         note: Called with a line about what goes on.
 
     Returns:
@@ -137,9 +154,14 @@ def calibrate(
 
     say = note or (lambda _: None)
     if is_gpu(backend):
-        return calibrate_gpu(programs, backend, None if output is None else _target(Path(output)), quick, say)
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise UsageError(f"the seconds of a calibration are a positive number, got {seconds!r}")
+        extent = (quick, seconds)
+        return calibrate_gpu(programs, backend, None if output is None else _target(Path(output)), extent, say)
     if backend not in {"auto", "c"}:
         raise UsageError(f"the backend of a calibration is one of auto, c, opencl and cuda, got {backend!r}")
+    if seconds is not None:
+        raise UsageError("only the calibration of a GPU has a time limit", "use --quick, or name programs")
     target = None if output is None else _target(Path(output))
     chosen = tuple(_tileable(name) for name in programs or DEFAULT_PROGRAMS)
     tools = toolchain()
@@ -176,23 +198,27 @@ def calibrate(
 
 
 def calibrate_gpu(
-    programs: Sequence[str] | None, backend: str, target: Path | None, quick: bool, say: Callable[[str], None]
+    programs: Sequence[str] | None,
+    backend: str,
+    target: Path | None,
+    extent: tuple[bool, float | None],
+    say: Callable[[str], None],
 ) -> Calibration:
-    """Measure a GPU's parameters; see :func:`calibrate`."""
+    """Measure a GPU's parameters; see :func:`calibrate`. Its extent is ``quick`` and ``seconds``."""
     from tilewright.runtime import calibrate_gpu as runtime
     from tilewright.runtime import hosts
 
     chosen = tuple(_tileable(name) for name in programs or DEFAULT_PROGRAMS)
     device = open_device(backend)
-    protocol = runtime.protocol_for(device, quick=quick)
+    protocol = runtime.protocol_for(device, quick=extent[0])
+    if extent[1] is not None:
+        protocol = replace(protocol, seconds=extent[1])
     if not device.describe().gpu:
         say(f"{device.name} is no GPU: the instances are small, and the values are its own, no GPU's")
     machine = runtime.measure_machine(device, protocol, say)
-    fits = {}
-    for program in chosen:
-        say(f"C_iter of {program.name}")
-        fits[program.name] = runtime.fitted(runtime.measure_program(program, machine, device, protocol))
-    machine = runtime.with_programs(machine, fits, runtime.whose(device))
+    measured = runtime.measure_programs(chosen, machine, device, protocol, say)
+    fits = {name: runtime.fitted(instances) for name, instances in measured.items()}
+    machine = runtime.with_programs(machine, fits, runtime.whose(device), protocol.instances)
     if target is None:
         target = hosts.keep(machine)
     else:
@@ -203,6 +229,7 @@ def calibrate_gpu(
         machine=machine,
         path=target,
         fits=fits,
+        left_out=tuple(program.name for program in chosen if program.name not in fits),
         sensitivity=sensitivity(first, shape=shape, steps=_STEPS, machine=machine, parameters=_GPU_MEASURED),
         subject=f"{first.name} {'x'.join(map(str, shape))}, {_STEPS} steps",
     )

@@ -1,5 +1,6 @@
 """GPU backends: from a problem to kernels on a device, the tiling by default, and what a device cannot do."""
 
+import contextlib
 import functools
 from dataclasses import replace
 
@@ -104,6 +105,17 @@ def _block(problem: Problem) -> Halo | None:
 def circumstances(device: gpu.Device) -> wisdom.Circumstances:
     """Return the circumstances of a measurement on a device."""
     return wisdom.device_circumstances(device.name, device.describe(), device.compiler)
+
+
+def present() -> tuple[wisdom.Circumstances, ...]:
+    """Return the circumstances of every device here, of all drivers; a driver that is absent or fails has none."""
+    from tilewright.runtime import cuda
+
+    found = []
+    for driver in (opencl, cuda):
+        with contextlib.suppress(TilewrightError):
+            found += [circumstances(device) for device in driver.every()]
+    return tuple(found)
 
 
 def device_machine(device: gpu.Device) -> Machine:

@@ -21,7 +21,8 @@ class Known:
 
     Attributes:
         wisdom: The entry.
-        stale: What differs from here: ``hardware``, ``compiler``, ``version``; nothing if it may be used.
+        stale: What differs from the device of its name here: ``hardware``, ``compiler``, ``version``; nothing if it may
+            be used.
     """
 
     wisdom: Wisdom
@@ -87,9 +88,24 @@ def _legal(problem: Problem, text: str) -> Tiling | None:
 
 def known(program: str | None = None) -> tuple[Known, ...]:
     """Return the store's entries, of one program or of all."""
+    return _judged([entry for entry in store.load() if program in {None, entry.program}])
+
+
+def _judged(entries: Sequence[Wisdom]) -> tuple[Known, ...]:
+    """Compare each entry with the device of its name, where there is one here, and else with the processor."""
     here = store.here()
-    entries = [entry for entry in store.load() if program in {None, entry.program}]
-    return tuple(Known(wisdom=entry, stale=store.staleness(entry, here)) for entry in entries)
+    names = {entry.circumstances.device for entry in entries} - {here.device if here else ""}
+    devices: tuple[Circumstances, ...] = ()
+    if names:
+        from tilewright.api.gpu import present
+
+        devices = tuple(each for each in present() if each.device in names)
+
+    def stale(entry: Wisdom) -> tuple[str, ...]:
+        same = [each for each in devices if each.device == entry.circumstances.device]
+        return min((store.staleness(entry, each) for each in same or (here,)), key=len)
+
+    return tuple(Known(wisdom=entry, stale=stale(entry)) for entry in entries)
 
 
 def export(path: Path | None = None, program: str | None = None) -> str:
@@ -117,8 +133,7 @@ def take_in(path: Path) -> tuple[Known, ...]:
     added = [entry for entry in store.read_document(path) if entry.when > newer.get(entry.id, "")]
     if added and not store.remember(added):
         raise UsageError("the wisdom store cannot be written", "see `tilewright doctor`")
-    here = store.here()
-    return tuple(Known(wisdom=entry, stale=store.staleness(entry, here)) for entry in added)
+    return _judged(added)
 
 
 def forget(

@@ -24,6 +24,14 @@ def calibrate(
         typer.Option("-o", "--output", metavar="FILE", help="Write this .toml file in place of the user's store."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer samples and instances.")] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds",
+            metavar="N",
+            help="Time for measuring C_iter, on a GPU; 150 by default, less with --quick and on a processor's OpenCL.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure this machine: bandwidths, barrier, and C_iter per program, with their spread.
@@ -36,7 +44,7 @@ def calibrate(
     """
     from tilewright.api import calibrate as api
 
-    found = api.calibrate(programs, backend=backend, output=target, quick=quick, note=output.note)
+    found = api.calibrate(programs, backend=backend, output=target, quick=quick, seconds=seconds, note=output.note)
     if as_json:
         output.emit(found.to_dict())
     output.say(str(found), as_json)

@@ -2,12 +2,14 @@
 
 C_iter follows the papers' method (Prajapati et al., PPoPP 2017, section 5.2): 70 random instances of the program in
 hybrid tiles, with every transfer between chip and memory removed and nothing optimised away, and a robust fit through
-their times. Times are the device's own, by events; the least of some repeats after a warm-up.
+their times. Times are the device's own, by events; the least of some repeats after a warm-up. Where the device or its
+compiler is slow, time is up before: then fewer instances are measured, and the note of the value says how many.
 """
 
+import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,7 +42,9 @@ class Protocol:
     """How much is measured.
 
     Attributes:
-        instances: Random instances per program; the papers take 70.
+        instances: Most random instances per program; the papers take 70.
+        fewest: Instances that are measured although the time of a program is up.
+        seconds: Time for the instances of all programs, compiling their kernels included.
         samples: Samples per micro-benchmark.
         stream_bytes: Size of the arrays that are copied.
         launches: Launches of a sample of the empty kernel.
@@ -52,6 +56,8 @@ class Protocol:
     """
 
     instances: int = 70
+    fewest: int = 4
+    seconds: float = 150.0
     samples: int = 15
     stream_bytes: int = 2**29
     launches: int = 200
@@ -63,13 +69,14 @@ class Protocol:
 
 
 FULL = Protocol()
-QUICK = Protocol(instances=20, samples=5, stream_bytes=2**27, steps=(32, 128))
+QUICK = Protocol(instances=20, seconds=60.0, samples=5, stream_bytes=2**27, steps=(32, 128))
 TINY = Protocol(
     instances=4, samples=2, stream_bytes=2**14, launches=4, turns=(2, 10), tiles=(2, 3), steps=(2, 6), local_bytes=4096
 )
 """For interpreters: the path is real, its times are the interpreter's."""
-SMALL = Protocol(instances=6, samples=3, stream_bytes=2**24, launches=20, turns=(20, 220), tiles=(2, 3), steps=(4, 12))
-"""For processors behind a GPU's interface."""
+SMALL = Protocol(seconds=90.0, samples=9, stream_bytes=2**24, launches=20, turns=(20, 220), tiles=(2, 6), steps=(4, 24))
+"""For processors behind a GPU's interface: what takes their time is compiling, seconds for a kernel of a 3D program."""
+SMALL_QUICK = replace(SMALL, instances=12, seconds=30.0, samples=5)
 
 
 def protocol_for(device: gpu.Device, *, quick: bool) -> Protocol:
@@ -77,7 +84,9 @@ def protocol_for(device: gpu.Device, *, quick: bool) -> Protocol:
     told = device.describe()
     if told.gpu:
         return QUICK if quick else FULL
-    return TINY if "Oclgrind" in told.name else SMALL
+    if "Oclgrind" in told.name:
+        return TINY
+    return SMALL_QUICK if quick else SMALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +157,42 @@ def whose(device: gpu.Device) -> str:
     return f"by events on {told.name}" if told.gpu else f"{told.name}'s own times, which are those of no GPU"
 
 
-def measure_program(program: Program, machine: Machine, device: gpu.Device, protocol: Protocol) -> tuple[Instance, ...]:
+def measure_programs(
+    programs: Sequence[Program], machine: Machine, device: gpu.Device, protocol: Protocol, note: Note
+) -> dict[str, tuple[Instance, ...]]:
+    """Measure random instances of programs at rest, in the protocol's time.
+
+    Every program gets an even share of the time that is left. One whose turn comes when nothing is left is left out.
+
+    Args:
+        programs: Programs in float32 that hybrid or hexagonal tiles can cut.
+        machine: The machine with its barrier and its launch measured.
+        device: The device.
+        protocol: How many, and for how long.
+        note: Called with a line about what goes on.
+
+    Returns:
+        The instances by program, of those that were measured; the first one always is.
+
+    Raises:
+        ToolchainError: If kernels do not compile.
+    """
+    end = time.monotonic() + protocol.seconds
+    found: dict[str, tuple[Instance, ...]] = {}
+    for number, program in enumerate(programs):
+        now = time.monotonic()
+        if found and now >= end:
+            note(f"C_iter of {program.name} is not measured: the time is up")
+            continue
+        note(f"C_iter of {program.name}")
+        until = now + max(0.0, end - now) / (len(programs) - number)
+        found[program.name] = measure_program(program, machine, device, protocol, until)
+    return found
+
+
+def measure_program(
+    program: Program, machine: Machine, device: gpu.Device, protocol: Protocol, until: float = math.inf
+) -> tuple[Instance, ...]:
     """Measure random instances of a program at rest.
 
     Args:
@@ -156,6 +200,8 @@ def measure_program(program: Program, machine: Machine, device: gpu.Device, prot
         machine: The machine with its barrier and its launch measured.
         device: The device.
         protocol: How many.
+        until: When to stop, by ``time.monotonic``: no further kernel is compiled from then on, and instances beyond the
+            fewest are not measured.
 
     Returns:
         The instances.
@@ -166,17 +212,23 @@ def measure_program(program: Program, machine: Machine, device: gpu.Device, prot
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
     some = make_problem(program, (4096,) * program.rank, 64)
     tilings = _tilings(some, min(protocol.local_bytes, device.local_bytes))
-    dialect = device.dialect
-    loaded = [replace(gpu.load(device, gpu_micro.at_rest(some, t, dialect), t), extra=(0,)) for t in tilings]
-    found = []
+    loaded: list[gpu.Program] = []
+    found: list[Instance] = []
     for number in range(protocol.instances):
-        tiling = tilings[number % len(tilings)]
-        shape = tuple(size * generator.randint(*protocol.tiles) for size in _pitches(tiling))
+        late = time.monotonic() >= until
+        if late and number >= protocol.fewest:
+            break
+        if len(loaded) < len(tilings) and not (late and loaded):
+            tiling = tilings[len(loaded)]
+            source = gpu_micro.at_rest(some, tiling, device.dialect)
+            loaded.append(replace(gpu.load(device, source, tiling), extra=(0,)))
+        kernel = loaded[number % len(loaded)]
+        shape = tuple(size * generator.randint(*protocol.tiles) for size in _pitches(kernel.tiling))
         problem = make_problem(program, shape, generator.randint(*protocol.steps))
-        factor, rest = _design(problem, tiling, machine)
-        seconds = _least_seconds(loaded[number % len(tilings)], problem)
+        factor, rest = _design(problem, kernel.tiling, machine)
+        seconds = _least_seconds(kernel, problem)
         found.append(
-            Instance(shape=shape, steps=problem.steps, tiling=tiling, factor=factor, rest=rest, seconds=seconds)
+            Instance(shape=shape, steps=problem.steps, tiling=kernel.tiling, factor=factor, rest=rest, seconds=seconds)
         )
     return tuple(found)
 
@@ -187,12 +239,21 @@ def fitted(instances: tuple[Instance, ...]) -> fit.Fit:
     return fit.iteration(factors, np.array([each.seconds for each in instances]))
 
 
-def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str) -> Machine:
-    """Enter fitted C_iter into a machine."""
+def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted: int) -> Machine:
+    """Enter fitted C_iter into a machine.
+
+    Args:
+        machine: The machine.
+        fits: By program.
+        said: Whose times they are.
+        wanted: Instances that the protocol asks for.
+    """
     entries = dict(machine.c_iter)
     for name, each in fits.items():
+        share = "" if each.instances >= wanted else f" (of {wanted}: the time was up)"
         note = (
-            f"fit through {each.instances} random instances at rest, off by {each.deviation:.1%} in the median, {said}"
+            f"fit through {each.instances} random instances at rest{share}, off by {each.deviation:.1%} in the median, "
+            f"{said}"
         )
         entries[name] = Quantity(
             value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high

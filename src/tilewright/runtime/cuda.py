@@ -45,10 +45,9 @@ class CudaDevice:
         """
         self._library = library
         handle, context = ctypes.c_int(), ctypes.c_void_p()
-        self._call("cuDeviceGet", ctypes.byref(handle), number)
-        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
-        self._call("cuCtxSetCurrent", context)
-        self._handle = handle
+        self._check("cuDeviceGet", library.cuDeviceGet(ctypes.byref(handle), number))
+        self._check("cuDevicePrimaryCtxRetain", library.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle))
+        self._context, self._handle = context, handle
         name = ctypes.create_string_buffer(256)
         self._call("cuDeviceGetName", name, len(name), handle)
         self._name = name.value.decode(errors="replace")
@@ -135,6 +134,7 @@ class CudaDevice:
             ArrayError: If the device has none left.
         """
         pointer = ctypes.c_uint64()
+        self._enter()
         status = self._library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(max(1, size)))
         if status == _OUT_OF_MEMORY:
             raise ArrayError(f"{self.name} has no {format_bytes(size)} of memory", "use a smaller grid")
@@ -201,7 +201,12 @@ class CudaDevice:
         self._call("cuDeviceGetAttribute", ctypes.byref(value), number, self._handle)
         return value.value
 
+    def _enter(self) -> None:
+        """Make this device's context the thread's: another device, thread or library may have set its own."""
+        self._check("cuCtxSetCurrent", self._library.cuCtxSetCurrent(self._context))
+
     def _call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
+        self._enter()
         self._check(name, getattr(self._library, name)(*arguments))
 
     def _check(self, name: str, status: int) -> None:
@@ -222,19 +227,35 @@ def select(wanted: str = "") -> CudaDevice:
         ToolchainError: If there is no driver or no device.
         UsageError: If none fits.
     """
-    library = _library()
-    count = ctypes.c_int()
-    status = library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count))
-    if status or not count.value:
-        raise ToolchainError("there is no CUDA device", "use the backend opencl or c")
-    if wanted.isdecimal() and int(wanted) < count.value:
+    library, count = _present()
+    if wanted.isdecimal() and int(wanted) < count:
         return _opened(library, int(wanted))
-    devices = [_opened(library, number) for number in range(count.value)]
+    devices = every()
     for device in devices:
         if wanted.lower() in device.name.lower():
             return device
     names = ", ".join(device.name for device in devices)
     raise UsageError(f"there is no CUDA device {wanted!r}", f"there are {names}")
+
+
+def every() -> tuple[CudaDevice, ...]:
+    """Open every device.
+
+    Raises:
+        ToolchainError: If there is no driver or no device.
+    """
+    library, count = _present()
+    return tuple(_opened(library, number) for number in range(count))
+
+
+def _present() -> tuple[Any, int]:
+    """The driver and how many devices it has."""
+    library = _library()
+    count = ctypes.c_int()
+    status = library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count))
+    if status or not count.value:
+        raise ToolchainError("there is no CUDA device", "use the backend opencl or c")
+    return library, count.value
 
 
 @functools.lru_cache(maxsize=16)

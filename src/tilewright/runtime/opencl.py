@@ -79,6 +79,15 @@ def select(wanted: str = "") -> "OpenClDevice":
     return _opened(fitting[0])
 
 
+def every() -> tuple["OpenClDevice", ...]:
+    """Open every device.
+
+    Raises:
+        ToolchainError: If pyopencl is missing.
+    """
+    return tuple(_opened(number) for number in range(len(devices())))
+
+
 @functools.lru_cache(maxsize=8)
 def _opened(number: int) -> "OpenClDevice":
     return OpenClDevice(devices()[number])
