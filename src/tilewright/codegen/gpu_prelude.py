@@ -82,7 +82,12 @@ _ABS = {"opencl": ("{t}", "{t} a", "({t})abs(a)"), "cuda": ("{t}", "{t} a", "a <
 
 
 def prelude(
-    dialect: str, dtypes: Iterable[str] = (), helpers: Iterable[tuple[str, str]] = (), *, strict: bool = False
+    dialect: str,
+    dtypes: Iterable[str] = (),
+    helpers: Iterable[tuple[str, str]] = (),
+    *,
+    strict: bool = False,
+    index: bool = True,
 ) -> str:
     """Return the start of a text.
 
@@ -91,6 +96,7 @@ def prelude(
         dtypes: Element types that the text uses.
         helpers: Operators that it writes as calls, each with its element type.
         strict: Keep the rounding of every operation; in CUDA an option of the compiler does it.
+        index: With the functions of indices, ``tw_min`` and the like.
 
     Raises:
         UsageError: If there is no such dialect.
@@ -102,7 +108,7 @@ def prelude(
         lines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
     if dialect == "opencl" and strict:
         lines.append("#pragma OPENCL FP_CONTRACT OFF")
-    lines += [_OPENCL if dialect == "opencl" else _CUDA, _INDEX]
+    lines += [_OPENCL if dialect == "opencl" else _CUDA, *([_INDEX] if index else [])]
     lines += [_helper(name, dtype, dialect) for name, dtype in sorted(set(helpers))]
     return "\n".join(lines) + "\n"
 

@@ -1,18 +1,19 @@
 """OpenCL and CUDA kernels of two fused products that never store the intermediate.
 
-One text for both, with a thin layer of macros. A group owns a block of R's rows (left fusion) or columns (right) and
-keeps a block X by Y of the intermediate T in shared memory, as :mod:`tilewright.costs.chain` counts it. Both products
-run on the same routine: slices of depth Z of the two operands are staged in shared memory, and every thread multiplies
-ROWS by COLUMNS cells in registers. Off-chip words move through LOAD and STORE only, which count them if asked to.
+One text for both, behind the macros of every GPU text (``gpu_prelude``). A group owns a block of R's rows (left
+fusion) or columns (right) and keeps a block X by Y of the intermediate T in shared memory, as
+:mod:`tilewright.costs.chain` counts it. Both products run on the same routine: slices of depth Z of the two operands are
+staged in shared memory, and every thread multiplies ROWS by COLUMNS cells in registers. Off-chip words move through LOAD
+and STORE only, which count them if asked to.
 """
 
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.gpu_prelude import DIALECTS, TYPES, prelude
 
-DIALECTS = ("opencl", "cuda")
-_TYPES = {"float32": ("float", 4), "float64": ("double", 8)}
+_BYTES = {"float32": 4, "float64": 8}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class GpuSource:
     Attributes:
         text: The text.
         entry: The kernel's name.
-        dialect: One of :data:`DIALECTS`.
+        dialect: ``opencl`` or ``cuda``.
         fusion: ``left`` or ``right``.
         block: How it is cut.
         shared_bytes: Shared memory of a group.
@@ -80,15 +81,14 @@ def emit_gpu(fusion: str, dtype: str, dialect: str, block: Block, *, counting: b
     Raises:
         UsageError: If there is no such kernel, or the block's sizes do not divide.
     """
-    if dialect not in DIALECTS or fusion not in {"left", "right"} or dtype not in _TYPES:
+    if dialect not in DIALECTS or fusion not in {"left", "right"} or dtype not in _BYTES:
         raise UsageError(
             f"there is no fused kernel {fusion!r} for {dtype!r} in {dialect!r}",
-            f"fusions are left and right, types {', '.join(_TYPES)}, dialects {', '.join(DIALECTS)}",
+            f"fusions are left and right, types {', '.join(_BYTES)}, dialects {', '.join(DIALECTS)}",
         )
     (x, y), (rows, columns) = block.tile, block.cells
     if min(x, y, rows, columns, block.depth) < 1 or x % rows or y % columns:
         raise UsageError(f"a thread's cells {block.cells} must divide the tile {block.tile}")
-    name, size = _TYPES[dtype]
     entry = f"tw_fused_{fusion}_{fingerprint(fusion, dtype, dialect, block, counting)[:12]}"
     constants = {
         "X": x,
@@ -101,91 +101,68 @@ def emit_gpu(fusion: str, dtype: str, dialect: str, block: Block, *, counting: b
         "THREADS": block.threads,
     }
     lines = [
-        _DIALECT[dialect],
-        f"typedef {name} real;",
+        prelude(dialect, (dtype,), index=False),
+        f"typedef {TYPES[dtype]} real;",
         *(f"#define {key} {value}" for key, value in constants.items()),
     ]
-    if dialect == "opencl" and dtype == "float64":
-        lines.insert(0, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
     lines += [
         _COUNTED if counting else _UNCOUNTED,
         _MULTIPLY,
         (_LEFT if fusion == "left" else _RIGHT).replace("ENTRY", entry),
     ]
-    shared = (x * y + (x + y) * block.depth) * size
+    shared = (x * y + (x + y) * block.depth) * _BYTES[dtype]
     return GpuSource(
         text="\n".join(lines) + "\n", entry=entry, dialect=dialect, fusion=fusion, block=block, shared_bytes=shared
     )
 
-
-_DIALECT = {
-    "opencl": """#define KERNEL __kernel void
-#define DEVICE inline void
-#define GLOBAL __global
-#define SHARED __local
-#define POINTS_SHARED __local
-#define GROUP ((int)get_group_id(0))
-#define THREAD ((int)get_local_id(0))
-#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
-#define COUNT(p) atomic_inc(p)""",
-    "cuda": """#define KERNEL extern "C" __global__ void
-#define DEVICE __device__ __forceinline__ void
-#define GLOBAL
-#define SHARED __shared__
-#define POINTS_SHARED
-#define GROUP ((int)blockIdx.x)
-#define THREAD ((int)threadIdx.x)
-#define BARRIER __syncthreads()
-#define COUNT(p) atomicAdd(p, 1u)""",
-}
 
 _UNCOUNTED = """#define COUNTER
 #define PASS
 #define LOAD(a, i) ((a)[i])
 #define STORE(a, i, v) ((a)[i] = (v))"""
 
-_COUNTED = """#define COUNTER , GLOBAL unsigned int *count
+_COUNTED = """#define COUNTER , TW_GLOBAL unsigned int *count
 #define PASS , count
-#define LOAD(a, i) (COUNT(count), (a)[i])
-#define STORE(a, i, v) (COUNT(count), (a)[i] = (v))"""
+#define LOAD(a, i) (TW_COUNT(count), (a)[i])
+#define STORE(a, i, v) (TW_COUNT(count), (a)[i] = (v))"""
 
 _MULTIPLY = """
 /* Stage rows i0 ... of height down and columns j0 ... of width across of a (rows x columns); zeros outside. */
-DEVICE stage(GLOBAL const real *a, POINTS_SHARED real *to, int i0, int i1, int j0, int j1, int columns, int down,
-             int across COUNTER) {
-  for (int n = THREAD; n < down * across; n += THREADS) {
+TW_FUNCTION void stage(TW_GLOBAL const real *a, TW_LOCAL real *to, int i0, int i1, int j0, int j1, int columns,
+                       int down, int across COUNTER) {
+  for (int n = TW_THREAD; n < down * across; n += THREADS) {
     const int i = i0 + n / across, j = j0 + n % across;
     to[n] = i < i1 && j < j1 ? LOAD(a, (size_t)i * columns + j) : (real)0;
   }
 }
 /* cell += left (X x Z, rows apart by pitch) times right (Z x Y, rows apart by Y), for this thread's cells. */
-DEVICE multiply(POINTS_SHARED const real *left, int pitch, POINTS_SHARED const real *right, int deep, real *cell) {
-  const int i0 = THREAD / ACROSS, j0 = THREAD % ACROSS;
+TW_FUNCTION void multiply(TW_LOCAL const real *left, int pitch, TW_LOCAL const real *right, int deep, real *cell) {
+  const int i0 = TW_THREAD / ACROSS, j0 = TW_THREAD % ACROSS;
   for (int k = 0; k < deep; ++k)
     for (int i = 0; i < ROWS; ++i)
       for (int j = 0; j < COLUMNS; ++j)
         cell[i * COLUMNS + j] += left[(i0 + i * DOWN) * pitch + k] * right[k * Y + j0 + j * ACROSS];
 }
 /* T = A B for rows i0 ... and columns j0 ..., A of n x depth, B of depth x m. */
-DEVICE fill(GLOBAL const real *a, GLOBAL const real *b, POINTS_SHARED real *t, POINTS_SHARED real *sa,
-            POINTS_SHARED real *sb, int i0, int n, int j0, int m, int depth COUNTER) {
+TW_FUNCTION void fill(TW_GLOBAL const real *a, TW_GLOBAL const real *b, TW_LOCAL real *t, TW_LOCAL real *sa,
+            TW_LOCAL real *sb, int i0, int n, int j0, int m, int depth COUNTER) {
   real cell[ROWS * COLUMNS];
   for (int c = 0; c < ROWS * COLUMNS; ++c) cell[c] = 0;
   for (int k0 = 0; k0 < depth; k0 += Z) {
     stage(a, sa, i0, n, k0, depth, depth, X, Z PASS);
     stage(b, sb, k0, depth, j0, m, m, Z, Y PASS);
-    BARRIER;
+    TW_BARRIER();
     multiply(sa, Z, sb, Z, cell);
-    BARRIER;
+    TW_BARRIER();
   }
   for (int c = 0; c < ROWS * COLUMNS; ++c)
-    t[(THREAD / ACROSS + c / COLUMNS * DOWN) * Y + THREAD % ACROSS + c % COLUMNS * ACROSS] = cell[c];
-  BARRIER;
+    t[(TW_THREAD / ACROSS + c / COLUMNS * DOWN) * Y + TW_THREAD % ACROSS + c % COLUMNS * ACROSS] = cell[c];
+  TW_BARRIER();
 }
 /* R (+)= cells, for rows i0 ... and columns j0 .... */
-DEVICE add(GLOBAL real *r, const real *cell, int i0, int n, int j0, int m, int more COUNTER) {
+TW_FUNCTION void add(TW_GLOBAL real *r, const real *cell, int i0, int n, int j0, int m, int more COUNTER) {
   for (int c = 0; c < ROWS * COLUMNS; ++c) {
-    const int i = i0 + THREAD / ACROSS + c / COLUMNS * DOWN, j = j0 + THREAD % ACROSS + c % COLUMNS * ACROSS;
+    const int i = i0 + TW_THREAD / ACROSS + c / COLUMNS * DOWN, j = j0 + TW_THREAD % ACROSS + c % COLUMNS * ACROSS;
     if (i < n && j < m) {
       const size_t at = (size_t)i * m + j;
       const real before = more ? LOAD(r, at) : (real)0;
@@ -195,26 +172,26 @@ DEVICE add(GLOBAL real *r, const real *cell, int i0, int n, int j0, int m, int m
 }"""
 
 _START = """
-KERNEL ENTRY(GLOBAL const real *a1, GLOBAL const real *a2, GLOBAL const real *a3, GLOBAL real *r,
-             int p0, int p1, int p2, int p3 COUNTER) {
-  SHARED real t[X * Y];
-  SHARED real sa[X * Z];
-  SHARED real sb[Z * Y];
+TW_KERNEL(THREADS) ENTRY(TW_GLOBAL const real *a1, TW_GLOBAL const real *a2, TW_GLOBAL const real *a3,
+                         TW_GLOBAL real *r, int p0, int p1, int p2, int p3 COUNTER) {
+  TW_SHARED real t[X * Y];
+  TW_SHARED real sa[X * Z];
+  TW_SHARED real sb[Z * Y];
   real cell[ROWS * COLUMNS];"""
 
 _LEFT = (
     _START
     + """
-  const int i0 = GROUP * X;
+  const int i0 = TW_GROUP * X;
   for (int j0 = 0; j0 < p2; j0 += Y) {
     fill(a1, a2, t, sa, sb, i0, p0, j0, p2, p1 PASS);
     for (int l0 = 0; l0 < p3; l0 += Y) {
       for (int c = 0; c < ROWS * COLUMNS; ++c) cell[c] = 0;
       for (int k0 = 0; k0 < Y && j0 + k0 < p2; k0 += Z) {
         stage(a3, sb, j0 + k0, j0 + Y < p2 ? j0 + Y : p2, l0, p3, p3, Z, Y PASS);
-        BARRIER;
+        TW_BARRIER();
         multiply(t + k0, Y, sb, Y - k0 < Z ? Y - k0 : Z, cell);
-        BARRIER;
+        TW_BARRIER();
       }
       add(r, cell, i0, p0, l0, p3, j0 > 0 PASS);
     }
@@ -225,16 +202,16 @@ _LEFT = (
 _RIGHT = (
     _START
     + """
-  const int j0 = GROUP * Y;
+  const int j0 = TW_GROUP * Y;
   for (int i0 = 0; i0 < p1; i0 += X) {
     fill(a2, a3, t, sa, sb, i0, p1, j0, p3, p2 PASS);
     for (int l0 = 0; l0 < p0; l0 += X) {
       for (int c = 0; c < ROWS * COLUMNS; ++c) cell[c] = 0;
       for (int k0 = 0; k0 < X && i0 + k0 < p1; k0 += Z) {
         stage(a1, sa, l0, p0, i0 + k0, i0 + X < p1 ? i0 + X : p1, p1, X, Z PASS);
-        BARRIER;
+        TW_BARRIER();
         multiply(sa, Z, t + k0 * Y, X - k0 < Z ? X - k0 : Z, cell);
-        BARRIER;
+        TW_BARRIER();
       }
       add(r, cell, l0, p0, j0, p3, i0 > 0 PASS);
     }
