@@ -135,7 +135,7 @@ def calibrate(
             GPU.
         output: A machine file to write in place of the user's store.
         quick: Fewer samples and instances.
-        seconds: Time for the instances of all programs, on a GPU; by default 150, 60 with ``quick``, and 90 or 30
+        seconds: Time for the instances of all programs, on a GPU; by default 150, 60 with ``quick``, and 75 or 30
             where a processor is behind OpenCL. A program gets fewer instances where its share is spent, and none where
             nothing is left.
         note: Called with a line about what goes on.

@@ -2,9 +2,9 @@
 
 One text for both, behind the macros of every GPU text (``gpu_prelude``). A group owns a block of R's rows (left
 fusion) or columns (right) and keeps a block X by Y of the intermediate T in shared memory, as
-:mod:`tilewright.costs.chain` counts it. Both products run on the same routine: slices of depth Z of the two operands are
-staged in shared memory, and every thread multiplies ROWS by COLUMNS cells in registers. Off-chip words move through LOAD
-and STORE only, which count them if asked to.
+:mod:`tilewright.costs.chain` counts it. Both products run on the same routine: slices of depth Z of the two operands
+are staged in shared memory, and every thread multiplies ROWS by COLUMNS cells in registers. Off-chip words move
+through LOAD and STORE only, which count them if asked to.
 """
 
 from dataclasses import dataclass

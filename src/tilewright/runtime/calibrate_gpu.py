@@ -74,7 +74,7 @@ TINY = Protocol(
     instances=4, samples=2, stream_bytes=2**14, launches=4, turns=(2, 10), tiles=(2, 3), steps=(2, 6), local_bytes=4096
 )
 """For interpreters: the path is real, its times are the interpreter's."""
-SMALL = Protocol(seconds=90.0, samples=9, stream_bytes=2**24, launches=20, turns=(20, 220), tiles=(2, 6), steps=(4, 24))
+SMALL = Protocol(seconds=75.0, samples=9, stream_bytes=2**24, launches=20, turns=(20, 220), tiles=(2, 6), steps=(4, 24))
 """For processors behind a GPU's interface: what takes their time is compiling, seconds for a kernel of a 3D program."""
 SMALL_QUICK = replace(SMALL, instances=12, seconds=30.0, samples=5)
 
