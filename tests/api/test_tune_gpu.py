@@ -32,6 +32,7 @@ def test_a_device_is_tuned_and_its_wisdom_used():
     plan = tw.tune("jacobi2d", shape=(9, 34), steps=2, backend=BACKEND, candidates=2, progress=False)
     assert plan.confirmed
     assert plan.backend == BACKEND
+    assert "`tilewright calibrate --backend opencl:oclgrind --program jacobi2d` measures it" in plan.explain()
     tried = [each for each in plan.candidates if each.measured_seconds is not None]
     assert tried
     assert plan.winner.measured_seconds == min(each.measured_seconds for each in tried)

@@ -228,6 +228,9 @@ class Plan:
         speed = self.problem.cells * self.problem.steps / self.winner.measured_seconds / 1e9
         lines.append(f"measured {format_seconds(self.winner.measured_seconds)}, {speed:.3g} GCells/s{self._spread()}")
         lines += self._comparisons()
+        if self.backend != "c" and self.prediction.c_iter.source == "estimated":
+            how = f"tilewright calibrate --backend {self.backend} --program {self.problem.program.name}"
+            lines.append(f"the model knows this device by its description only: `{how}` measures it")
         lines.append(
             f"{self.evaluated} of {self.space_size} tilings were tried, effort {self.effort}{self._failures()}"
         )

@@ -1,0 +1,187 @@
+"""The benchmark of GPUs without a GPU: CuPy's two forms on a stand-in, and a record that is gone on with."""
+
+import argparse
+import ctypes
+import itertools
+import json
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilewright.programs import catalogue, reference
+from tilewright.programs.problem import make_problem
+from tilewright.runtime.session import Inputs
+from tilewright.runtime.toolchain import toolchain
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+SHAPES = {1: (40,), 2: (11, 13), 3: (9, 8, 10)}
+
+
+@pytest.fixture(autouse=True)
+def benchmarks(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+class Kernel:
+    """What ``cupy.ElementwiseKernel`` does, by this machine's C compiler and for contiguous copies of its operands."""
+
+    folder = Path()
+    numbers = itertools.count()
+
+    def __init__(self, inputs, output, text, name):
+        assert output == "T out"
+        assert name.isidentifier()
+        self.names, self.text = [part.removeprefix("T ") for part in inputs.split(", ")], text
+
+    def __call__(self, *arrays):
+        *given, out = arrays
+        assert {array.dtype for array in arrays} == {out.dtype}
+        assert {array.shape for array in given} == {out.shape}
+        kind = {"float32": "float", "float64": "double"}[str(out.dtype)]
+        params = "".join(f"const T *in_{name}, " for name in self.names)
+        loads = " ".join(f"T {name} = in_{name}[i];" for name in self.names)
+        source = self.folder / f"k{next(self.numbers)}.c"
+        source.write_text(
+            f"#include <tgmath.h>\ntypedef {kind} T;\nvoid k(long n, {params}T *o) {{\n"
+            f"for (long i = 0; i < n; ++i) {{ {loads} T out; {self.text} o[i] = out; }}\n}}\n"
+        )
+        library = source.with_suffix(".so")
+        subprocess.run([*toolchain().command, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+        copies, result = [np.ascontiguousarray(array) for array in given], np.empty(out.shape, out.dtype)
+        places = [ctypes.c_void_p(array.ctypes.data) for array in (*copies, result)]
+        ctypes.CDLL(str(library)).k(ctypes.c_long(out.size), *places)
+        out[...] = result
+
+
+class Event:
+    """An event that takes a second more than the one before."""
+
+    times = itertools.count()
+
+    def record(self):
+        self.at = next(self.times)
+
+    def synchronize(self):
+        pass
+
+
+@pytest.fixture
+def cupy(monkeypatch, tmp_path):
+    """NumPy under CuPy's name."""
+    stand_in = types.ModuleType("cupy")
+    for name in ("add", "subtract", "multiply", "divide", "sqrt", "negative"):
+        setattr(stand_in, name, getattr(np, name))
+    stand_in.asarray = stand_in.asnumpy = np.array
+    monkeypatch.setattr(Kernel, "folder", tmp_path)
+    stand_in.ElementwiseKernel = Kernel
+    stand_in.get_default_memory_pool = lambda: types.SimpleNamespace(free_all_blocks=lambda: None)
+    stand_in.cuda = types.SimpleNamespace(
+        Event=Event,
+        Device=lambda _: types.SimpleNamespace(use=lambda: None),
+        get_elapsed_time=lambda first, last: 1000.0 * (last.at - first.at),
+    )
+    monkeypatch.setitem(sys.modules, "cupy", stand_in)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "form"),
+    [
+        *itertools.product(("gradient2d", "fdtd2d", "wave2d", "heat2d_var", "j3d7pt"), ("float64",), ("cupy",)),
+        *itertools.product(("gradient2d", "fdtd2d", "wave2d"), ("float32",), ("cupy-fused",)),
+    ],
+)
+@pytest.mark.usefixtures("cupy")
+def test_cupys_forms_compute_what_the_reference_computes(name, dtype, form):
+    from gpu_contenders import inputs
+    from rivals.with_cupy import Cupy
+
+    known = catalogue.program(name)
+    problem = make_problem(known, SHAPES[known.rank], 1 if form == "cupy-fused" else 2, dtype)
+    given = inputs(problem)
+    rival = Cupy(form, problem, given)
+    assert rival.once() == 1.0
+    if form == "cupy":
+        rival.once()  # goes on
+    steps = problem.steps * (2 if form == "cupy" else 1)
+    exact = reference.run(make_problem(known, problem.shape, steps, dtype), given.arrays, given.scalars)
+    found = rival.result()
+    assert set(found) == set(exact)
+    for field, values in exact.items():
+        np.testing.assert_allclose(found[field], values, rtol=100 * np.finfo(dtype).eps, atol=0)
+    rival.close()
+
+
+@pytest.mark.usefixtures("cupy")
+def test_what_cupy_cannot_do_is_said():
+    from gpu_contenders import inputs
+    from rivals import UnavailableError
+    from rivals.with_cupy import Cupy
+
+    problem = make_problem(catalogue.program("box3d2r"), (9, 9, 9), 2)
+    with pytest.raises(UnavailableError, match="125 reads are more than 60"):
+        Cupy("cupy-fused", problem, inputs(problem))
+    table = make_problem(catalogue.program("smith_waterman"), (9, 9), 2, "int32")
+    with pytest.raises(UnavailableError, match="recurrence"):
+        Cupy("cupy", table, Inputs(arrays={}, scalars={}))
+
+
+def options(tmp_path, **changes):
+    plain = {"backend": "opencl:oclgrind", "programs": ["j1d3pt", "j2d5pt"], "catalogue": False, "dtypes": ["float32"]}
+    plain |= {"steps": 9, "repeats": 1, "candidates": 1, "seconds": float("inf"), "list": False, "small": True}
+    return argparse.Namespace(**{**plain, "machine": None, "output": tmp_path / "record.json", **changes})
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """The benchmark, with cases that take a second of its clock each and measure nothing."""
+    pytest.importorskip("pyopencl")
+    import gpu
+
+    clock = itertools.count()
+    monkeypatch.setattr(gpu, "time", types.SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(gpu, "calibrated", lambda _: None)
+    monkeypatch.setattr(gpu, "case", lambda *_: {"bound": 1.0, "contenders": {"naive": {"max_error": 0.0}}})
+    return gpu
+
+
+def test_a_record_is_gone_on_with(bench, tmp_path, capsys):
+    given = options(tmp_path, programs=["j1d3pt", "j2d5pt", "j3d7pt"])
+    limited = argparse.Namespace(**{**vars(given), "seconds": 3.0})
+    assert bench.run(limited) == bench.AGAIN
+    assert "2 of 3 cases are left" in capsys.readouterr().err
+    assert bench.run(argparse.Namespace(**{**vars(given), "list": True})) == bench.AGAIN
+    assert [line.split()[2:] for line in capsys.readouterr().out.splitlines()] == [["done"], ["to", "do"], ["to", "do"]]
+    assert bench.run(limited) == bench.AGAIN  # one case in every call at least
+    assert bench.run(given) == 0
+    document = json.loads(given.output.read_text())
+    assert [each["program"] for each in document["cases"]] == given.programs
+    with pytest.raises(SystemExit, match="a record with another small and steps"):
+        bench.run(argparse.Namespace(**{**vars(given), "small": False}))
+
+
+def test_failures_are_recorded_and_end_the_process_where_the_device_is_lost(bench, tmp_path, monkeypatch):
+    from tilewright.base.errors import ArrayError, DeviceError
+
+    def fail(error):
+        def raising(*_):
+            raise error
+
+        return raising
+
+    monkeypatch.setattr(bench, "case", fail(ArrayError("no memory", "")))
+    assert bench.run(options(tmp_path, programs=["j1d3pt"])) == 1
+    monkeypatch.setattr(bench, "case", fail(DeviceError("illegal access", "")))
+    assert bench.run(options(tmp_path, programs=["j1d3pt", "j2d5pt"])) == 1  # the device has survived it
+    monkeypatch.setattr(bench, "alive", lambda _, error: fail(error)())
+    assert bench.run(options(tmp_path, programs=["j1d3pt", "j2d5pt", "j3d7pt", "wave2d"])) == bench.AGAIN
+    cases = json.loads((tmp_path / "record.json").read_text())["cases"]
+    assert [each["failed"] for each in cases] == ["no memory", "illegal access", "illegal access"]
