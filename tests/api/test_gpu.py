@@ -78,7 +78,8 @@ def test_candidates_are_screened_without_a_gpu():
     assert document["evaluated"] == len(document["candidates"]) == 4
     for each in document["candidates"]:
         assert each["registers"] > 0
-        assert each["spills"] >= 0
+        assert each["spills"] == each["stack_bytes"] == 0
+        assert (each["shared_bytes"] > 0) == (each["tiling"]["family"] != "none")
         assert each["measured_seconds"] is None
         assert each["predicted_seconds"] > 0
     assert document["winner"]["outcome"] is None

@@ -255,6 +255,16 @@ def test_double_precision_compiles_without_spills(name):
     assert code.resources.spill_bytes == 0
 
 
+@pytest.mark.stress
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", sorted(set(names()) - {"smith_waterman"}))
+def test_every_default_configuration_in_double_precision_compiles_without_spills(name, architecture):
+    tiling, source, code = compiled(name, architecture, "float64")
+    assert tiling.family != "none"
+    assert code.resources.shared_bytes == source.shared_bytes <= STATIC_BYTES
+    assert (code.resources.spill_bytes, code.resources.stack_bytes) == (0, 0), str(tiling)
+
+
 @pytest.mark.parametrize("tile", ["hybrid:t=8,s=8x64,variant=param", "hybrid:t=16,s=8x64,reuse=move", "none"])
 def test_variants_compile(tile):
     _, source, code = compiled("j2d5pt", "sm_80", tiling=parse(tile))

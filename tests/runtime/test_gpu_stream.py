@@ -131,9 +131,9 @@ def test_memory_on_chip_is_the_counted_footprint(name):
     assert source.shared_bytes == problem.itemsize * catalogue.counts(problem, tiling).footprint
 
 
-def compiled(name, architecture):
+def compiled(name, architecture, dtype="float32"):
     known = program(name)
-    problem = make_problem(known, (512,) * known.rank, 20)
+    problem = make_problem(known, (512,) * known.rank, 20, dtype)
     tiling = catalogue.complete(problem, stream_block.threads_for(problem, Tiling(family="streaming")))
     source = emit_device(problem, tiling, "cuda")
     needs = nvrtc.compile_cuda(source.text, architecture).resources
@@ -149,9 +149,10 @@ def test_the_default_configurations_compile_without_spills(number, name):
 
 @pytest.mark.stress
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", STREAMED)
-def test_every_default_configuration_compiles_without_spills(name, architecture):
-    compiled(name, architecture)
+def test_every_default_configuration_compiles_without_spills(name, dtype, architecture):
+    compiled(name, architecture, dtype)
 
 
 def test_what_makes_no_block_is_one_sentence():

@@ -33,6 +33,8 @@ class Tried:
         measured_seconds: Median of its samples for the whole problem, or None if it was not measured.
         registers: Registers per thread, where the compiler says.
         spills: Spilled bytes per thread, where the compiler says.
+        stack_bytes: Bytes of stack per thread, where the compiler says.
+        shared_bytes: Memory on chip of a block, where the compiler says.
         outcome: ``ok``, how it failed, or None if it was not tried.
         detail: One sentence about a failure.
         samples: Number of samples.
@@ -45,6 +47,8 @@ class Tried:
     measured_seconds: float | None = None
     registers: int | None = None
     spills: int | None = None
+    stack_bytes: int | None = None
+    shared_bytes: int | None = None
     outcome: Outcome | None = None
     detail: str = ""
     samples: int = 0
@@ -69,7 +73,7 @@ class Tried:
         )
 
     def cells(self) -> tuple[str, ...]:
-        """Return it as the cells of a table: tiling, predicted, measured, spread, registers, spills, outcome."""
+        """Return it as cells: tiling, predicted, measured, spread, registers, spills, memory on chip, outcome."""
         noisy = " unstable" if self.unstable else ""
         return (
             str(self.tiling),
@@ -78,6 +82,7 @@ class Tried:
             "-" if self.spread is None else f"{self.spread:.1%}{noisy}",
             "-" if self.registers is None else str(self.registers),
             "-" if self.spills is None else str(self.spills),
+            "-" if self.shared_bytes is None else format_bytes(self.shared_bytes),
             "-" if self.outcome is None else f"{self.outcome} {self.detail}".strip(),
         )
 

@@ -209,10 +209,9 @@ def _screened(task: _Task) -> Plan:
         Tried(
             tiling=each.tiling,
             predicted_seconds=each.predicted_seconds,
-            registers=None if each.resources is None else each.resources.registers,
-            spills=None if each.resources is None else each.resources.spill_bytes,
             outcome=each.outcome,
             detail=each.detail,
+            **_needed(each.resources),
         )
         for each in found
     ]
@@ -326,19 +325,29 @@ def _prediction(task: _Task, tiling: Tiling) -> Prediction:
 
 def _tried(task: _Task, trial: Trial, scale: float, needs: Needs) -> Tried:
     samples = trial.measurement.seconds if trial.ok else ()
-    code = needs.get(trial.candidate.tiling)
     return Tried(
         tiling=trial.candidate.tiling,
         predicted_seconds=_seconds(task, trial.candidate),
         measured_seconds=scale * trial.measurement.median if trial.ok else None,
-        registers=None if code is None else code.registers,
-        spills=None if code is None else code.spill_bytes,
         outcome=trial.measurement.outcome,
         detail=trial.measurement.detail,
         samples=len(samples),
         spread=trial.spread if len(samples) > 1 else None,
         unstable=trial.ok and is_unstable(trial),
+        **_needed(needs.get(trial.candidate.tiling)),
     )
+
+
+def _needed(code: Resources | None) -> dict[str, Any]:
+    """What the compiler says of a candidate's code, by the names of :class:`Tried`."""
+    if code is None:
+        return {}
+    return {
+        "registers": code.registers,
+        "spills": code.spill_bytes,
+        "stack_bytes": code.stack_bytes,
+        "shared_bytes": code.shared_bytes,
+    }
 
 
 def _seconds(task: _Task, candidate: Candidate) -> float:

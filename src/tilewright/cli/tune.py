@@ -94,7 +94,7 @@ def tune(
         plan.export(source)
     if plot is not None:
         plan.plot(plot)
-    columns = ("tiling", ">predicted", ">measured", ">spread", ">registers", ">spills", "outcome")
+    columns = ("tiling", ">predicted", ">measured", ">spread", ">registers", ">spills", ">on chip", "outcome")
     rows = [each.cells() for each in plan.candidates[:_SHOWN]]
     output.show(plan.to_dict(), lambda: tables.table(columns, rows), as_json)
     output.say(plan.explain(), as_json)
