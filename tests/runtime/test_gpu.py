@@ -260,7 +260,7 @@ def test_double_precision_compiles_without_spills(name):
 @pytest.mark.parametrize("name", sorted(set(names()) - {"smith_waterman"}))
 def test_every_default_configuration_in_double_precision_compiles_without_spills(name, architecture):
     tiling, source, code = compiled(name, architecture, "float64")
-    assert tiling.family != "none"
+    assert (tiling.family == "none") == (name in {"star3d4r", "box3d4r"})  # not even the smallest tile fits
     assert code.resources.shared_bytes == source.shared_bytes <= STATIC_BYTES
     assert (code.resources.spill_bytes, code.resources.stack_bytes) == (0, 0), str(tiling)
 
