@@ -249,11 +249,25 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
         space = tuple(max(1, row - more) for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
         tiling = Tiling(family="streaming", time=time, space=(_ROWS[rank][0], *space))
         wide = all(2 * more <= row for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
-        small = chip_values(problem, tiling) * problem.itemsize <= _CHIP_BYTES
+        small = _bytes(problem, time, tiling.space) <= _CHIP_BYTES
         short = written_reads(problem, threads_for(problem, tiling)) <= MOST_READS
         if time == _HEIGHTS[rank][-1] or (wide and small and short):
             chosen = time, tiling.space
-    return chosen
+    return chosen[0], _narrowed(problem, *chosen)
+
+
+def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
+    """Halve the loaded cells along axis 1 until the tile fits on the chip: wide reaches in double precision."""
+    low, high = halo(of_block(problem), whole_levels(time, history(problem)))
+    while space[1] > 1 and _bytes(problem, time, space) > _CHIP_BYTES:
+        more = low[1] + high[1]
+        space = (space[0], max(1, (space[1] + more) // 2 - more), *space[2:])
+    return space
+
+
+def _bytes(problem: Problem, time: int, space: tuple[int, ...]) -> int:
+    """Bytes on chip of a tile."""
+    return chip_values(problem, Tiling(family="streaming", time=time, space=space)) * problem.itemsize
 
 
 def chip_values(problem: Problem, tiling: Tiling) -> int:
