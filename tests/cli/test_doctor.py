@@ -6,6 +6,27 @@ def test_doctor(cli):
     assert "compiler" in cli("doctor").out
 
 
+def test_what_the_backends_of_gpus_would_find(cli, monkeypatch):
+    """Absent is no fault; what is absent has its reason and what mends it."""
+    from tilewright.runtime import cuda, opencl
+
+    monkeypatch.setattr(cuda, "_LIBRARY", "libnothing.so.1")
+    cuda._library.cache_clear()
+    checks = {check["name"]: check for check in cli("doctor", "--json").json["checks"]}
+    assert checks["opencl"]["state"] == "ok"
+    assert "Oclgrind" in checks["opencl"]["detail"]
+    assert checks["nvrtc"]["state"] == "ok"
+    assert checks["cuda"]["state"] == "absent"
+    assert "needs NVIDIA's driver" in checks["cuda"]["detail"]
+    assert checks["cuda"]["fix"] == "use the backend opencl or c"
+    monkeypatch.setattr(opencl, "devices", lambda: ())
+    document = cli("doctor", "--json").json
+    absent = next(check for check in document["checks"] if check["name"] == "opencl")
+    assert absent["state"] == "absent"
+    assert "pip install 'tilewright[opencl]'" in absent["fix"]
+    assert document["healthy"]
+
+
 def test_a_missing_compiler_is_a_fault_with_a_fix(cli, monkeypatch, tmp_path):
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.delenv("TILEWRIGHT_CC", raising=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import metadata
 
-from tilewright.base.errors import TilewrightError
+from tilewright.base.errors import TilewrightError, ToolchainError
 from tilewright.base.units import format_bytes
 from tilewright.runtime import cache, host, toolchain
 
@@ -79,6 +79,7 @@ def diagnose() -> Diagnosis:
         _cache,
         _optional,
         _petsc,
+        _gpus,
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -123,6 +124,39 @@ def _petsc() -> tuple[Check, ...]:
         return (Check(name="petsc", state="absent", detail=f"{error.message}; {use}", fix=fix or error.hint),)
     detail = f"{found.version}, {found.dtype}, built with {' '.join(found.compiler)}; {use}"
     return (Check(name="petsc", state="ok", detail=detail),)
+
+
+def _gpus() -> tuple[Check, ...]:
+    """What the backends opencl and cuda would find, and the compiler that screens candidates for cards elsewhere."""
+    from tilewright.runtime import cuda, nvrtc
+
+    pip = f"{sys.executable} -m pip install"
+    looks: tuple[tuple[str, Callable[[], str], str, str], ...] = (
+        ("opencl", _opencl, "the backend opencl", f"{pip} 'tilewright[opencl]'"),
+        ("cuda", lambda: ", ".join(each.name for each in cuda.every()), "the backend cuda", ""),
+        (
+            "nvrtc",
+            nvrtc.version,
+            "screens CUDA candidates, without a GPU too",
+            f"{pip} 'tilewright[cuda]'",
+        ),
+    )
+    checks = []
+    for name, look, use, fix in looks:
+        try:
+            checks.append(Check(name=name, state="ok", detail=f"{look()}; {use}"))
+        except TilewrightError as error:
+            checks.append(Check(name=name, state="absent", detail=f"{error.message}; {use}", fix=fix or error.hint))
+    return tuple(checks)
+
+
+def _opencl() -> str:
+    from tilewright.runtime import opencl
+
+    names = [str(device.name) for device in opencl.devices()]
+    if not names:
+        raise ToolchainError("there is no OpenCL device", opencl.INSTALL)
+    return ", ".join(names)
 
 
 def _compiler() -> tuple[Check, ...]:
