@@ -235,7 +235,14 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="tiny grids and 12 steps: a rehearsal")
     parser.add_argument("--machine", help="a machine file, instead of calibrating")
     parser.add_argument("--output", type=Path, required=True, help="the record, which is gone on with")
-    sys.exit(run(parser.parse_args()))
+    options = parser.parse_args()
+    if not options.output.resolve().parent.is_dir():
+        parser.error(f"there is no folder {str(options.output.parent)!r} for the record")
+    try:
+        status = run(options)
+    except TilewrightError as error:
+        raise SystemExit(f"error: {error}") from None
+    sys.exit(status)
 
 
 if __name__ == "__main__":
