@@ -87,7 +87,8 @@ class Place:
             step.words, cwd=self.work, env=self.environment(), capture_output=True, text=True, check=False, timeout=900
         )
         seconds = time.perf_counter() - begin
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip() and "WARNING" not in line]
+        told = done.stdout if done.stdout.strip() and done.returncode == 0 else done.stdout + done.stderr
+        lines = [line for line in told.splitlines() if line.strip() and "WARNING" not in line]
         said = lines[-1] if lines else ""
         if done.returncode != step.status:
             print(done.stdout, done.stderr, file=sys.stderr)

@@ -68,7 +68,6 @@ class _Lowering:
     launch: Launch
     shapes: Mapping[str, tuple[str, ...]]
     prefix: str
-    known_arrays: frozenset[str]
     notes: list[str] = field(default_factory=list)
     count: int = 0
 
@@ -224,7 +223,7 @@ def lower(
     missing = sorted(name for name in used if name not in shapes)
     if missing:
         raise UsageError(f"the size of {missing[0]!r} is not known", "declare it in input_vars")
-    lowering = _Lowering(setting=setting, launch=launch, shapes=shapes, prefix=prefix, known_arrays=frozenset(used))
+    lowering = _Lowering(setting=setting, launch=launch, shapes=shapes, prefix=prefix)
     steps = lowering.steps(stmt, {})
     if not any(isinstance(step, Run | Repeat) for step in steps):
         raise IllegalTransformError("the region has no loop that runs on a device")

@@ -164,7 +164,7 @@ class Transform:
 
 
 Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Transform
-ZERO, ONE = Num("0"), Num("1")
+ONE = Num("1")
 INTEGER_TYPES = frozenset({"char", "short", "int", "long", "long long", "unsigned", "int32_t", "int64_t", "size_t"})
 REAL_TYPES = frozenset({"float", "double"})
 MAX_DEPTH = 64
