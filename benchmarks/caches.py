@@ -191,7 +191,8 @@ def examine(subject: str, count: int, limit: float, seed: int) -> dict[str, obje
             cases.append(judge(root, fault, limit))
     return {
         "subject": subject, "version": importlib.metadata.version(subject), "file": name, "bytes": len(content),
-        "files": len(files), "instructions": len(instructions(content)), "cases": [case for case in cases if case["used"]],
+        "files": len(files), "instructions": len(instructions(content)),
+        "cases": [case for case in cases if case["used"]],
     }  # fmt: skip
 
 
