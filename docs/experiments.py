@@ -1,5 +1,6 @@
 """Writes the page of the experiments: claims, commands, and the verdicts of the records in the repository."""
 
+import re
 from pathlib import Path
 
 import mkdocs_gen_files
@@ -40,6 +41,7 @@ def main() -> None:
         record = next(path for path in (RESULTS / name / f for f in ("verdict.md", f"{name}.txt")) if path.exists())
         first = record.read_text(encoding="utf-8").partition("\n\n\n")[0].strip()
         verdict = first.splitlines()[0] if record.suffix == ".txt" else first
+        verdict = re.sub(r"(?m)^(?!- )(.+)\n- ", r"\1\n\n- ", verdict)  # a list begins after an empty line
         parts.append(f"## {name}\n\n*Claimed:* {claim}\n\n`python benchmarks/experiments/{name}.py`\n\n{verdict}\n")
         picture = RESULTS / name / f"{name}.png"
         if picture.exists():
