@@ -76,5 +76,9 @@ def test_the_settings_page_has_every_setting():
 def test_links_between_the_documents_exist():
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#]+?)\)", path.read_text(encoding="utf-8")):
-            drawn = link.startswith("pictures/") or link in {"gallery.md", "commands.md"}  # made with the pages
+            drawn = link.startswith("pictures/") or link in {
+                "gallery.md",
+                "commands.md",
+                "experiments.md",
+            }  # made with the pages
             assert link.startswith("https://") or drawn or (path.parent / link).exists(), f"{path.name}: {link}"

@@ -3,7 +3,8 @@
 import pytest
 
 from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_gpu import DeviceProgram, lower
+from tilewright.codegen.loops_device import DeviceProgram
+from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_hosts import cuda_body, opencl_body, opencl_prelude
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
 from tilewright.frontends.annotated_c import parse_code

@@ -9,7 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen.sparse_gpu import DIALECTS, emit_dia_gpu, emit_vectors_gpu
 from tilewright.codegen.vectors import CATALOGUE, fuse, multiple
 from tilewright.sparse.dia import Dia, length
-from tilewright.sparse.krylov import reference
+from tilewright.sparse.krylov_reference import reference
 
 EVERY = (*CATALOGUE.values(), multiple(3), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
 

@@ -27,13 +27,13 @@ from tilewright.programs.loopnest import (
     Name,
     Stmt,
     counters,
-    evaluate,
     expressions,
     statements,
     walk,
     written,
 )
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
+from tilewright.programs.loopnest_values import evaluate
 from tilewright.runtime.build_command import parse_build_command, substitute, unknown_parameters
 from tilewright.runtime.host import available_bytes
 from tilewright.runtime.loops import DTYPES, Input

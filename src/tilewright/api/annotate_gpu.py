@@ -14,8 +14,9 @@ from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repe
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.codegen.loop_transforms import Setting
+from tilewright.codegen.loops_device import DeviceProgram
 from tilewright.codegen.loops_extents import extents_of
-from tilewright.codegen.loops_gpu import DeviceProgram, lower
+from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops_kernels import CUDA, kernels_text
 from tilewright.frontends.annotated_spec import TuningSpec

@@ -15,8 +15,9 @@ from tilewright.codegen.loops_stencil import HEAD, Handover, call_text
 from tilewright.frontends.annotated_file import LoopRegion
 from tilewright.frontends.annotated_stencil import read_stencil
 from tilewright.frontends.annotated_sweeps import Recognised, recognise
-from tilewright.programs.loopnest import Verbatim, evaluate
+from tilewright.programs.loopnest import Verbatim
 from tilewright.programs.loopnest_scalars import inline_temporaries
+from tilewright.programs.loopnest_values import evaluate
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.runtime.direct import slots_of
 from tilewright.runtime.host import thread_count

@@ -9,7 +9,6 @@ import numpy as np
 from tilewright.api.codesign_workload import load_workload
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.base.errors import UsageError
-from tilewright.base.units import format_shape
 from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
 from tilewright.machines import files
@@ -291,12 +290,3 @@ def solve_stock(name: str, draft: Exploration, base: Machine, energy: Energy | N
     if energy is not None:
         energy = replace(energy, watts=np.full(axes.shape, energy.watts_per_mm2 * whole))
     return Stock(name=name, exploration=replace(one, solutions=_solved(one, base, energy)), area=whole)
-
-
-def describe_case(case: Case) -> str:
-    """Write one case for people.
-
-    >>> describe_case(load_workload("jacobi2d")[0])
-    'jacobi2d 4096x4096, 1024 steps'
-    """
-    return f"{case.program} {format_shape(case.problem.shape)}, {case.problem.steps} steps"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tilewright.api.pipelines import StencilPipeline, pipeline
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import format_seconds
 from tilewright.programs import pipelines as catalogue
 from tilewright.programs.problem import BoundarySpec
 from tilewright.runtime.hysteresis import hysteresis
@@ -135,7 +136,7 @@ class Processed:
         kind = "colour" if self.channels == 3 else "grey"
         return (
             f"{self.operation}: {self.source} -> {self.target}, {size} {kind}, {self.bits} bits, "
-            f"computed in {self.seconds * 1e3:.3g} ms{found}"
+            f"computed in {format_seconds(self.seconds)}{found}"
         )
 
 

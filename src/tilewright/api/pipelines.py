@@ -251,9 +251,6 @@ def pipeline(
     return StencilPipeline(as_pipeline(source, options, name))
 
 
-PipelineLike = Pipeline | StencilPipeline | str | Callable[..., Any]
-
-
 def as_pipeline(source: Any, options: Mapping[str, float | None], name: str = "") -> Pipeline:  # noqa: ANN401
     """Return the pipeline that a user means.
 

@@ -56,7 +56,7 @@ def tune(
 ) -> None:
     """Rank tilings by the model, measure the best, and remember the winner for `run`.
 
-    Example: tilewright tune heat2d --shape 4096x4096 --steps 256 --effort full
+    Example: tilewright tune heat2d --shape 2048x2048 --steps 256 --seconds 60
     """
     from tilewright.api import tune as api
     from tilewright.api.data import scalar_values

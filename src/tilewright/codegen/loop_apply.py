@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.codegen.loop_arguments import flagged, name_of, text_of, tile_of, tuple_of, whole
 from tilewright.codegen.loop_scalars import array_copy, bound_replace, outermost, scalar_replace
 from tilewright.codegen.loop_transforms import (
     Setting,
@@ -37,7 +38,6 @@ from tilewright.programs.loopnest_scalars import reductions
 Evaluate = Callable[[str], Any]
 """Evaluates an argument's text with the values of the parameters."""
 DEVICE = frozenset({"CUDA", "OpenCL"})
-_PRAGMA = re.compile(r"[A-Za-z_][\w ,():.+*=-]{0,300}")
 _CLAUSE = re.compile(
     r"\b(schedule\s*\(\s*\w+\s*(?:,\s*\d+\s*)?\)|num_threads\s*\(\s*\d+\s*\)|collapse\s*\(\s*\d+\s*\))"
 )
@@ -157,7 +157,7 @@ class _Applier:
         loops = outermost(stmt)
         if not loops:
             raise UsageError("Tile stands before a loop")
-        size, index = _whole(args.get("tsize"), "tsize"), _name(args.get("tindex"), "tindex")
+        size, index = whole(args.get("tsize"), "tsize"), name_of(args.get("tindex"), "tindex")
         return self.tiles(stmt, [((loops[0].index,), size, index)])
 
     def tiles(self, stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]]) -> Stmt:
@@ -189,7 +189,7 @@ class _Applier:
             raise UsageError("Unroll stands before a loop")
         wanted = bool(args.get("parallelize"))
         directive = self.parallel_directive(loops[0], "omp parallel for") if wanted else None
-        factor = _whole(args.get("ufactor"), "ufactor")
+        factor = whole(args.get("ufactor"), "ufactor")
         stmt = self.jams(stmt, [loops[0].index], [factor], jam=jam)
         return stmt if directive is None else self._on_outermost(stmt, directive)
 
@@ -205,14 +205,14 @@ class _Applier:
         loops, factors = pair
         if len(loops) != len(factors):
             raise UsageError(f"{what} takes as many factors as loops, got {len(factors)} for {len(loops)}")
-        return self.jams(stmt, [_name(each, what) for each in loops], [_whole(each, what) for each in factors])
+        return self.jams(stmt, [name_of(each, what) for each in loops], [whole(each, what) for each in factors])
 
     def _permut(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         return self._ordered(stmt, args.get("seq"))
 
     def _ordered(self, stmt: Stmt, seq: Any) -> Stmt:  # noqa: ANN401
         order = [
-            each for part in _tuple(seq, "a permutation") for each in (part if isinstance(part, tuple) else (part,))
+            each for part in tuple_of(seq, "a permutation") for each in (part if isinstance(part, tuple) else (part,))
         ]
         loops = outermost(stmt)
         if not loops or not all(isinstance(each, str) for each in order):
@@ -223,19 +223,19 @@ class _Applier:
         ctype = str(args.get("dtype") or "")
         if ctype and ctype not in {"int", "float", "double", "long"}:
             raise UsageError(f"a scalar's type is int, long, float or double, got {ctype[:40]!r}")
-        prefix = _name(args.get("prefix") or "itv_", "prefix")
+        prefix = name_of(args.get("prefix") or "itv_", "prefix")
         return scalar_replace(stmt, self.setting, prefix, ctype)
 
     def _boundreplace(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         lower, upper = args.get("lprefix") or "newlb_", args.get("uprefix") or "newub_"
-        return bound_replace(stmt, _name(lower, "lprefix"), _name(upper, "uprefix"))
+        return bound_replace(stmt, name_of(lower, "lprefix"), name_of(upper, "uprefix"))
 
     def _arrcopy(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         item = self.parse(str(args.get("aref") or ""))
         if not isinstance(item, Item):
             raise UsageError(f"an array reference is like 'a[i][k]', got {str(args.get('aref'))[:40]!r}")
-        sizes = [_whole(each, "dimsizes") for each in _tuple(args.get("dimsizes"), "dimsizes")]
-        suffix, ctype = _name(args.get("suffix") or "_copy", "suffix"), str(args.get("dtype") or "")
+        sizes = [whole(each, "dimsizes") for each in tuple_of(args.get("dimsizes"), "dimsizes")]
+        suffix, ctype = name_of(args.get("suffix") or "_copy", "suffix"), str(args.get("dtype") or "")
         if ctype and ctype not in {"int", "float", "double", "long"}:
             raise UsageError(f"a copy's type is int, long, float or double, got {ctype[:40]!r}")
         return self.attempt(stmt, lambda each: array_copy(each, item, sizes, suffix, self.setting, ctype))
@@ -244,7 +244,7 @@ class _Applier:
         given = args.get("pragma_str", args.get("pragma"))
         for pragma in given if isinstance(given, tuple) else (given,):
             if pragma:
-                stmt = self._directive(stmt, outermost(stmt), _text(pragma))
+                stmt = self._directive(stmt, outermost(stmt), text_of(pragma))
         return stmt
 
     def _directive(self, stmt: Stmt, loops: Sequence[Loop], pragma: str) -> Stmt:
@@ -294,11 +294,11 @@ class _Applier:
     def _composite(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         if args.get("cuda") is not None:
             keys = ("threadCount", "cacheBlocks", "pinHostMem", "streamCount")
-            self.device.update(dict(zip(keys, _tuple(args["cuda"], "cuda"), strict=False)), kind="CUDA")
-        stmt = self.tiles(stmt, [_tile_of(each) for each in _tuple(args.get("tile", ()), "tile")])
-        for seq in _tuple(args.get("permut", ()), "permut"):
+            self.device.update(dict(zip(keys, tuple_of(args["cuda"], "cuda"), strict=False)), kind="CUDA")
+        stmt = self.tiles(stmt, [tile_of(each) for each in tuple_of(args.get("tile", ()), "tile")])
+        for seq in tuple_of(args.get("permut", ()), "permut"):
             stmt = self._ordered(stmt, seq)
-        for each in _tuple(args.get("arrcopy", ()), "arrcopy"):
+        for each in tuple_of(args.get("arrcopy", ()), "arrcopy"):
             stmt = self._copy_of(stmt, each)
         parallel_for = self._wanted(args.get("openmp"), "openmp")
         directive = None
@@ -310,10 +310,10 @@ class _Applier:
         for key in ("regtile", "unrolljam"):
             if args.get(key) is not None:
                 stmt = self._factors(stmt, args[key], key)
-        flag, *rest = _flagged(args.get("scalarreplace", False))
+        flag, *rest = flagged(args.get("scalarreplace", False))
         if flag:
             stmt = self._scalarreplace(stmt, dict(zip(("dtype", "prefix"), rest, strict=False)))
-        flag, *rest = _flagged(args.get("boundreplace", False))
+        flag, *rest = flagged(args.get("boundreplace", False))
         if flag:
             stmt = self._boundreplace(stmt, dict(zip(("lprefix", "uprefix"), rest, strict=False)))
         stmt = self._pragmas(stmt, args)
@@ -323,14 +323,14 @@ class _Applier:
         return stmt if directive is None else self._on_outermost(stmt, directive)
 
     def _pragmas(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
-        for each in _tuple(args.get("pragma", ()), "pragma"):
+        for each in tuple_of(args.get("pragma", ()), "pragma"):
             if not isinstance(each, tuple) or len(each) != 2:
                 raise UsageError("a pragma of Composite is (counter, text)")
             choices = each[0] if isinstance(each[0], tuple) else (each[0],)
             index = next((choice for choice in choices if loops_named(stmt, str(choice))), None)
             for pragma in each[1] if isinstance(each[1], tuple) else (each[1],):
                 if index is not None and pragma:
-                    stmt = self._directive(stmt, loops_named(stmt, str(index)), _text(pragma))
+                    stmt = self._directive(stmt, loops_named(stmt, str(index)), text_of(pragma))
         return stmt
 
     def _copy_of(self, stmt: Stmt, each: Any) -> Stmt:  # noqa: ANN401
@@ -348,46 +348,11 @@ class _Applier:
         if not isinstance(value, tuple) or len(value) != 2:
             raise UsageError(f"{what} is (flag, directive), got {str(value)[:60]!r}")
         texts = value[1] if isinstance(value[1], tuple) else (value[1],)
-        return tuple(_text(each) for each in texts) if value[0] else ()
+        return tuple(text_of(each) for each in texts) if value[0] else ()
 
 
 def _fields(loop: Loop) -> dict[str, Any]:
     return {name: getattr(loop, name) for name in ("index", "first", "last", "step", "body", "pragmas")}
-
-
-def _flagged(value: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    return value if isinstance(value, tuple) and value else (value,)
-
-
-def _tile_of(each: Any) -> tuple[tuple[str, ...], int, str]:  # noqa: ANN401
-    if not isinstance(each, tuple) or len(each) != 3:
-        raise UsageError(f"a tile is (counter, size, tile counter), got {str(each)[:60]!r}")
-    choices = each[0] if isinstance(each[0], tuple) else (each[0],)
-    return tuple(_name(choice, "tile") for choice in choices), _whole(each[1], "tile"), _name(each[2], "tile")
-
-
-def _whole(value: Any, what: str) -> int:  # noqa: ANN401
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"{what} is a whole number, got {str(value)[:40]!r}")
-    return value
-
-
-def _name(value: Any, what: str) -> str:  # noqa: ANN401
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_]\w{0,40}", value):
-        raise UsageError(f"{what} is a name, got {str(value)[:40]!r}")
-    return value
-
-
-def _text(value: Any) -> str:  # noqa: ANN401
-    if not isinstance(value, str) or not _PRAGMA.fullmatch(value.strip()):
-        raise UsageError(f"a directive is plain words, got {str(value)[:40]!r}")
-    return value.strip().removeprefix("pragma ").strip()
-
-
-def _tuple(value: Any, what: str) -> tuple[Any, ...]:  # noqa: ANN401
-    if not isinstance(value, tuple):
-        raise UsageError(f"{what} is a list, got {str(value)[:40]!r}")
-    return value
 
 
 def apply_transforms(

@@ -20,7 +20,6 @@ from tilewright.programs.loopnest import (
     Stmt,
     arrays,
     counters,
-    evaluate,
     expressions,
     map_expressions,
     names,
@@ -29,6 +28,7 @@ from tilewright.programs.loopnest import (
     walk,
     written,
 )
+from tilewright.programs.loopnest_values import evaluate
 
 MAX_COPY = 2**20
 """Largest copy of a part of an array, elements."""

@@ -22,7 +22,6 @@ from tilewright.programs.loopnest import (
     Stmt,
     block,
     counters,
-    evaluate,
     names,
     rename,
     size,
@@ -30,8 +29,10 @@ from tilewright.programs.loopnest import (
     used,
     written,
 )
-from tilewright.programs.loopnest_dependences import Dependence, Nest, affine, analyse
+from tilewright.programs.loopnest_affine import affine
+from tilewright.programs.loopnest_dependences import Dependence, Nest, analyse
 from tilewright.programs.loopnest_scalars import reductions
+from tilewright.programs.loopnest_values import evaluate
 
 MAX_SIZE = 5_000
 """Largest result of unrolling, in statements and parts of expressions."""

@@ -12,6 +12,18 @@ from typing import Any
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loop_scalars import shifted
 from tilewright.codegen.loop_transforms import Setting, parallel
+from tilewright.codegen.loops_device import (
+    DeviceProgram,
+    Host,
+    Kernel,
+    Launch,
+    Repeat,
+    Run,
+    Step,
+    Streams,
+    kernels_of,
+    launch_of,
+)
 from tilewright.programs.loopnest import (
     Assign,
     Block,
@@ -33,10 +45,6 @@ from tilewright.programs.loopnest import (
 from tilewright.programs.loopnest_dependences import analyse
 from tilewright.programs.loopnest_scalars import Reduction, reductions
 
-WARP = 32
-MAX_THREADS = 1024
-MAX_BLOCKS = 65535
-MAX_STREAMS = 16
 _SHARED_BYTES = 48 * 1024
 _BYTES = {
     "double": 8,
@@ -52,188 +60,6 @@ _BYTES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """How kernels are launched.
-
-    Attributes:
-        threads: Per block.
-        blocks: In the grid.
-        streams: Pieces of the iteration space that run in streams of their own.
-        cache: Read arrays through shared memory.
-        pinned: Pin the host's arrays while they are copied.
-        resident: The arrays are on the device already.
-        unroll: Unroll inner loops by so much, or 0.
-        l1: Kilobytes of first-level cache that are preferred, or 0.
-        vector: Width of ``vec_type_hint``, or 0.
-        sized: Give the required group size as a hint.
-        flags: Options of OpenCL's compiler.
-        platform: Number of the OpenCL platform.
-        device: Number of the device.
-    """
-
-    threads: int = 128
-    blocks: int = 14
-    streams: int = 1
-    cache: bool = False
-    pinned: bool = False
-    resident: bool = False
-    unroll: int = 0
-    l1: int = 0
-    vector: int = 0
-    sized: bool = False
-    flags: str = ""
-    platform: int = 0
-    device: int = 0
-
-
-def launch_of(args: Mapping[str, Any]) -> Launch:
-    """Return how a transform wants its kernels launched.
-
-    Raises:
-        UsageError: If a value is beyond what devices can do; such points of a space are skipped.
-    """
-    threads = args.get("workItemsPerGroup", args.get("threadCount", 128))
-    blocks = args.get("workGroups", args.get("blockCount", 14))
-    given = {
-        "threadCount": (threads, 1, MAX_THREADS),
-        "blockCount": (blocks, 1, MAX_BLOCKS),
-        "streamCount": (args.get("streamCount", 1), 1, MAX_STREAMS),
-        "unrollInner": (args.get("unrollInner") or 0, 0, 1024),
-        "vecHint": (args.get("vecHint") or 0, 0, 16),
-        "device": (args.get("device", 0), 0, 64),
-        "platform": (args.get("platform", 0), 0, 64),
-    }
-    for name, (value, low, high) in given.items():
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise UsageError(f"{name} is a whole number from {low} to {high}, got {str(value)[:40]!r}")
-    if args.get("kind") == "CUDA" and threads % WARP and threads != 16:
-        raise UsageError(f"threadCount is a multiple of {WARP}, got {threads}")
-    l1 = args.get("preferL1Size") or 0
-    if l1 not in {0, 16, 32, 48}:
-        raise UsageError(f"preferL1Size is 16, 32 or 48, got {str(l1)[:40]!r}")
-    vector = args.get("vecHint") or 0
-    if vector not in {0, 1, 2, 3, 4, 8, 16}:
-        raise UsageError(f"vecHint is 0, 2, 3, 4, 8 or 16, got {vector}")
-    return Launch(
-        threads=threads,
-        blocks=blocks,
-        streams=args.get("streamCount", 1),
-        cache=bool(args.get("cacheBlocks", False)),
-        pinned=bool(args.get("pinHostMem", False)),
-        resident=bool(args.get("dataOnDevice", False)),
-        unroll=int(args.get("unrollInner") or 0),
-        l1=int(l1),
-        vector=int(vector),
-        sized=bool(args.get("sizeHint", False)),
-        flags=str(args.get("clFlags") or ""),
-        platform=int(args.get("platform", 0)),
-        device=int(args.get("device", 0)),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
-    """A parallel loop as a kernel.
-
-    Attributes:
-        name: Its name.
-        loop: The loop whose iterations are the threads'; None for statements of one thread.
-        body: What one iteration does.
-        arrays: Arrays it uses, in order.
-        written: Those that it writes.
-        scalars: Scalars that it takes, with their types.
-        reductions: Scalars that it reduces.
-        cached: Arrays read through shared memory, each at the loop's counter plus offsets from ``low`` to ``high``.
-    """
-
-    name: str
-    loop: Loop | None
-    body: Stmt
-    arrays: tuple[str, ...]
-    written: frozenset[str]
-    scalars: tuple[tuple[str, str], ...]
-    reductions: tuple[Reduction, ...] = ()
-    cached: tuple[tuple[str, int, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A step of the host: run a kernel."""
-
-    kernel: Kernel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """A step of the host: run statements on scalars."""
-
-    stmt: Stmt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeat:
-    """A step of the host: a loop around further steps."""
-
-    loop: Loop
-    steps: "tuple[Step, ...]"
-
-
-Step = Run | Host | Repeat
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceProgram:
-    """A region for a device.
-
-    Attributes:
-        steps: What the host does.
-        launch: How kernels are launched.
-        arrays: Arrays that live on the device, with element types.
-        written: Those that come back.
-        extents: Number of elements of each, as C text.
-        notes: What was left out, and why.
-        reduced: Types of the scalars that kernels reduce.
-        streams: How the iteration space is cut where it runs in streams, or None.
-    """
-
-    steps: tuple[Step, ...]
-    launch: Launch
-    arrays: tuple[tuple[str, str], ...]
-    written: frozenset[str]
-    extents: Mapping[str, str]
-    shapes: Mapping[str, tuple[str, ...]]
-    notes: tuple[str, ...] = ()
-    reduced: tuple[tuple[str, str], ...] = ()
-    streams: "Streams | None" = None
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels in order."""
-        return tuple(_kernels(self.steps))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Streams:
-    """An iteration space in pieces: every array is cut as the counter is, with a halo where it is read beside it.
-
-    Attributes:
-        halos: Per array, elements needed below and above a piece; written ones have none.
-    """
-
-    halos: tuple[tuple[str, int, int], ...]
-
-
-def _kernels(steps: Sequence[Step]) -> list[Kernel]:
-    found: list[Kernel] = []
-    for step in steps:
-        if isinstance(step, Run):
-            found.append(step.kernel)
-        elif isinstance(step, Repeat):
-            found += _kernels(step.steps)
-    return found
-
-
 @dataclass(slots=True, kw_only=True)
 class _Lowering:
     """One region on its way to a device."""
@@ -242,7 +68,6 @@ class _Lowering:
     launch: Launch
     shapes: Mapping[str, tuple[str, ...]]
     prefix: str
-    known_arrays: frozenset[str]
     notes: list[str] = field(default_factory=list)
     count: int = 0
 
@@ -398,7 +223,7 @@ def lower(
     missing = sorted(name for name in used if name not in shapes)
     if missing:
         raise UsageError(f"the size of {missing[0]!r} is not known", "declare it in input_vars")
-    lowering = _Lowering(setting=setting, launch=launch, shapes=shapes, prefix=prefix, known_arrays=frozenset(used))
+    lowering = _Lowering(setting=setting, launch=launch, shapes=shapes, prefix=prefix)
     steps = lowering.steps(stmt, {})
     if not any(isinstance(step, Run | Repeat) for step in steps):
         raise IllegalTransformError("the region has no loop that runs on a device")
@@ -408,7 +233,7 @@ def lower(
         streams, reason = _streams(steps, setting)
         if reason:
             notes.append(f"the kernels run in one stream: {reason}")
-    kernels = _kernels(steps)
+    kernels = kernels_of(steps)
     return DeviceProgram(
         steps=tuple(steps),
         launch=launch,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.codegen.loop_transforms import add_pragma, innermost
 from tilewright.codegen.loops_c import inside, text
-from tilewright.codegen.loops_gpu import DeviceProgram, Kernel, Launch
+from tilewright.codegen.loops_device import DeviceProgram, Kernel, Launch
 from tilewright.programs.loopnest import (
     Binary,
     Expr,

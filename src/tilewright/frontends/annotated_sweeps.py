@@ -30,11 +30,10 @@ from tilewright.programs.loopnest import (
     Stmt,
     Unary,
     arrays,
-    evaluate,
-    literal,
     names,
     walk,
 )
+from tilewright.programs.loopnest_values import evaluate, literal
 from tilewright.programs.stencil import MAX_RANK, MAX_REACH, FieldBuilder, Program, stencil
 
 FUNCTIONS = {

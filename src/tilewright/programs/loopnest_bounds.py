@@ -5,7 +5,8 @@ from typing import Any
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.loopnest import Declare, Stmt, counters, statements, written
-from tilewright.programs.loopnest_dependences import Access, Site, affine, collect, domain, show
+from tilewright.programs.loopnest_accesses import Access, Site, collect, show
+from tilewright.programs.loopnest_affine import affine, domain
 from tilewright.programs.loopnest_scalars import inline_temporaries
 
 _MAX_OPERATIONS = 300_000

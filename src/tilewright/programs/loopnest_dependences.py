@@ -12,72 +12,20 @@ from typing import Any
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.loopnest import (
-    Assign,
-    Binary,
-    Block,
-    Call,
-    Convert,
     Declare,
-    Expr,
-    If,
-    Item,
     Loop,
-    Name,
-    Num,
     Stmt,
-    Transform,
-    Unary,
-    arrays,
     counters,
-    evaluate,
-    expressions,
-    literal,
     names,
     statements,
-    walk,
     written,
 )
+from tilewright.programs.loopnest_accesses import Access, Site, collect, shown
+from tilewright.programs.loopnest_affine import affine, domain
 
 MAX_SITES = 96
 """Most assignments of a nest; a larger one is taken to forbid everything."""
 _MAX_OPERATIONS = 3_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """One mention of an array or shared scalar.
-
-    Attributes:
-        array: Its name, made unique for scalars of a block.
-        index: The subscripts.
-        write: Whether it is assigned.
-        private: Number of outer loops within whose iteration the variable lives.
-    """
-
-    array: str
-    index: tuple[Expr, ...]
-    write: bool
-    private: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """An assignment with the loops around it.
-
-    Attributes:
-        number: Its place in the text, from 0.
-        loops: The loops, outermost first.
-        positions: Its place among its siblings at every level, one more than loops.
-        tests: Conditions that hold where it runs.
-        accesses: What it touches.
-    """
-
-    number: int
-    loops: tuple[Loop, ...]
-    positions: tuple[int, ...]
-    tests: tuple[Expr, ...]
-    accesses: tuple[Access, ...]
-    statement: Assign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,108 +182,11 @@ class Nest:
         return Dependence(
             kind=kind,
             array=pair.first.array,
-            source=_shown(pair.first),
-            sink=_shown(pair.second),
+            source=shown(pair.first),
+            sink=shown(pair.second),
             loops=loops,
             distance=distance,
         )
-
-
-def _shown(access: Access) -> str:
-    name = access.array.partition("@")[0]
-    return name + "".join(f"[{show(each)}]" for each in access.index)
-
-
-def show(expr: Expr) -> str:  # noqa: PLR0911
-    """Return an expression as short C text, for messages."""
-    match expr:
-        case Num(text):
-            return text
-        case Name(name):
-            return name
-        case Item(array, index):
-            return array + "".join(f"[{show(each)}]" for each in index)
-        case Binary(op, left, right):
-            return f"{show(left)}{op}{show(right)}" if op in "+-" else f"({show(left)}){op}({show(right)})"
-        case Unary(op, operand):
-            return f"{op}{show(operand)}"
-        case Call(function, args):
-            return f"{function}({', '.join(show(each) for each in args)})"
-        case Convert(ctype, operand):
-            return f"({ctype}){show(operand)}"
-    return "…"
-
-
-def collect(stmt: Stmt) -> tuple[Site, ...]:
-    """Return the assignments of a nest with the loops, conditions and places around them."""
-    sites: list[Site] = []
-    shared = written(stmt)
-    serial = itertools.count()
-
-    def visit(
-        node: Stmt,
-        loops: tuple[Loop, ...],
-        place: tuple[int, ...],
-        tests: tuple[Expr, ...],
-        local: dict[str, tuple[str, int]],
-    ) -> None:
-        match node:
-            case Assign():
-                accesses = _accesses(node, shared - counters(stmt), local)
-                sites.append(
-                    Site(
-                        number=len(sites),
-                        loops=loops,
-                        positions=place,
-                        tests=tests,
-                        accesses=accesses,
-                        statement=node,
-                    )
-                )
-            case Block(body):
-                inner = dict(local)
-                for number, item in enumerate(body):
-                    if isinstance(item, Declare) and not item.dims:
-                        inner[item.name] = (f"{item.name}@{next(serial)}", len(loops))
-                        if item.value is not None and not isinstance(item.value, tuple):
-                            visit(Assign(Name(item.name), "=", item.value), loops, _placed(place, number), tests, inner)
-                        continue
-                    visit(item, loops, _placed(place, number), tests, inner)
-            case Loop(body=body):
-                visit(body, (*loops, node), (*place, 0), tests, local)
-            case If(test, then, other):
-                visit(then, loops, _placed(place, 0), (*tests, test), local)
-                if other is not None:
-                    visit(other, loops, _placed(place, 1), (*tests, Unary("!", test)), local)
-            case Transform(body=body):
-                visit(body, loops, place, tests, local)
-
-    visit(stmt, (), (0,), (), {})
-    return tuple(sites)
-
-
-def _placed(place: tuple[int, ...], number: int) -> tuple[int, ...]:
-    """Number the children of a block: blocks in blocks keep their order."""
-    return (*place[:-1], place[-1] * 4096 + number + 1)
-
-
-def _accesses(node: Assign, shared: Collection[str], local: Mapping[str, tuple[str, int]]) -> tuple[Access, ...]:
-    found: list[Access] = []
-
-    def add(part: Expr, *, write: bool) -> None:
-        if isinstance(part, Item):
-            found.append(Access(array=part.array, index=part.index, write=write))
-        elif isinstance(part, Name) and part.name in local:
-            name, depth = local[part.name]
-            found.append(Access(array=name, index=(), write=write, private=depth))
-        elif isinstance(part, Name) and part.name in shared:
-            found.append(Access(array=part.name, index=(), write=write))
-
-    for expr in expressions(node):
-        for part in walk(expr):
-            add(part, write=False)
-    add(node.target, write=True)
-    return tuple(dict.fromkeys(found))
 
 
 def _free(site: Site) -> set[str]:
@@ -343,97 +194,6 @@ def _free(site: Site) -> set[str]:
     exprs = [*(e for loop in site.loops for e in (loop.first, loop.last)), *site.tests]
     exprs += [each for access in site.accesses for each in access.index]
     return {name for expr in exprs for name in names(expr)} - own
-
-
-def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]) -> str | None:  # noqa: PLR0911
-    """Return an expression as isl text, or None if it is not affine.
-
-    Args:
-        expr: The expression.
-        dims: What stands for each counter.
-        known: Values of names.
-        changed: Names that are assigned somewhere, so that they are no parameters.
-    """
-    match expr:
-        case Num(text):
-            value = literal(text)
-            return str(value) if isinstance(value, int) else None
-        case Name(name):
-            if name in dims:
-                return dims[name]
-            return str(known[name]) if name in known else None if name in changed else f"p_{name}"
-        case Convert("int" | "long" | "int64_t" | "int32_t", operand):
-            return affine(operand, dims, known, changed)
-        case Unary("-" | "+" as op, operand):
-            inner = affine(operand, dims, known, changed)
-            return None if inner is None else f"({op}({inner}))"
-        case Binary("+" | "-" as op, left, right):
-            a, b = affine(left, dims, known, changed), affine(right, dims, known, changed)
-            return None if a is None or b is None else f"({a} {op} {b})"
-        case Binary("*", left, right):
-            for one, other in ((left, right), (right, left)):
-                factor = evaluate(one, known) if not names(one) & set(dims) else None
-                inner = affine(other, dims, known, changed)
-                if isinstance(factor, int) and inner is not None:
-                    return f"({factor} * {inner})"
-            return None
-    value = evaluate(expr, known) if not (names(expr) & set(dims) or arrays(expr)) else None
-    return str(value) if isinstance(value, int) else None
-
-
-def conditions(
-    test: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
-) -> tuple[list[str], bool]:
-    """Return affine conditions that a test implies, and whether they say all of it."""
-    match test:
-        case Binary("&&", left, right):
-            a, whole_a = conditions(left, dims, known, changed)
-            b, whole_b = conditions(right, dims, known, changed)
-            return a + b, whole_a and whole_b
-        case Binary("<" | "<=" | ">" | ">=" | "==" as op, left, right):
-            a_text, b_text = affine(left, dims, known, changed), affine(right, dims, known, changed)
-            if a_text is not None and b_text is not None:
-                return [f"{a_text} {'=' if op == '==' else op} {b_text}"], True
-        case Unary("!", Binary("<" | "<=" | ">" | ">=" as op, left, right)):
-            flipped = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[op]
-            return conditions(Binary(flipped, left, right), dims, known, changed)
-        case Unary("!", Binary("||", left, right)):
-            return conditions(Binary("&&", Unary("!", left), Unary("!", right)), dims, known, changed)
-    return [], False
-
-
-def domain(site: Site, letter: str, known: Mapping[str, int], changed: Collection[str]) -> tuple[list[str], bool]:
-    """Return the conditions on a site's counters as isl text, and whether they are exact."""
-    dims: dict[str, str] = {}
-    found: list[str] = []
-    exact = True
-    for depth, loop in enumerate(site.loops):
-        inner = dict(dims)
-        here = f"{letter}{depth}"
-        low, high = (loop.first, loop.last) if loop.step > 0 else (loop.last, loop.first)
-        for bound, sign, function in ((low, ">=", "max"), (high, "<=", "min")):
-            for part in _extremes(bound, function):
-                text = affine(part, inner, known, changed)
-                exact = exact and text is not None
-                if text is not None:
-                    found.append(f"{here} {sign} {text}")
-        if abs(loop.step) > 1:
-            start = affine(loop.first, inner, known, changed)
-            exact = exact and start is not None
-            if start is not None:
-                found.append(f"exists (e{letter}{depth} : {here} = {start} + {loop.step} e{letter}{depth})")
-        dims[loop.index] = here
-    for test in site.tests:
-        texts, whole = conditions(test, dims, known, changed)
-        found += texts
-        exact = exact and whole
-    return found, exact
-
-
-def _extremes(expr: Expr, function: str) -> list[Expr]:
-    if isinstance(expr, Call) and expr.function == function:
-        return [part for each in expr.args for part in _extremes(each, function)]
-    return [expr]
 
 
 def analyse(stmt: Stmt, known: Mapping[str, int] | None = None) -> Nest:

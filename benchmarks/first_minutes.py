@@ -1,0 +1,217 @@
+"""A newcomer's first ten minutes: README.md and the tutorial, word for word, in empty environments, timed.
+
+    python benchmarks/first_minutes.py --output docs/first-minutes.md
+
+A virtual environment with nothing but pip, an empty home and no variable but HOME and PATH (and pip's own, if set):
+without a C compiler on PATH, then with one, then with Oclgrind through the extra `opencl`. What the reader brings (a
+photo, an array, two sequences, README's function in mine.py) lies in the folder.
+"""
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+COMPILERS = re.compile(r"(.*-)?(gcc|g\+\+|cc|c\+\+|c89|c99|clang|clang\+\+|tcc|icx|cpp)(-[\d.]+)?")
+HEAT = "def heat(u, alpha):\n    return u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing a reader does.
+
+    Attributes:
+        shown: As it stands in the document.
+        words: The command and its arguments.
+        status: What it must exit with.
+        seconds, said: Filled in: how long it took, the last line it printed.
+    """
+
+    shown: str
+    words: tuple[str, ...]
+    status: int = 0
+    seconds: float = 0.0
+    said: str = ""
+    ended: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether it ended as it must."""
+        return self.ended == self.status
+
+
+def blocks(document: str, language: str) -> list[str]:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(document: str) -> list[str]:
+    """Every line of a shell block that calls tilewright."""
+    lines = [re.split(r"\s#", line)[0] for block in blocks(document, "bash") for line in block.splitlines()]
+    return [part.strip() for line in lines for part in line.split(";") if part.strip().startswith("tilewright ")]
+
+
+class Place:
+    """An empty environment in a folder of its own."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self.work, self.home, self.tools = folder / "work", folder / "home", folder / "bin"
+        for each in (self.work, self.home, self.tools):
+            each.mkdir()
+        self.wheel = wheel
+        for tool in (path for place in ("/usr/bin", "/bin") for path in Path(place).iterdir()):
+            link = self.tools / tool.name
+            if not COMPILERS.fullmatch(tool.name) and not link.exists():
+                link.symlink_to(tool)
+        self.compiler = False
+
+    def environment(self) -> dict[str, str]:
+        """All variables that a step sees."""
+        system = "/usr/bin:/bin" if self.compiler else str(self.tools)
+        index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+        return {"HOME": str(self.home), "PATH": f"{self.work / '.venv' / 'bin'}:{system}", **index}
+
+    def do(self, step: Step) -> Step:
+        """Run it; its time, its status and its last line."""
+        begin = time.perf_counter()
+        done = subprocess.run(
+            step.words, cwd=self.work, env=self.environment(), capture_output=True, text=True, check=False, timeout=900
+        )
+        seconds = time.perf_counter() - begin
+        told = done.stdout if done.stdout.strip() and done.returncode == 0 else done.stdout + done.stderr
+        lines = [line for line in told.splitlines() if line.strip() and "WARNING" not in line]
+        said = lines[-1] if lines else ""
+        if done.returncode != step.status:
+            print(done.stdout, done.stderr, file=sys.stderr)
+            said = next((line for line in lines if line.startswith("error")), said)
+        shown = replace(step, seconds=seconds, said=self.clean(said), ended=done.returncode)
+        print(f"{seconds:7.1f} s  {'ok  ' if shown.passed else 'FAIL'}  {step.shown.splitlines()[0]}", file=sys.stderr)
+        return shown
+
+    def clean(self, text: str) -> str:
+        """Without the paths of this machine."""
+        return text.replace(str(self.work), ".").replace(str(self.home), "~")
+
+    def size(self) -> int:
+        """Bytes of the environment's files."""
+        return sum(path.lstat().st_size for path in (self.work / ".venv").rglob("*") if not path.is_dir())
+
+
+def bring(place: Path) -> None:
+    """What README's reader has."""
+    np.save(place / "u.npy", np.random.default_rng(1).random((480, 640), dtype=np.float32))
+    (place / "mine.py").write_text(HEAT, encoding="utf-8")
+    for name, letters in (("a", "GATTACAGATTACA"), ("b", "GCATGCAGATTTCA")):
+        (place / f"{name}.fasta").write_text(f">{name}\n{letters}\n", encoding="utf-8")
+    from tilewright.runtime.png import write_png
+
+    y, x = np.mgrid[:480, :640]
+    photo = np.stack([x * 255 // 640, y * 255 // 480, (x // 40 + y // 40) % 2 * 255], axis=-1).astype(np.uint8)
+    (place / "photo.png").write_bytes(write_png(photo))
+
+
+def command(line: str) -> Step:
+    return Step(shown=line, words=tuple(shlex.split(line)))
+
+
+def program(place: Place, document: str) -> Step:
+    """A document's Python blocks as one script, as they stand there."""
+    name = Path(document).stem.lower() + "_page.py"
+    (place.work / name).write_text("\n".join(blocks(document, "python")), encoding="utf-8")
+    return Step(shown=f"the Python of {document}", words=("python", name))
+
+
+def install(place: Place, extras: str) -> Step:
+    named = f"{place.wheel}[{extras}]" if extras else str(place.wheel)
+    shown = f'pip install "tilewright[{extras}]"' if extras else "pip install tilewright"
+    return Step(shown=shown, words=("python", "-m", "pip", "install", "--quiet", "--no-cache-dir", named))
+
+
+def first_line() -> Step:
+    (line,) = [block.strip() for block in blocks("README.md", "bash") if "--check" in block and ".venv" in block][:1]
+    return command(line.rpartition("&&")[2].strip().removeprefix(".venv/bin/"))
+
+
+def walk(place: Place) -> dict[str, list[Step]]:
+    """Everything, in a reader's order."""
+    drawn = [line for line in commands("README.md") if "--plot" in line or " report " in line]
+    others = [line for line in commands("README.md") if line not in drawn]
+    bare = place.do(Step(shown="python3 -m venv .venv", words=(sys.executable, "-m", "venv", ".venv")))
+    empty = place.size()
+    found = {"Install": [bare, place.do(install(place, ""))]}
+    added = (place.size() - empty) / 1e6
+    found["Install"][-1] = replace(
+        found["Install"][-1], said=f"adds {added:.0f} MB to the {empty / 1e6:.0f} of an empty one"
+    )
+    bring(place.work)
+    readme = [command("tilewright doctor"), first_line(), program(place, "README.md"), *map(command, others)]
+    without = [replace(step, status=1) if "smith_waterman" in step.shown else step for step in readme]
+    found["Without a compiler: NumPy computes, and alignments say what is missing"] = [place.do(s) for s in without]
+    place.compiler = True
+    found["With gcc"] = [place.do(step) for step in readme]
+    found["Drawings, reports and the tutorial: the extras"] = [
+        place.do(step)
+        for step in (
+            install(place, "plot,picture"), *map(command, drawn), program(place, "docs/tutorial.md"),
+            *map(command, commands("docs/tutorial.md")),
+        )
+    ]  # fmt: skip
+    found["With Oclgrind: GPU kernels without a GPU"] = [
+        place.do(step)
+        for step in (
+            install(place, "opencl"), command("tilewright doctor"),
+            command("tilewright run heat2d --backend opencl --shape 64x64 --steps 8 --check"),
+            command("tilewright run gradient2d --backend opencl --tile hybrid:t=4,s=4x32 --shape 40x70 --steps 9"),
+        )
+    ]  # fmt: skip
+    return found
+
+
+def page(found: dict[str, list[Step]]) -> str:
+    """The transcript as a page."""
+    total = sum(step.seconds for steps in found.values() for step in steps)
+    lines = [
+        "# The first ten minutes", "",
+        "A newcomer's way through README and the tutorial, word for word: a fresh virtual environment, an empty home,",
+        "no variable but `HOME` and `PATH`, installed from the wheel. Nothing was known beforehand: no calibration, no",
+        f"wisdom, no compiled kernels. {total:.0f} seconds in all. `benchmarks/first_minutes.py` made this page; times",
+        f"are those of one run on a machine of {len(os.sched_getaffinity(0))} cores that did other work as well.", "",
+    ]  # fmt: skip
+    for title, steps in found.items():
+        lines += [f"## {title}", "", "| step | seconds | last line |", "| --- | ---: | --- |"]
+        for step in steps:
+            said = step.said.replace("|", "\\|").strip()
+            lines.append(f"| `{step.shown}` | {step.seconds:.1f} | {said if len(said) < 110 else said[:107] + '...'} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, metavar="FILE.md")
+    target = parser.parse_args().output
+    with tempfile.TemporaryDirectory() as folder:
+        build = ("-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, str(ROOT))
+        subprocess.run([sys.executable, *build], check=True)
+        (wheel,) = Path(folder).glob("*.whl")
+        found = walk(Place(Path(folder), wheel))
+    text = page(found)
+    if target is None:
+        print(text)
+    else:
+        target.write_text(text, encoding="utf-8")
+    if failed := [step.shown for steps in found.values() for step in steps if not step.passed]:
+        sys.exit(f"failed: {'; '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

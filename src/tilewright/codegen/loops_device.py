@@ -1,0 +1,200 @@
+"""Device programs: kernels, what the host does between them, and the launch and streams they ask for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.loopnest import (
+    Loop,
+    Stmt,
+)
+from tilewright.programs.loopnest_scalars import Reduction
+
+WARP = 32
+MAX_THREADS = 1024
+MAX_BLOCKS = 65535
+MAX_STREAMS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How kernels are launched.
+
+    Attributes:
+        threads: Per block.
+        blocks: In the grid.
+        streams: Pieces of the iteration space that run in streams of their own.
+        cache: Read arrays through shared memory.
+        pinned: Pin the host's arrays while they are copied.
+        resident: The arrays are on the device already.
+        unroll: Unroll inner loops by so much, or 0.
+        l1: Kilobytes of first-level cache that are preferred, or 0.
+        vector: Width of ``vec_type_hint``, or 0.
+        sized: Give the required group size as a hint.
+        flags: Options of OpenCL's compiler.
+        platform: Number of the OpenCL platform.
+        device: Number of the device.
+    """
+
+    threads: int = 128
+    blocks: int = 14
+    streams: int = 1
+    cache: bool = False
+    pinned: bool = False
+    resident: bool = False
+    unroll: int = 0
+    l1: int = 0
+    vector: int = 0
+    sized: bool = False
+    flags: str = ""
+    platform: int = 0
+    device: int = 0
+
+
+def launch_of(args: Mapping[str, Any]) -> Launch:
+    """Return how a transform wants its kernels launched.
+
+    Raises:
+        UsageError: If a value is beyond what devices can do; such points of a space are skipped.
+    """
+    threads = args.get("workItemsPerGroup", args.get("threadCount", 128))
+    blocks = args.get("workGroups", args.get("blockCount", 14))
+    given = {
+        "threadCount": (threads, 1, MAX_THREADS),
+        "blockCount": (blocks, 1, MAX_BLOCKS),
+        "streamCount": (args.get("streamCount", 1), 1, MAX_STREAMS),
+        "unrollInner": (args.get("unrollInner") or 0, 0, 1024),
+        "vecHint": (args.get("vecHint") or 0, 0, 16),
+        "device": (args.get("device", 0), 0, 64),
+        "platform": (args.get("platform", 0), 0, 64),
+    }
+    for name, (value, low, high) in given.items():
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise UsageError(f"{name} is a whole number from {low} to {high}, got {str(value)[:40]!r}")
+    if args.get("kind") == "CUDA" and threads % WARP and threads != 16:
+        raise UsageError(f"threadCount is a multiple of {WARP}, got {threads}")
+    l1 = args.get("preferL1Size") or 0
+    if l1 not in {0, 16, 32, 48}:
+        raise UsageError(f"preferL1Size is 16, 32 or 48, got {str(l1)[:40]!r}")
+    vector = args.get("vecHint") or 0
+    if vector not in {0, 1, 2, 3, 4, 8, 16}:
+        raise UsageError(f"vecHint is 0, 2, 3, 4, 8 or 16, got {vector}")
+    return Launch(
+        threads=threads,
+        blocks=blocks,
+        streams=args.get("streamCount", 1),
+        cache=bool(args.get("cacheBlocks", False)),
+        pinned=bool(args.get("pinHostMem", False)),
+        resident=bool(args.get("dataOnDevice", False)),
+        unroll=int(args.get("unrollInner") or 0),
+        l1=int(l1),
+        vector=int(vector),
+        sized=bool(args.get("sizeHint", False)),
+        flags=str(args.get("clFlags") or ""),
+        platform=int(args.get("platform", 0)),
+        device=int(args.get("device", 0)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A parallel loop as a kernel.
+
+    Attributes:
+        name: Its name.
+        loop: The loop whose iterations are the threads'; None for statements of one thread.
+        body: What one iteration does.
+        arrays: Arrays it uses, in order.
+        written: Those that it writes.
+        scalars: Scalars that it takes, with their types.
+        reductions: Scalars that it reduces.
+        cached: Arrays read through shared memory, each at the loop's counter plus offsets from ``low`` to ``high``.
+    """
+
+    name: str
+    loop: Loop | None
+    body: Stmt
+    arrays: tuple[str, ...]
+    written: frozenset[str]
+    scalars: tuple[tuple[str, str], ...]
+    reductions: tuple[Reduction, ...] = ()
+    cached: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A step of the host: run a kernel."""
+
+    kernel: Kernel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A step of the host: run statements on scalars."""
+
+    stmt: Stmt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """A step of the host: a loop around further steps."""
+
+    loop: Loop
+    steps: "tuple[Step, ...]"
+
+
+Step = Run | Host | Repeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceProgram:
+    """A region for a device.
+
+    Attributes:
+        steps: What the host does.
+        launch: How kernels are launched.
+        arrays: Arrays that live on the device, with element types.
+        written: Those that come back.
+        extents: Number of elements of each, as C text.
+        notes: What was left out, and why.
+        reduced: Types of the scalars that kernels reduce.
+        streams: How the iteration space is cut where it runs in streams, or None.
+    """
+
+    steps: tuple[Step, ...]
+    launch: Launch
+    arrays: tuple[tuple[str, str], ...]
+    written: frozenset[str]
+    extents: Mapping[str, str]
+    shapes: Mapping[str, tuple[str, ...]]
+    notes: tuple[str, ...] = ()
+    reduced: tuple[tuple[str, str], ...] = ()
+    streams: "Streams | None" = None
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels in order."""
+        return tuple(kernels_of(self.steps))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streams:
+    """An iteration space in pieces: every array is cut as the counter is, with a halo where it is read beside it.
+
+    Attributes:
+        halos: Per array, elements needed below and above a piece; written ones have none.
+    """
+
+    halos: tuple[tuple[str, int, int], ...]
+
+
+def kernels_of(steps: Sequence[Step]) -> list[Kernel]:
+    """The kernels of all steps, in order."""
+    found: list[Kernel] = []
+    for step in steps:
+        if isinstance(step, Run):
+            found.append(step.kernel)
+        elif isinstance(step, Repeat):
+            found += kernels_of(step.steps)
+    return found

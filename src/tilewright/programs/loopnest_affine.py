@@ -1,0 +1,108 @@
+"""Subscripts, bounds and conditions of a loop nest in isl's words, where they are affine."""
+
+from collections.abc import Collection, Mapping
+
+from tilewright.programs.loopnest import (
+    Binary,
+    Call,
+    Convert,
+    Expr,
+    Name,
+    Num,
+    Unary,
+    arrays,
+    names,
+)
+from tilewright.programs.loopnest_accesses import Site
+from tilewright.programs.loopnest_values import evaluate, literal
+
+
+def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]) -> str | None:  # noqa: PLR0911
+    """Return an expression as isl text, or None if it is not affine.
+
+    Args:
+        expr: The expression.
+        dims: What stands for each counter.
+        known: Values of names.
+        changed: Names that are assigned somewhere, so that they are no parameters.
+    """
+    match expr:
+        case Num(text):
+            value = literal(text)
+            return str(value) if isinstance(value, int) else None
+        case Name(name):
+            if name in dims:
+                return dims[name]
+            return str(known[name]) if name in known else None if name in changed else f"p_{name}"
+        case Convert("int" | "long" | "int64_t" | "int32_t", operand):
+            return affine(operand, dims, known, changed)
+        case Unary("-" | "+" as op, operand):
+            inner = affine(operand, dims, known, changed)
+            return None if inner is None else f"({op}({inner}))"
+        case Binary("+" | "-" as op, left, right):
+            a, b = affine(left, dims, known, changed), affine(right, dims, known, changed)
+            return None if a is None or b is None else f"({a} {op} {b})"
+        case Binary("*", left, right):
+            for one, other in ((left, right), (right, left)):
+                factor = evaluate(one, known) if not names(one) & set(dims) else None
+                inner = affine(other, dims, known, changed)
+                if isinstance(factor, int) and inner is not None:
+                    return f"({factor} * {inner})"
+            return None
+    value = evaluate(expr, known) if not (names(expr) & set(dims) or arrays(expr)) else None
+    return str(value) if isinstance(value, int) else None
+
+
+def conditions(
+    test: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
+) -> tuple[list[str], bool]:
+    """Return affine conditions that a test implies, and whether they say all of it."""
+    match test:
+        case Binary("&&", left, right):
+            a, whole_a = conditions(left, dims, known, changed)
+            b, whole_b = conditions(right, dims, known, changed)
+            return a + b, whole_a and whole_b
+        case Binary("<" | "<=" | ">" | ">=" | "==" as op, left, right):
+            a_text, b_text = affine(left, dims, known, changed), affine(right, dims, known, changed)
+            if a_text is not None and b_text is not None:
+                return [f"{a_text} {'=' if op == '==' else op} {b_text}"], True
+        case Unary("!", Binary("<" | "<=" | ">" | ">=" as op, left, right)):
+            flipped = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[op]
+            return conditions(Binary(flipped, left, right), dims, known, changed)
+        case Unary("!", Binary("||", left, right)):
+            return conditions(Binary("&&", Unary("!", left), Unary("!", right)), dims, known, changed)
+    return [], False
+
+
+def domain(site: Site, letter: str, known: Mapping[str, int], changed: Collection[str]) -> tuple[list[str], bool]:
+    """Return the conditions on a site's counters as isl text, and whether they are exact."""
+    dims: dict[str, str] = {}
+    found: list[str] = []
+    exact = True
+    for depth, loop in enumerate(site.loops):
+        inner = dict(dims)
+        here = f"{letter}{depth}"
+        low, high = (loop.first, loop.last) if loop.step > 0 else (loop.last, loop.first)
+        for bound, sign, function in ((low, ">=", "max"), (high, "<=", "min")):
+            for part in _extremes(bound, function):
+                text = affine(part, inner, known, changed)
+                exact = exact and text is not None
+                if text is not None:
+                    found.append(f"{here} {sign} {text}")
+        if abs(loop.step) > 1:
+            start = affine(loop.first, inner, known, changed)
+            exact = exact and start is not None
+            if start is not None:
+                found.append(f"exists (e{letter}{depth} : {here} = {start} + {loop.step} e{letter}{depth})")
+        dims[loop.index] = here
+    for test in site.tests:
+        texts, whole = conditions(test, dims, known, changed)
+        found += texts
+        exact = exact and whole
+    return found, exact
+
+
+def _extremes(expr: Expr, function: str) -> list[Expr]:
+    if isinstance(expr, Call) and expr.function == function:
+        return [part for each in expr.args for part in _extremes(each, function)]
+    return [expr]

@@ -1,0 +1,98 @@
+"""Every example of a help text runs when it is pasted: in a shell's order, on small sizes.
+
+What a user brings (pictures, sequences, annotated C, logs) lies in the folder; everything else comes from the commands.
+"""
+
+import itertools
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from PIL import Image
+
+from tilewright.cli.app import app
+from tilewright.runtime import calibrate
+
+ANNOTATED = Path(__file__).parents[1] / "api" / "annotated"
+
+
+def _commands(group, path=()):
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from _commands(command, (*path, name))
+
+
+def _examples():
+    """Every line of a help text that shows a command, once, as it is written."""
+    found = {}
+    for _, command in _commands(typer.main.get_command(app)):
+        for line in (command.help or "").splitlines():
+            if match := re.search(r"(?:^|: )(tilewright .*|\./ex2 .*)$", line):
+                found.setdefault(match[1].strip())
+    return list(found)
+
+
+EXAMPLES = _examples()
+HERE = [
+    line for line in EXAMPLES if line.startswith("tilewright ") and "--backend cuda" not in line
+]  # no GPU is needed
+
+
+def _smaller(line):
+    """The same command with a small problem and a small budget."""
+    line = re.sub(r"\b\d{3,}(?:x\d{3,})+\b", lambda shape: re.sub(r"\d+", "96", shape[0]), line)
+    line = re.sub(r"--steps \d+", "--steps 8", line)
+    line = re.sub(r"--seconds \d+", "--seconds 2", line)
+    if " tune " in line:
+        line += " --candidates 2"
+    if " codesign " in line:
+        line = line + " --grid coarse --axis sm=16,24 --axis width=128 --axis shared=48,96"
+    if " calibrate " in line:
+        line += " --program jacobi1d"
+    return line
+
+
+@pytest.fixture
+def brought(monkeypatch, tmp_path):
+    """The folder of somebody who reads the help."""
+    for name in ("STORE", "CACHE"):
+        monkeypatch.setenv(f"TILEWRIGHT_{name}", str(tmp_path / name.lower()))
+    monkeypatch.setattr(calibrate, "QUICK", calibrate.Protocol(instances=4, samples=2, stream_bytes=2**20))
+    monkeypatch.setattr(calibrate, "_stream_bytes", lambda machine, threads, protocol: protocol.stream_bytes)
+    Image.fromarray(np.arange(48 * 64 * 3, dtype=np.uint8).reshape(48, 64, 3)).save(tmp_path / "photo.png")
+    for name, letters in (("a", "GATTACA"), ("b", "GCATGCA")):
+        (tmp_path / f"{name}.fasta").write_text(f">{name}\n{letters}\n", encoding="utf-8")
+    shutil.copy(ANNOTATED / "axpy4.c", tmp_path / "axpy.c")
+    log = "".join(
+        f"{b}_{s}_{w}_{n}_32 {100 + 7 * b + s + 3 * n}.5 GFLOPS\n"
+        for b, s, w, n in itertools.product((2, 4, 8), (2, 4), (32, 64, 128), (1, 2))
+    )
+    for name in ("j2d5pt", "gradient2d"):
+        (tmp_path / f"{name}.log").write_text(log, encoding="utf-8")
+
+
+def test_every_command_shows_one():
+    shown = " ".join(EXAMPLES)
+    for words, command in _commands(typer.main.get_command(app)):
+        if not hasattr(command, "commands"):
+            assert " ".join(("tilewright", *words)) in shown
+
+
+@pytest.mark.parametrize("line", HERE)
+def test_it_runs(cli, brought, line):
+    if " wisdom import " in line:
+        assert cli("wisdom", "export", "-o", "wisdom.json").code == 0
+    result = cli(*shlex.split(_smaller(line))[1:])
+    assert result.code == 0, result.err
+
+
+def test_the_one_for_petsc_gives_options_to_a_program(cli):
+    (line,) = [line for line in EXAMPLES if not line.startswith("tilewright ")]
+    inner = re.search(r"\$\((tilewright [^)]*)\)", line)
+    result = cli(*shlex.split(inner[1])[1:])
+    assert result.code in {0, 1}  # 1 where no PETSc is installed
+    assert result.out.startswith("-") or "PETSc" in result.err
