@@ -1,9 +1,12 @@
+import importlib.util
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.runtime.files import check_output, read_planes, write_planes
+from tilewright.runtime.pictures import read_picture
 
 GREY = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
 
@@ -73,3 +76,16 @@ def test_where_a_result_can_be_written_is_checked_first(tmp_path):
         check_output(tmp_path / "a.doc")
     with pytest.raises(ArrayError, match="two dimensions"):
         write_planes(tmp_path / "a.png", (np.zeros(3),))
+
+
+def test_pictures_without_pillow_name_the_extra(tmp_path, monkeypatch):
+    Image.new("L", (3, 2)).save(tmp_path / "a.png")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for call in (
+        lambda: read_planes(tmp_path / "a.png"),
+        lambda: check_output(tmp_path / "b.png"),
+        lambda: read_picture(tmp_path / "a.png"),
+    ):
+        with pytest.raises(UsageError, match=r"needs? Pillow.*tilewright\[picture\]"):
+            call()
+    assert write_planes(tmp_path / "a.npy", (GREY,)) == 0

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.runtime import png
 
 Array = npt.NDArray[Any]
 
@@ -74,14 +73,12 @@ def check_output(path: Path) -> None:
     """Check before any computation that a result can be written.
 
     Raises:
-        UsageError: If the name's ending is neither ``.npy`` nor a picture's, its folder does not exist, or the format
-            needs Pillow, which is not there.
+        UsageError: If the name's ending is neither ``.npy`` nor a picture's, its folder does not exist, or Pillow is
+            needed and not there.
     """
     _check_ending(path)
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
-    if path.suffix.lower() in PICTURES:
-        has_pillow(path)
 
 
 def _check_ending(path: Path) -> None:
@@ -89,6 +86,21 @@ def _check_ending(path: Path) -> None:
         raise UsageError(
             f"a file of data ends in .npy or a picture's ending, got {path.name!r}",
             f"the pictures are {' '.join(sorted(PICTURES))}",
+        )
+    if path.suffix.lower() in PICTURES:
+        check_pillow(path)
+
+
+def check_pillow(path: Path) -> None:
+    """Check that a picture can be read and written.
+
+    Raises:
+        UsageError: If Pillow is not there.
+    """
+    if importlib.util.find_spec("PIL") is None:
+        raise UsageError(
+            f"pictures need Pillow, which is not installed, got {path.name!r}",
+            "install it: pip install 'tilewright[picture]'; arrays in .npy files need nothing",
         )
 
 
@@ -103,49 +115,7 @@ def _read_npy(path: Path) -> Array:
     return values
 
 
-def has_pillow(path: Path) -> bool:
-    """Whether Pillow is there to read or write a picture; PNG does without.
-
-    Raises:
-        UsageError: If it is not there and the format needs it.
-    """
-    if importlib.util.find_spec("PIL") is not None:
-        return True
-    if path.suffix.lower() != ".png":
-        raise UsageError(
-            f"pictures but .png need Pillow, which is not installed, got {path.name!r}",
-            "install it: pip install 'tilewright[picture]'",
-        )
-    return False
-
-
-def read_png_file(path: Path) -> png.Pixels:
-    """The pixels of a PNG file, read without Pillow.
-
-    Raises:
-        ArrayError: If it is no readable PNG file.
-    """
-    try:
-        return png.read_png(path.read_bytes())
-    except ValueError as error:
-        raise ArrayError(f"{str(path)!r} is no readable picture: {error}", "convert it to a plain PNG") from None
-
-
 def _read_picture(path: Path) -> tuple[Array, ...]:
-    values, scale = _with_pillow(path) if has_pillow(path) else _without_pillow(path)
-    values = (values / scale).astype(np.float32)
-    if values.ndim == 2:
-        return (values,)
-    return tuple(np.ascontiguousarray(values[..., i]) for i in range(_CHANNELS))
-
-
-def _without_pillow(path: Path) -> tuple[Array, float]:
-    pixels = read_png_file(path)
-    return pixels.values, float(2**pixels.bits - 1)
-
-
-def _with_pillow(path: Path) -> tuple[Array, float]:
-    """The values of a picture and the one that means white."""
     from PIL import Image
 
     try:
@@ -155,23 +125,17 @@ def _with_pillow(path: Path) -> tuple[Array, float]:
             values = np.asarray(
                 picture if deep else (picture if grey else picture.convert("RGBA")).convert("L" if grey else "RGB")
             )
-            return values, {"F": 1.0}.get(picture.mode, 65535.0 if deep else 255.0)
+            scale = {"F": 1.0}.get(picture.mode, 65535.0 if deep else 255.0)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise ArrayError(f"{str(path)!r} is no readable picture: {error}", "convert it to PNG") from None
+    values = (values / scale).astype(np.float32)
+    return (values,) if grey else tuple(np.ascontiguousarray(values[..., i]) for i in range(_CHANNELS))
 
 
 def _write_picture(path: Path, values: Array) -> int:
-    outside = int(np.count_nonzero(~((values >= 0) & (values <= 1))))
-    shown = np.nan_to_num(np.clip(values.astype(np.float64), 0.0, 1.0), nan=0.0)
-    save_pixels(path, np.round(shown * 255.0).astype(np.uint8))
-    return outside
-
-
-def save_pixels(path: Path, pixels: Array) -> None:
-    """Write grey of 8 or 16 bits, or colour of 8, in the format of the path's ending."""
-    if not has_pillow(path):
-        path.write_bytes(png.write_png(pixels))
-        return
     from PIL import Image
 
-    Image.fromarray(pixels).save(path)
+    outside = int(np.count_nonzero(~((values >= 0) & (values <= 1))))
+    shown = np.nan_to_num(np.clip(values.astype(np.float64), 0.0, 1.0), nan=0.0)
+    Image.fromarray(np.round(shown * 255.0).astype(np.uint8)).save(path)
+    return outside

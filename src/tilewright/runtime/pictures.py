@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.runtime.files import PICTURES, check_output, has_pillow, read_png_file, save_pixels
+from tilewright.runtime.files import PICTURES, check_output, check_pillow
 
 Array = npt.NDArray[Any]
 _EIGHT_BIT = frozenset({".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
@@ -45,7 +45,7 @@ def read_picture(path: Path) -> Picture:
 
     Raises:
         ArrayError: If there is no such file, or it is no picture.
-        UsageError: If its ending is no picture's, or it needs OpenCV, which is not there.
+        UsageError: If its ending is no picture's, or it needs Pillow or OpenCV, which is not there.
     """
     if path.suffix.lower() not in PICTURES:
         raise UsageError(
@@ -53,33 +53,31 @@ def read_picture(path: Path) -> Picture:
         )
     if not path.is_file():
         raise ArrayError(f"there is no file {str(path)!r}", "give the path of a picture")
-    pixels, bits = _with_pillow(path) if has_pillow(path) else _without_pillow(path)
+    check_pillow(path)
+    deep_colour, pixels, bits = _with_pillow(path)
+    if deep_colour:
+        pixels, bits = _with_opencv(path), 16
     values = pixels.astype(np.float32) / np.float32(2**bits - 1)
     if values.ndim == 2:
         return Picture(planes=(values,), bits=bits)
     return Picture(planes=tuple(np.ascontiguousarray(values[..., i]) for i in range(3)), bits=bits)
 
 
-def _without_pillow(path: Path) -> tuple[Array, int]:
-    read = read_png_file(path)
-    return read.values, read.bits
-
-
-def _with_pillow(path: Path) -> tuple[Array, int]:
-    """Pixels and bits; colour of 16 bits by OpenCV."""
+def _with_pillow(path: Path) -> tuple[bool, Array, int]:
+    """Whether the picture has deep colour, else its pixels and bits."""
     from PIL import Image
 
     try:
         with Image.open(path) as picture:
             if _has_deep_colour(picture, path):
-                return _with_opencv(path), 16
+                return True, np.empty(0), 16
             if picture.mode in {"I;16", "I;16B", "I;16L", "I;16N", "I"}:
-                return np.clip(np.asarray(picture).astype(np.int64), 0, 65535), 16
+                return False, np.clip(np.asarray(picture).astype(np.int64), 0, 65535), 16
             if picture.mode == "F":
                 raise ArrayError(f"{path.name!r} holds floats, not 8 or 16 bits", "use `tilewright run` for it")
             if picture.mode in {"1", "L", "LA", "La"}:
-                return np.asarray(picture.convert("L")), 8
-            return np.asarray(picture.convert("RGBA").convert("RGB")), 8
+                return False, np.asarray(picture.convert("L")), 8
+            return False, np.asarray(picture.convert("RGBA").convert("RGB")), 8
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise ArrayError(f"{str(path)!r} is no readable picture: {error}", "convert it to PNG") from None
 
@@ -134,12 +132,14 @@ def write_picture(path: Path, planes: tuple[Array, ...], bits: int) -> int:
     values = planes[0] if len(planes) == 1 else np.stack(planes, axis=-1)
     shown = np.nan_to_num(np.clip(values.astype(np.float64), 0.0, 1.0), nan=0.0)
     pixels = np.rint(shown * (2**depth - 1)).astype(np.uint8 if depth == 8 else np.uint16)
-    if depth == 16 and pixels.ndim == 3 and has_pillow(path):
+    if depth == 16 and pixels.ndim == 3:
         cv2 = _opencv()
         if not cv2.imwrite(str(path), pixels[..., ::-1]):
             raise ArrayError(f"{str(path)!r} cannot be written", "write a .png or .tif file")
         return depth
-    save_pixels(path, pixels)
+    from PIL import Image
+
+    Image.fromarray(pixels).save(path)
     return depth
 
 
@@ -152,5 +152,5 @@ def check_picture(path: Path, planes: int, bits: int) -> None:
     if path.suffix.lower() not in PICTURES:
         raise UsageError(f"a picture ends in {' '.join(sorted(PICTURES))}, got {path.name!r}", "use .png")
     check_output(path)
-    if planes == 3 and bits == 16 and path.suffix.lower() not in _EIGHT_BIT and has_pillow(path):
+    if planes == 3 and bits == 16 and path.suffix.lower() not in _EIGHT_BIT:
         _opencv()
