@@ -84,3 +84,14 @@ def test_every_plane_and_line_of_a_box_is_right(tiling):
     result = cpu.execute(kernel, problem, Inputs(arrays=given, scalars={}), threads=2)["u"]
     exact, allowed = rounding.bound(problem, given, {})
     assert np.all(np.abs(result - exact["u"]) <= allowed["u"])
+
+
+def test_hundreds_of_reads_are_written_for_one_row_at_a_time():
+    def length(name):
+        problem = make_problem(program(name), (64, 64, 64), 4, "float32")
+        return emit(problem, catalogue.complete(problem, parse("streaming:t=2,s=64x32x64"))).text.count("\n")
+
+    # Compilers take minutes over three rows of 729 reads each.
+    assert length("box3d2r") > 3000
+    assert length("box3d3r") < 6000
+    assert length("box3d4r") < 13000

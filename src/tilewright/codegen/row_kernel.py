@@ -40,6 +40,8 @@ FIRST, LAST = Var("first"), Var("last")
 CHUNK = Var("chunk")
 _SCALARS = Var("scalar")
 LINE = Var("line")
+_MANY = 200
+"""Reads from which on rows of a plane are computed one by one, since compilers take minutes over several."""
 _SHARED = 9
 """Reads common to neighbouring rows of a plane from which on computing two together pays."""
 
@@ -106,13 +108,15 @@ def _stage(plan: Plan, stage: int, body: tuple[Stmt, ...], *, distinct: bool) ->
 
 def _lines(plan: Plan, stage: int) -> int:
     """Rows of a plane computed together: two where a row shares many reads with the next one, three in pairs."""
-    if len(shift_groups(plan, stage)) > 1 or (plan.rows == 2 and paired(plan, stage)):
-        return 3
     reads = [
         (read.field, read.level, read.offset)
         for number in plan.pipeline.stages[stage]
         for read in plan.site.problem.program.statements[number].reads
     ]
+    if len(reads) > _MANY:
+        return 1
+    if len(shift_groups(plan, stage)) > 1 or (plan.rows == 2 and paired(plan, stage)):
+        return 3
     shared = sum((f, level, (z, y + 1, x)) in reads for f, level, (z, y, x) in reads)
     return 2 if shared >= _SHARED else 1
 
