@@ -272,3 +272,13 @@ def test_a_compiler_that_fails_is_an_outcome():
 
     with pytest.raises(ToolchainError, match="failed"):
         runtime.build(("cc",), "int main( {")
+
+
+def test_a_copy_of_two_indices_stands_before_the_outer_loop():
+    text = (
+        "transform ArrCopy(aref='A[i][k]', dimsizes=[8,8]) for (ii=0;ii<=M-1;ii+=8) for (kk=0;kk<=K-1;kk+=8)"
+        " for (i=ii;i<=min(M-1,ii+7);i++) for (k=kk;k<=min(K-1,kk+7);k++) y[i] += A[i][k]*x[k];"
+    )
+    applied = code(transformed(text, strict=True, known=NUMBERS).stmt)
+    assert "A_copy[i - ii][k - kk] = A[i][k]" in applied
+    assert "A_copy[i - ii][k - kk] * x[k]" in applied

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from tilewright.codegen import row_block
 from tilewright.codegen.emit import emit
+from tilewright.codegen.pipeline import make_plan
+from tilewright.codegen.sites import Site
 from tilewright.programs import rounding
 from tilewright.programs.catalogue import program
 from tilewright.programs.expression import Read
@@ -84,3 +87,13 @@ def test_every_plane_and_line_of_a_box_is_right(tiling):
     result = cpu.execute(kernel, problem, Inputs(arrays=given, scalars={}), threads=2)["u"]
     exact, allowed = rounding.bound(problem, given, {})
     assert np.all(np.abs(result - exact["u"]) <= allowed["u"])
+
+
+@pytest.mark.parametrize(("name", "rows", "groups"), [("j3d27pt", 4, [(0, 1), (2, 3)]), ("j3d27pt", 1, [(0,)])])
+def test_two_results_of_a_column_at_a_time(name, rows, groups):
+    problem = make_problem(program(name), (20, 24, 64), 4, "float32")
+    plan = make_plan(Site(problem=problem, prefix="tw", strict=False), parse(f"streaming:t=2,s=9x8x32,rows={rows}"))
+    assert row_block.paired(plan, 0) is (rows > 1)
+    assert [tuple(group) for group in row_block.shift_groups(plan, 0)] == groups
+    strict = make_plan(Site(problem=problem, prefix="tw", strict=True), parse("streaming:t=2,s=9x8x32,rows=4"))
+    assert not row_block.paired(strict, 0)

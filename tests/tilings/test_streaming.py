@@ -231,3 +231,10 @@ def test_illegal_and_impossible():
         catalogue.complete(reach, parse("streaming:t=2,s=8"))
     with pytest.raises(UsageError, match="has no k"):
         catalogue.complete(reach, parse("streaming:t=2,s=8x8,k=2"))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_a_stream_advances_by_the_rows_asked_for(rows):
+    problem = make_problem(program("j2d5pt"), (40, 90), 6)
+    tiling = catalogue.complete(problem, parse(f"streaming:t=3,s=13x16,rows={rows}"))
+    assert streaming.geometry(problem, tiling).rows == rows
