@@ -7,7 +7,7 @@ import ast
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 CLASSES = ("comparison", "arithmetic", "number", "condition", "branch", "extreme", "statement", "generated code")
@@ -38,6 +38,7 @@ class Site:
         end: Last line of what is changed.
         what: What is put in.
         number: Its position among the sites of the file.
+        local: Whether a function holds it; what stands outside of functions is run by an import.
     """
 
     file: str
@@ -46,6 +47,7 @@ class Site:
     end: int
     what: str
     number: int
+    local: bool
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.what}"
@@ -57,6 +59,7 @@ class _Change:
     node: ast.AST
     what: str
     new: str
+    local: bool = False
 
 
 def _skipped(tree: ast.AST) -> set[int]:
@@ -155,16 +158,14 @@ def _changes(text: str, *, generates: bool) -> list[_Change]:
     skipped = _skipped(tree)
     found: list[_Change] = []
 
-    def visit(node: ast.AST) -> None:
+    def visit(node: ast.AST, local: bool = False) -> None:
         if id(node) in skipped:
             return
         texts = _is_text(node)
-        if texts:
-            found.extend(_code(node) if generates else ())
-        else:
-            found.extend([*_operators(node), *_choices(node), *_statements(node)])
+        some = (_code(node) if generates else ()) if texts else [*_operators(node), *_choices(node), *_statements(node)]
+        found.extend(replace(change, local=local) for change in some)
         for child in () if texts else ast.iter_child_nodes(node):
-            visit(child)
+            visit(child, local or isinstance(node, ast.FunctionDef))
 
     visit(tree)
     return found
@@ -181,6 +182,7 @@ def sites(package: Path, file: str) -> list[Site]:
             end=getattr(change.node, "end_lineno", 0),
             what=change.what,
             number=number,
+            local=change.local,
         )
         for number, change in enumerate(changes)
     ]

@@ -12,7 +12,7 @@ from tilewright.programs.catalogue import program
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import make_problem
 from tilewright.programs.reference import map_index
-from tilewright.tilings import catalogue, stream_block, streaming
+from tilewright.tilings import catalogue, pipeline, stream_block, streaming
 from tilewright.tilings.legality import Legal, Violation
 from tilewright.tilings.tiling import Tiling, parse
 
@@ -238,3 +238,9 @@ def test_a_stream_advances_by_the_rows_asked_for(rows):
     problem = make_problem(program("j2d5pt"), (40, 90), 6)
     tiling = catalogue.complete(problem, parse(f"streaming:t=3,s=13x16,rows={rows}"))
     assert streaming.geometry(problem, tiling).rows == rows
+
+
+def test_what_a_fixed_boundary_never_reads_is_not_kept():
+    for kind, kept in (("fixed", (0, 0)), ("nearest", (1, 1)), (("fixed", "constant"), (0, 1))):
+        problem = make_problem(program("j2d5pt"), (40, 90), 6, "float32", (kind, kind))
+        assert pipeline.of_problem(problem).ghosts[0][-2:] == (kept, kept)
