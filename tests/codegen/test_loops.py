@@ -299,3 +299,12 @@ def test_extents_follow_from_subscripts_that_grow(text, extents):
     found = extents_of(parse_code(text, "a test"))
     assert {name: found[name] for name in extents} == {name: (extent,) for name, extent in extents.items()}
     assert ("x" in found) == ("x" in extents)
+
+
+def test_a_copy_too_small_for_its_loops_is_refused_with_what_it_needs():
+    text = (
+        "transform ArrCopy(aref='A[i][k]', dimsizes=[8,4]) for (ii=0;ii<=M-1;ii+=8) for (kk=0;kk<=K-1;kk+=8)"
+        " for (i=ii;i<=min(M-1,ii+7);i++) for (k=kk;k<=min(K-1,kk+7);k++) y[i] += A[i][k]*x[k];"
+    )
+    with pytest.raises(IllegalTransformError, match="needs 8 elements along 'k', got 4"):
+        transformed(text, strict=True, known=NUMBERS)
