@@ -39,7 +39,10 @@ def _child(request: dict[str, object]) -> int:
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
     arguments = request["arguments"]
     assert isinstance(arguments, list)
-    status = int(pytest.main(["-W", "ignore::pytest.PytestAssertRewriteWarning", *map(str, arguments)]))
+    # Modules of plugins are there already, and what a fork left open is closed late: neither is the package's fault.
+    ignored = ("PytestAssertRewriteWarning", "PytestUnraisableExceptionWarning")
+    options = [word for name in ignored for word in ("-W", f"ignore::pytest.{name}")]
+    status = int(pytest.main([*options, *map(str, arguments)]))
     sys.stdout.flush()
     sys.stderr.flush()
     return status
