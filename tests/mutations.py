@@ -1,170 +1,354 @@
-"""Injects mutations into ``tilings`` and ``codegen`` and says which ones the tests catch.
+"""Puts errors into ``tilings`` and ``codegen``, one at a time, and says which ones the tests catch.
 
-    python tests/mutations.py --count 100 --seed 1 --output survivors.json
+    python tests/mutations.py --per-class 20 --seed 1
 
-Each mutation changes one place of one file of a copy of the package: a comparison, an arithmetic operator, a small
-number, a condition, a minimum. The tests named by ``--tests`` run on the copy until one fails; a mutation that none of
-them catches survives. What changes a message alone is not mutated. See ``docs/reliability.md``.
+First every test runs once, to learn which lines it reaches (``tests/mutation_map.py``); then every error meets only
+the tests that reach its line, the quickest first, until one fails. Everything is kept below ``--folder``: started
+again, the command goes on where it was. ``--again`` tries the survivors anew. A test that catches an error is also run
+without it and has to pass then. See ``docs/reliability.md``.
 """
 
 import argparse
-import ast
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
-import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from mutants import CLASSES, Site, mutate, sites
+from mutation_map import IMPORTED, ROOMS, SHARED
+
 ROOT = Path(__file__).parents[1]
-ROOMS = ("tilings", "codegen")
+PACKAGE = ROOT / "src" / "tilewright"
 TESTS = (
-    "tests/tilings", "tests/codegen", "tests/runtime/test_execute.py", "tests/runtime/test_direct.py", "tests/laws",
-    "tests/runtime/test_gpu.py", "tests/runtime/test_gpu_strategies.py", "tests/api/test_pipelines.py", "tests/sparse",
-    "tests/api/test_align.py", "tests/api/test_table.py", "tests/api/test_annotate.py",
+    "tilings/test_*", "codegen/test_*", "laws/test_random_*", "runtime/test_execute", "runtime/test_direct",
+    "runtime/test_gpu*", "runtime/test_widths", "runtime/test_calibrate", "runtime/test_cuda",
+    "runtime/test_device_arrays", "runtime/test_energy_micro", "api/test_pipelines", "api/test_align", "api/test_table",
+    "api/test_annotate*", "api/test_wrap", "api/test_stencil", "api/test_gpu", "api/test_run", "api/test_calibrate_gpu",
+    "api/test_chain", "sparse/test_krylov", "sparse/test_bratu", "sparse/test_dia", "sparse/test_stencil",
+    "costs/test_streaming_gpu", "costs/test_strategies", "costs/test_counts", "costs/test_orthogonal",
+    "costs/test_chain", "report/test_*drawing", "report/test_gpu*",
 )  # fmt: skip
-"""From the cheapest to the dearest."""
-_COMPARISONS = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-}
-_OPERATORS = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv,
-}  # fmt: skip
-_NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "ceil_div": "round_up"}
+"""Files of tests that reach the two rooms."""
+UNSTEADY = ("test_the_papers_figure_3_goes_through_nvrtc",)
+"""Tests whose outcome hangs on what a search finds in limited time; a failure of theirs says nothing."""
+QUICK = 15.0
+"""Seconds of the tests that run first; the others follow if these find nothing."""
+MOST = 240.0
+"""Seconds of tests that an error meets at most."""
 
 
-class Site:
-    """One place that can be mutated."""
+@dataclass(slots=True)
+class Known:
+    """What the tests reach.
 
-    def __init__(self, path: Path, node: ast.AST, what: str) -> None:
-        self.path, self.node, self.what = path, node, what
+    Attributes:
+        seconds: Time of every test.
+        lines: Tests by file and line.
+        files: Tests by file, for lines that an import runs.
+        beside: The tests of every file of tests: what one of them put into a cache, the others use.
+        sound: Tests known to pass on an unchanged copy.
+    """
 
-    def __str__(self) -> str:
-        return f"{self.path.name}:{self.node.lineno}: {self.what}"
+    seconds: dict[str, float] = field(default_factory=dict)
+    lines: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    files: dict[str, set[str]] = field(default_factory=dict)
+    beside: dict[str, set[str]] = field(default_factory=dict)
+    sound: set[str] = field(default_factory=set)
 
-
-def _texts(tree: ast.AST) -> set[int]:
-    """Nodes inside of messages: what errors and warnings are made of."""
-    inside: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise | ast.JoinedStr) or (
-            isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"Violation", "warn_once", "format_shape"}
-        ):
-            inside |= {id(each) for each in ast.walk(node)}
-    return inside
-
-
-def sites(path: Path) -> Iterator[Site]:
-    """Every place of a file that can be mutated."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = _texts(tree)
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARISONS:
-            yield Site(path, node, f"{type(node.ops[0]).__name__} -> {_COMPARISONS[type(node.ops[0])].__name__}")
-        elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            if isinstance(node.left, ast.Constant | ast.JoinedStr) and isinstance(getattr(node.left, "value", 0), str):
+    def add(self, record: dict[str, dict[str, dict[str, list[int]]]]) -> None:
+        """Take in the map of one file of tests."""
+        tests = {test for test in record["seconds"] if not any(name in test for name in UNSTEADY)}
+        self.seconds |= record["seconds"]
+        for test in tests:
+            self.beside.setdefault(test.partition("::")[0], set()).add(test)
+        for context, files in record["lines"].items():
+            if context == IMPORTED:
                 continue
-            yield Site(path, node, f"{type(node.op).__name__} -> {_OPERATORS[type(node.op)].__name__}")
-        elif isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= 3:
-            yield Site(path, node, f"{node.value} -> {node.value + 1}")
-        elif isinstance(node, ast.BoolOp):
-            yield Site(path, node, "and <-> or")
-        elif isinstance(node, ast.IfExp):
-            yield Site(path, node, "branches swapped")
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in _NAMES:
-            yield Site(path, node, f"{node.func.id} -> {_NAMES[node.func.id]}")
+            who = tests if context == SHARED else {context} & tests
+            for file, numbers in files.items():
+                self.files.setdefault(file, set()).update(who)
+                for number in numbers:
+                    self.lines.setdefault((file, number), set()).update(who)
+
+    def tests(self, site: Site) -> tuple[list[str], list[str]]:
+        """The tests that reach a site, and the others of their files; the quickest first."""
+        found: set[str] = set()
+        for line in range(site.line, site.end + 1):
+            found |= self.lines.get((site.file, line), set())
+        if not found or not site.local:
+            found |= self.files.get(site.file, set())
+            for file in importers(site.file):
+                found |= self.files.get(file, set())
+        files = {test.partition("::")[0] for test in found}
+        others = {test for file in files for test in self.beside[file]} - found
+
+        def order(test: str) -> tuple[float, str]:
+            return self.seconds[test], test
+
+        return sorted(found, key=order), sorted(others, key=order)
+
+    def parts(self, site: Site) -> list[list[str]]:
+        """The same, first the quick ones, neighbours side by side; no more than :data:`MOST`."""
+        found, others = self.tests(site)
+        quick, slow, total = [], [], 0.0
+        for test in found + others:
+            total += self.seconds[test]
+            if total <= MOST or not quick:
+                (quick if not quick or (total <= QUICK and test in found) else slow).append(test)
+        place: dict[str, int] = {}
+        for position, test in enumerate(quick + slow):
+            place.setdefault(test.partition("::")[0], position)
+        return [sorted(part, key=lambda test: place[test.partition("::")[0]]) for part in (quick, slow) if part]
 
 
-def mutate(text: str, site: Site) -> str:
-    """Return the text with one place changed; only that expression is printed anew."""
-    node, lines = site.node, text.splitlines(keepends=True)
-    if isinstance(node, ast.Compare):
-        node.ops[0] = _COMPARISONS[type(node.ops[0])]()
-    elif isinstance(node, ast.BinOp):
-        node.op = _OPERATORS[type(node.op)]()
-    elif isinstance(node, ast.Constant):
-        node.value += 1
-    elif isinstance(node, ast.BoolOp):
-        node.op = ast.And() if isinstance(node.op, ast.Or) else ast.Or()
-    elif isinstance(node, ast.IfExp):
-        node.body, node.orelse = node.orelse, node.body
-    elif isinstance(node, ast.Call):
-        node.func.id = _NAMES[node.func.id]
-    start = sum(len(line.encode()) for line in lines[: node.lineno - 1]) + node.col_offset
-    end = sum(len(line.encode()) for line in lines[: node.end_lineno - 1]) + node.end_col_offset
-    data = text.encode()
-    return (data[:start] + f"({ast.unparse(node)})".encode() + data[end:]).decode()
+def importers(file: str) -> list[str]:
+    """The files that take names from a file."""
+    room, _, name = file.removesuffix(".py").partition("/")
+    taken = re.compile(rf"^from tilewright\.{room}(?:\.{name} import|\simport .*\b{name}\b)", re.MULTILINE)
+    paths = [path for each in ROOMS for path in sorted((PACKAGE / each).glob("*.py"))]
+    return [str(path.relative_to(PACKAGE)) for path in paths if taken.search(path.read_text(encoding="utf-8"))]
 
 
-def caught_by(folder: Path, tests: list[str], seconds: float) -> str:
-    """Return the test file that fails on a copy of the package, or an empty text."""
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "TILEWRIGHT_CACHE": str(folder / "cache")}
-    for test in tests:
-        command = [sys.executable, "-m", "pytest", test, "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
-        try:
-            done = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, timeout=seconds, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"{test} (it did not end)"
-        if done.returncode not in {0, 5}:
-            return test
+class Copy:
+    """A copy of the package and its tests, and a process that runs them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        for name in ("src", "tests", "examples", "docs", "benchmarks"):
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("pyproject.toml", "README.md", "mkdocs.yml", "LICENSE", "CHANGELOG.md"):
+            shutil.copy(ROOT / name, folder / name)
+        compiled = [
+            sys.executable,
+            "-m",
+            "compileall",
+            "-q",
+            "--invalidation-mode",
+            "checked-hash",
+            str(folder / "src"),
+        ]
+        subprocess.run(compiled, check=True)
+        environment = {
+            **surroundings(folder),
+            "PYTHONPATH": str(folder / "src"),
+            "TILEWRIGHT_CACHE": str(folder / "cache"),
+            "TILEWRIGHT_STORE": str(folder / "store"),
+        }
+        command = ["nice", "-n", "10", sys.executable, str(Path(__file__).with_name("mutation_worker.py"))]
+        self.worker = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, tests: Sequence[str], seconds: float) -> str:
+        """Return the test that failed, or an empty text."""
+        arguments, output = self.folder / "arguments.txt", self.folder / "output.txt"
+        arguments.write_text("\n".join(tests), encoding="utf-8")
+        options = [f"@{arguments}", "-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=line", "-rfE"]
+        request = {"arguments": options, "seconds": int(60 + 4 * seconds), "output": str(output)}
+        assert self.worker.stdin is not None
+        assert self.worker.stdout is not None
+        self.worker.stdin.write(json.dumps(request) + "\n")
+        self.worker.stdin.flush()
+        status = int(self.worker.stdout.readline())
+        if status == 0:
+            return ""
+        said = output.read_text(encoding="utf-8", errors="replace")
+        if status in {4, 5, 70}:
+            raise SystemExit(f"the tests of the map cannot be run: {said[-800:]}")
+        named = [line.split(" ", 1)[1] for line in said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        return named[0].split(" - ")[0] if named else f"(ended with {status})"
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    """The environment of tests: a C compiler without optimisation, and threads that wait without turning."""
+    compiler = folder / "cc"
+    if not compiler.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        compiler.write_text(f'#!/bin/sh\nexec {shutil.which("cc") or "gcc"} "$@" -O0\n', encoding="utf-8")
+        compiler.chmod(0o755)
+    threads = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "OPENBLAS_NUM_THREADS": "1"}
+    return {**os.environ, **threads, "CC": str(compiler)}
+
+
+def learn(folder: Path, processes: int) -> Known:
+    """Run every file of tests whose map is missing or older than the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [path for name in TESTS for path in sorted((ROOT / "tests").glob(f"{name}.py"))]
+    maps = {path: folder / f"{path.parent.name}_{path.stem}.json" for path in files}
+    old = [path for path in files if not maps[path].exists() or maps[path].stat().st_mtime < path.stat().st_mtime]
+
+    def record(path: Path) -> None:
+        environment = {
+            **surroundings(folder),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]),
+            "MUTATION_MAP": str(maps[path]),
+        }
+        command = [sys.executable, "-m", "pytest", str(path), "-q", "-p", "no:cacheprovider", "-p", "mutation_map"]
+        subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
+        sys.stdout.write(f"learned what {path.relative_to(ROOT)} reaches\n")
+
+    with ThreadPoolExecutor(processes) as pool:
+        list(pool.map(record, old))
+    known = Known()
+    for path in maps.values():
+        if path.exists():
+            known.add(json.loads(path.read_text(encoding="utf-8")))
+    return known
+
+
+def every_site() -> dict[str, Site]:
+    """Every place where an error can be put in, by a name that other lines of its file do not change."""
+    found: dict[str, Site] = {}
+    for path in [path for room in ROOMS for path in sorted((PACKAGE / room).glob("*.py"))]:
+        file = str(path.relative_to(PACKAGE))
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for site in sites(PACKAGE, file):
+            name = f"{file}: {lines[site.line - 1].strip()}: {site.what}"
+            again = sum(other == name or other.startswith(f"{name} #") for other in list(found)[-400:])
+            found[f"{name} #{again + 1}" if again else name] = site
+    return found
+
+
+def choose(per_class: int, seed: int, folder: Path) -> dict[str, Site]:
+    """So many sites of every class, the classes in turn; a folder keeps its choice while the sources change."""
+    every = every_site()
+    kept = folder / f"sample-{per_class}-{seed}.json"
+    if not kept.exists():
+        drawn = []
+        for kind in CLASSES:
+            some = [name for name, site in every.items() if site.kind == kind]
+            drawn.append(random.Random(f"{seed}/{kind}").sample(some, min(per_class, len(some))))  # noqa: S311
+        names = [name for turn in range(per_class) for part in drawn for name in part[turn : turn + 1]]
+        kept.write_text(json.dumps(names, indent=0), encoding="utf-8")
+    return {name: every[name] for name in json.loads(kept.read_text(encoding="utf-8")) if name in every}
+
+
+def attack(copy: Copy, known: Known, site: Site) -> str:
+    """Return what catches a mutation, or an empty text."""
+    target = copy.folder / "src" / "tilewright" / site.file
+    text = target.read_text(encoding="utf-8")
+    for some in known.parts(site):
+        part, found = some, "unsound"
+        while part and found:
+            target.write_text(mutate(text, site), encoding="utf-8")
+            try:
+                found = copy.run(part, sum(known.seconds[test] for test in part))
+            finally:
+                target.write_text(text, encoding="utf-8")
+            if found and _sound(copy, known, found, part):
+                return found
+            part = [test for test in part if test != found]
     return ""
 
 
+def _sound(copy: Copy, known: Known, found: str, part: list[str]) -> bool:
+    """Whether a failure is the mutation's: what failed passes without it."""
+    if found not in known.seconds:
+        return True
+    if found not in known.sound:
+        if copy.run([found], known.seconds[found]):
+            return False
+        known.sound.add(found)
+    return found in part
+
+
+class Log:
+    """What is known of every mutation, one line each."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.lock = path, threading.Lock()
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self.results: dict[str, dict[str, str]] = {entry["identity"]: entry for entry in map(json.loads, lines)}
+
+    def write(self, entry: dict[str, str]) -> None:
+        """Add a line."""
+        with self.lock:
+            self.results[entry["identity"]] = entry
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+
+
+def report(chosen: dict[str, Site], results: dict[str, dict[str, str]], equal: dict[str, str]) -> list[str]:
+    """A table by class, and what survived."""
+    rows: dict[str, Counter[str]] = {kind: Counter() for kind in (*CLASSES, "all")}
+    survivors = []
+    for name, site in chosen.items():
+        if name not in results:
+            continue
+        state = "caught" if results[name]["caught_by"] else "equal" if name in equal else "survived"
+        for kind in (site.kind, "all"):
+            rows[kind][state] += 1
+        if state == "survived":
+            survivors.append(f"survived: {site} [{results[name]['tests']} tests]")
+    lines = [
+        "| Class | Put in | Caught | No error | Survived | Caught of errors |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for kind, row in rows.items():
+        errors = row["caught"] + row["survived"]
+        share = f"{100 * row['caught'] / errors:.1f} %" if errors else "-"
+        lines.append(
+            f"| {kind} | {sum(row.values())} | {row['caught']} | {row['equal']} | {row['survived']} | {share} |"
+        )
+    return [*lines, *survivors]
+
+
 def main() -> None:
-    """Inject mutations, one at a time."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=100)
+    """Inject mutations."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--per-class", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tests", nargs="*", default=list(TESTS))
-    parser.add_argument("--seconds", type=float, default=900.0, help="limit of one file of tests")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--again", action="store_true", help="try what survived anew")
+    parser.add_argument("--only", default="", help="sites whose description holds this text")
     parser.add_argument("--stop", type=float, default=float("inf"), help="begin nothing new after so many seconds")
-    parser.add_argument("--output", type=Path, default=Path("survivors.json"))
+    parser.add_argument("--report", action="store_true", help="only print what is known")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutations")
     options = parser.parse_args()
-    files = [path for room in ROOMS for path in sorted((ROOT / "src" / "tilewright" / room).glob("*.py"))]
-    every = [site for path in files for site in sites(path)]
-    chosen = random.Random(options.seed).sample(every, min(options.count, len(every)))  # noqa: S311
-    begin, results = time.monotonic(), []
-    with tempfile.TemporaryDirectory(prefix="mutations-") as place:
-        folder = Path(place) / "copy"
-        for name in ("src", "tests", "examples", "docs"):
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "README.md"):
-            shutil.copy(ROOT / name, folder / name)
-        broken = caught_by(folder, options.tests, options.seconds)
-        if broken:
-            raise SystemExit(f"{broken} fails without any mutation")
-        for site in chosen:
+    begin = time.monotonic()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    chosen = choose(options.per_class, options.seed, options.folder)
+    chosen = {name: site for name, site in chosen.items() if options.only in str(site)}
+    equal = json.loads((ROOT / "tests" / "mutations_without_effect.json").read_text(encoding="utf-8"))
+    log = Log(options.folder / "log.jsonl")
+    waiting = [
+        name
+        for name in chosen
+        if name not in log.results or (options.again and not log.results[name]["caught_by"] and name not in equal)
+    ]
+    if waiting and not options.report:
+        known = learn(options.folder / "map", options.processes)
+        copies = [Copy(options.folder / f"copy{number}") for number in range(options.processes)]
+
+        def work(name: str) -> None:
             if time.monotonic() - begin > options.stop:
-                break
-            target = folder / site.path.relative_to(ROOT)
-            text = target.read_text(encoding="utf-8")
-            target.write_text(mutate(text, site), encoding="utf-8")
-            found = caught_by(folder, options.tests, options.seconds)
-            target.write_text(text, encoding="utf-8")
-            results.append({"mutation": str(site), "room": site.path.parent.name, "caught_by": found})
-            sys.stdout.write(f"{len(results):4d} {site}: {found or 'SURVIVED'}\n")
+                return
+            site, copy = chosen[name], copies.pop()
+            try:
+                found = attack(copy, known, site)
+            finally:
+                copies.append(copy)
+            tests = str(sum(map(len, known.parts(site))))
+            log.write({"identity": name, "class": site.kind, "caught_by": found, "tests": tests})
+            sys.stdout.write(f"{site.kind}: {site}: {found or f'SURVIVED {tests} tests'}\n")
             sys.stdout.flush()
-            caught = sum(bool(each["caught_by"]) for each in results)
-            options.output.write_text(
-                json.dumps(
-                    {"seed": options.seed, "sites": len(every), "caught": caught, "mutations": results}, indent=1
-                )
-            )
-    caught = sum(bool(each["caught_by"]) for each in results)
-    sys.stdout.write(f"{caught} of {len(results)} caught; {len(every)} places can be mutated\n")
+
+        with ThreadPoolExecutor(options.processes) as pool:
+            list(pool.map(work, waiting))
+    sys.stdout.write("\n".join(report(chosen, log.results, equal)) + "\n")
 
 
 if __name__ == "__main__":

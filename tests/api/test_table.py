@@ -148,3 +148,20 @@ def test_a_table_is_explained():
     host = explain_table(predict("lcs", shape=(512, 512), machine="host"), program=known, machine="host")
     assert host.k_effect == ()
     assert host.overhead > 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("plus", ["maximum", "minimum"])
+def test_a_total_with_a_number_that_is_none_is_none(plus, dtype):
+    from tilewright.programs.expression import apply
+    from tilewright.programs.stencil import FieldBuilder
+    from tilewright.programs.table import recurrence
+
+    h, c = FieldBuilder("h"), FieldBuilder("c")
+    best = apply(plus, h[-1, -1] + c[0, 0], h[-1, 0] + 1.0)
+    semiring = {"maximum": "max_plus", "minimum": "min_plus"}[plus]
+    walk = recurrence("walk", {"h": best}, inputs={"c": "cell"}, outside={"h": 0}, semiring=semiring)
+    cells = np.random.default_rng(1).uniform(-1, 1, (9, 11)).astype(dtype)
+    cells[4, 5] = np.nan
+    for backend in ("c", "numpy"):
+        assert np.isnan(filling(walk, (cells,), {}, dtype=dtype, result="sum", backend=backend).values)

@@ -421,16 +421,40 @@ def test_a_killed_tune_is_resumed(tmp_path, start, running, wait_until):
     killed_and_resumed(tmp_path, start, running, wait_until, [1.8])
 
 
-@pytest.mark.stress
-def test_a_tune_killed_at_twenty_random_instants_is_resumed(tmp_path, monkeypatch, start, running, wait_until):
-    """The instants are drawn over the length of a whole tune; every tune starts with an empty kernel cache."""
+@pytest.fixture
+def begin(tmp_path, monkeypatch):
+    """Give a tune a store and an empty kernel cache of its own."""
 
-    def begin(name):
+    def prepare(name):
         monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / name / "store"))
         (tmp_path / name / "cache").mkdir(parents=True)
         (tmp_path / name / "cache").chmod(0o700)
         monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / name / "cache"))
 
+    return prepare
+
+
+@pytest.mark.stress
+def test_tunes_killed_a_hundred_times_are_resumed(tmp_path, begin, start, running, wait_until, capsys):
+    """Every tune is killed and started again up to eight times before it may end."""
+    begin("whole")
+    began = time.monotonic()
+    assert start("").wait(timeout=300) == 0
+    length = time.monotonic() - began
+    draw, kills, tunes = random.Random(100), 0, 0  # noqa: S311
+    while kills < 100:
+        tunes += 1
+        assert tunes <= 40, f"only {kills} kills in 40 tunes of {length:.1f} s"
+        begin(f"run{tunes}")
+        instants = [draw.uniform(0.02, 0.6) * length for _ in range(8)]
+        kills += killed_and_resumed(tmp_path / f"run{tunes}", start, running, wait_until, instants)
+    with capsys.disabled():
+        sys.stdout.write(f" {kills} kills of {tunes} tunes ")
+
+
+@pytest.mark.stress
+def test_a_tune_killed_at_twenty_random_instants_is_resumed(tmp_path, begin, start, running, wait_until):
+    """The instants are drawn over the length of a whole tune; every tune starts with an empty kernel cache."""
     draw, kills, lengths = random.Random(20), 0, []  # noqa: S311
     for number in range(20):
         if number % 5 == 0:  # a machine that does other things as well is not always as fast

@@ -10,6 +10,7 @@ from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loop_apply import NAMES, apply_transforms
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_c import code
+from tilewright.codegen.loops_extents import extents_of
 from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_harness import Bound, emit_unit
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
@@ -272,3 +273,38 @@ def test_a_compiler_that_fails_is_an_outcome():
 
     with pytest.raises(ToolchainError, match="failed"):
         runtime.build(("cc",), "int main( {")
+
+
+def test_a_copy_of_two_indices_stands_before_the_outer_loop():
+    text = (
+        "transform ArrCopy(aref='A[i][k]', dimsizes=[8,8]) for (ii=0;ii<=M-1;ii+=8) for (kk=0;kk<=K-1;kk+=8)"
+        " for (i=ii;i<=min(M-1,ii+7);i++) for (k=kk;k<=min(K-1,kk+7);k++) y[i] += A[i][k]*x[k];"
+    )
+    applied = code(transformed(text, strict=True, known=NUMBERS).stmt)
+    assert "A_copy[i - ii][k - kk] = A[i][k]" in applied
+    assert "A_copy[i - ii][k - kk] * x[k]" in applied
+
+
+@pytest.mark.parametrize(
+    ("text", "extents"),
+    [
+        ("for (i=0;i<=n-1;i++) y[i] = x[i+2];", {"y": "n", "x": "n + 2"}),
+        ("for (i=1;i<n;i++) y[i] = x[i-1] + x[i];", {"y": "n", "x": "((n - 1) > (n) ? (n - 1) : (n))"}),
+        ("for (i=0;i<n;i++) for (j=0;j<m;j++) y[i*m+j] = x[j];", {"x": "m"}),
+        ("for (i=0;i<n;i++) y[i] = x[n-i];", {"y": "n"}),
+        ("for (i=0;i<n;i++) y[i] = x[z[i]+i];", {"y": "n", "z": "n"}),
+    ],
+)
+def test_extents_follow_from_subscripts_that_grow(text, extents):
+    found = extents_of(parse_code(text, "a test"))
+    assert {name: found[name] for name in extents} == {name: (extent,) for name, extent in extents.items()}
+    assert ("x" in found) == ("x" in extents)
+
+
+def test_a_copy_too_small_for_its_loops_is_refused_with_what_it_needs():
+    text = (
+        "transform ArrCopy(aref='A[i][k]', dimsizes=[8,4]) for (ii=0;ii<=M-1;ii+=8) for (kk=0;kk<=K-1;kk+=8)"
+        " for (i=ii;i<=min(M-1,ii+7);i++) for (k=kk;k<=min(K-1,kk+7);k++) y[i] += A[i][k]*x[k];"
+    )
+    with pytest.raises(IllegalTransformError, match="needs 8 elements along 'k', got 4"):
+        transformed(text, strict=True, known=NUMBERS)

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from tilewright.codegen import row_block
 from tilewright.codegen.emit import emit
+from tilewright.codegen.pipeline import make_plan
+from tilewright.codegen.sites import Site
 from tilewright.programs import rounding
 from tilewright.programs.catalogue import program
 from tilewright.programs.expression import Read
@@ -95,3 +98,13 @@ def test_hundreds_of_reads_are_written_for_one_row_at_a_time():
     assert length("box3d2r") > 3000
     assert length("box3d3r") < 6000
     assert length("box3d4r") < 13000
+
+
+@pytest.mark.parametrize(("name", "rows", "groups"), [("j3d27pt", 4, [(0, 1), (2, 3)]), ("j3d27pt", 1, [(0,)])])
+def test_two_results_of_a_column_at_a_time(name, rows, groups):
+    problem = make_problem(program(name), (20, 24, 64), 4, "float32")
+    plan = make_plan(Site(problem=problem, prefix="tw", strict=False), parse(f"streaming:t=2,s=9x8x32,rows={rows}"))
+    assert row_block.paired(plan, 0) is (rows > 1)
+    assert [tuple(group) for group in row_block.shift_groups(plan, 0)] == groups
+    strict = make_plan(Site(problem=problem, prefix="tw", strict=True), parse("streaming:t=2,s=9x8x32,rows=4"))
+    assert not row_block.paired(strict, 0)

@@ -47,12 +47,28 @@ class Built:
     constants: tuple[float, ...]
 
 
-def compile_cases(cases: Sequence[LawCase], directory: Path) -> list[Built]:
-    """Compile the kernels of all cases, :data:`BATCH` to a unit, two compilers at a time; in the order of the cases."""
+def compile_cases(
+    cases: Sequence[LawCase],
+    directory: Path,
+    *,
+    problems: Mapping[int, Problem] | None = None,
+    compiler: Toolchain | None = None,
+) -> list[Built]:
+    """Compile the kernels of all cases, :data:`BATCH` to a unit, two compilers at a time; in the order of the cases.
+
+    Args:
+        cases: The cases.
+        directory: Where units go.
+        problems: What kernels are made of in place of a case's own problem, by index.
+        compiler: The compiler in place of the package's own.
+    """
+    ours, how = problems or {}, compiler or tools()
+    assert how is not None
     groups = [[case for case in cases if case.strict is strict] for strict in (False, True)]
     batches = [group[i : i + BATCH] for group in groups for i in range(0, len(group), BATCH)]
     with ThreadPoolExecutor(2) as pool:
-        units = list(pool.map(lambda item: _unit(item[1], directory / f"unit{item[0]}"), enumerate(batches)))
+        places = [directory / f"unit{number}" for number in range(len(batches))]
+        units = list(pool.map(lambda batch, place: _unit(batch, place, ours, how), batches, places))
     built = {
         case.index: kernel
         for batch, unit in zip(batches, units, strict=True)
@@ -61,10 +77,10 @@ def compile_cases(cases: Sequence[LawCase], directory: Path) -> list[Built]:
     return [built[case.index] for case in cases]
 
 
-def _unit(cases: Sequence[LawCase], stem: Path) -> list[Built]:
-    source = emit_all([(case.problem, case.tiling) for case in cases], strict=cases[0].strict)
-    compiler, library = tools(), stem.with_suffix(".so")
-    assert compiler is not None
+def _unit(cases: Sequence[LawCase], stem: Path, problems: Mapping[int, Problem], compiler: Toolchain) -> list[Built]:
+    pairs = [(problems.get(case.index, case.problem), case.tiling) for case in cases]
+    source = emit_all(pairs, strict=cases[0].strict)
+    library = stem.with_suffix(".so")
     library.write_bytes(compile_shared(compiler, source.text, strict=source.strict))
     return [
         Built(library=str(library), entry=kernel.entry, copies=kernel.copies, constants=kernel.constants)

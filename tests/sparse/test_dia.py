@@ -217,3 +217,9 @@ def test_without_scipy_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("tilewright.sparse.dia.importlib.import_module", missing)
     with pytest.raises(UsageError, match="SciPy is not installed"):
         Dia.from_diagonals({0: 1.0}, (3, 3)).to_scipy()
+
+
+def test_a_unit_has_the_passes_that_it_calls_and_no_others():
+    text = emit_dia("float64", Unrolling(depth=3)).text
+    assert all(f"dia_pass{count}(" in text for count in (1, 2, 3))
+    assert "dia_pass4" not in text

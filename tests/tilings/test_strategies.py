@@ -310,3 +310,14 @@ def test_an_overlapped_tile_far_from_every_edge():
     assert counts.footprint == 2 * (40 + 12) * (60 + 12)
     assert counts.full == 2 * 8 * 8
     assert 0 < counts.redundancy < counts.points / (3 * 40 * 60) - 1
+
+
+@pytest.mark.parametrize("text", ["skewed:t=3,s=9x8", "skewed:t=2,s=8x16,sub=4x8"])
+def test_tiles_are_numbered_from_zero_and_apart(text):
+    problem = make_problem(program("j2d5pt"), (40, 50), 7)
+    tiling = catalogue.complete(problem, parse(text))
+    found: dict[int, set[int]] = {}
+    for piece in catalogue.scan(problem, tiling):
+        found.setdefault(piece.tile, set()).add(piece.wavefront)
+    assert min(found) == 0
+    assert all(len(wavefronts) == 1 for wavefronts in found.values())

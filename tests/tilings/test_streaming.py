@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.programs.catalogue import program
 from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import make_problem
+from tilewright.programs.problem import Boundary, make_problem
 from tilewright.programs.reference import map_index
-from tilewright.tilings import catalogue, stream_block, streaming
+from tilewright.programs.stencil import FieldBuilder, stencil
+from tilewright.tilings import catalogue, pipeline, stream_block, streaming
 from tilewright.tilings.legality import Legal, Violation
 from tilewright.tilings.tiling import Tiling, parse
 
@@ -231,3 +233,19 @@ def test_illegal_and_impossible():
         catalogue.complete(reach, parse("streaming:t=2,s=8"))
     with pytest.raises(UsageError, match="has no k"):
         catalogue.complete(reach, parse("streaming:t=2,s=8x8,k=2"))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_a_stream_advances_by_the_rows_asked_for(rows):
+    problem = make_problem(program("j2d5pt"), (40, 90), 6)
+    tiling = catalogue.complete(problem, parse(f"streaming:t=3,s=13x16,rows={rows}"))
+    assert streaming.geometry(problem, tiling).rows == rows
+
+
+def test_what_a_fixed_boundary_never_reads_is_not_kept():
+    for kind, kept in (("fixed", (0, 0)), ("nearest", (1, 1)), (("fixed", "constant"), (0, 1))):
+        problem = make_problem(program("j2d5pt"), (40, 90), 6, "float32", (kind, kind))
+        assert pipeline.of_problem(problem).ghosts[0][-2:] == (kept, kept)
+    ahead = make_problem(stencil("ahead", 1, {"u": 0.5 * FieldBuilder("u")[0] + 0.5 * FieldBuilder("u")[2]}), (40,), 6)
+    kept = pipeline.of_problem(replace(ahead, boundaries=(((Boundary(kind="nearest"),) * 2,),))).ghosts[0][-1]
+    assert kept == (0, 2)

@@ -164,7 +164,7 @@ class _Writer:
         body = self.inside(grid, 0, "y")
         at = f"tw_floormod(y, {depth}) * {self.slab(grid)}"
         if self.rank == 3:
-            body += self.inside(grid, 1, "l")
+            body = self.inside(grid, 1, "l") + body  # the innermost constant axis decides a corner
             at += f" + (l - l0 + {self.plan.grid(grid).halo[1][0]}) * {self.pitch(grid)}"
         return (
             f"static inline {kind} *{self.entry}_row_{grid}(char *own, int64_t y, int64_t n0{extra}) {{\n{body}"
@@ -190,13 +190,8 @@ class _Writer:
     def entry_function(self) -> str:
         last = self.rank - 1
         names = [f"const int64_t n{axis} = size[{3 + axis}];" for axis in range(self.rank)]
-        fills = []
-        for (grid, value), place in self.fill.items():
-            kind = self.ctype(grid)
-            fills.append(
-                f"    for (int64_t i = 0; i < {self.pitch(grid)}; ++i) "
-                f"(({kind} *)(own + {place}))[i] = {self.literal(grid, value)};"
-            )
+        corners = {key: self.corners(*key) for key in self.fill}
+        fills = [f"    {self.filled(*key)}" for key in self.fill if not corners[key]]
         lines = ["const int64_t planks = 1;"]
         if self.rank == 3:
             lines = [f"const int64_t planks = tw_ceildiv(n1, {self.tile.lines});"]
@@ -220,12 +215,34 @@ void {self.entry}(void *const *array, const int64_t *size, char *work, const dou
       const int64_t y0 = n0 * band / bands, y1 = n0 * (band + 1) / bands;
       const int64_t x0 = strip * {self.tile.width}, x1 = tw_min(n{last}, x0 + {self.tile.width});
 {cut}      (void)plank;
-      {self.entry}_tile(array, size, own, scalar, {call});
+{"".join(corners.values())}      {self.entry}_tile(array, size, own, scalar, {call});
     }}
     tw_done();
   }}
 }}
 """
+
+    def filled(self, grid: str, value: float) -> str:
+        """Fill the row that stands for rows outside."""
+        kind, place = self.ctype(grid), self.fill[grid, value]
+        return (
+            f"for (int64_t i = 0; i < {self.pitch(grid)}; ++i) "
+            f"(({kind} *)(own + {place}))[i] = {self.literal(grid, value)};"
+        )
+
+    def corners(self, grid: str, value: float) -> str:
+        """Fill that row for a strip, where other constants stand before and after it: the innermost axis decides."""
+        halo, kind = self.plan.grid(grid).halo[-1], self.ctype(grid)
+        row, n = f"(({kind} *)(own + {self.fill[grid, value]}))", f"n{self.rank - 1}"
+        text = ""
+        for test, side, width in zip((f"x0 + i < {halo[0]}", f"x0 + i >= {n} + {halo[0]}"),
+                                     self.problem.sides(grid)[-1], halo, strict=True):  # fmt: skip
+            if width and side.kind == "constant" and side.value != value:
+                text += (
+                    f"      for (int64_t i = 0; i < {self.pitch(grid)}; ++i) "
+                    f"if ({test}) {row}[i] = {self.literal(grid, side.value)};\n"
+                )
+        return f"      {self.filled(grid, value)}\n{text}" if text else ""
 
     def tile_function(self) -> str:
         last = self.rank - 1

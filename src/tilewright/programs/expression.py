@@ -5,14 +5,20 @@ last node is the result. Equal sub-expressions are one node. A flat form needs n
 three dimensions (729 reads) is as easy as a three-point stencil, and it prints, hashes and compares as plain data.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
+
+import numpy as np
 
 from tilewright.base.errors import TraceError
 from tilewright.programs.operators import OPERATORS
 
 MAX_NODES = 100_000
+_FOLDED = frozenset({"add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tanh"})
+_WHOLE = 2**31
+"""Numbers of this size and above are left as they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +220,27 @@ def as_value(operand: Operand) -> Value:
 
 
 def apply(op: str, *operands: Operand) -> Value:
-    """Apply an operator to values or numbers."""
-    return Value(op, tuple(as_value(operand) for operand in operands))
+    """Apply an operator to values or numbers; of numbers alone it makes a number.
+
+    >>> apply("div", 1.0, 4.0).op
+    Const(value=0.25)
+    """
+    values = tuple(as_value(operand) for operand in operands)
+    number = _number(op, [value.op for value in values])
+    return Value(op, values) if number is None else Value(Const(number))
+
+
+def _number(op: str, operands: list[str | Leaf]) -> int | float | None:
+    """Return what an operator makes of numbers alone, in float64, or None.
+
+    Left to NumPy, its result would no longer take the type of the field that it meets: float32 would become float64.
+    """
+    numbers = [each.value for each in operands if isinstance(each, Const) and type(each.value) is not bool]
+    if op not in _FOLDED or len(numbers) < len(operands) or any(abs(number) >= _WHOLE for number in numbers):
+        return None
+    with np.errstate(all="ignore"):
+        result = OPERATORS[op].evaluate(*numbers).item()
+    return result if math.isfinite(result) else None
 
 
 def flatten(root: Value) -> Tape:
