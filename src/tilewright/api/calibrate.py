@@ -27,7 +27,7 @@ from tilewright.tuning.sensitivity import Sensitivity, sensitivities
 
 DEFAULT_PROGRAMS = (
     "jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d",
-    "j1d3pt", "j2d5pt", "j2d9pt", "j2d9pt-gol", "j3d7pt", "j3d27pt", "wave2d",
+    "j1d3pt", "j2d5pt", "j2d9pt", "j2d9pt-gol", "star2d2r", "j3d7pt", "j3d27pt", "wave2d", "heat2d_var", "fdtd2d",
 )  # fmt: skip
 """The papers' programs and those of the benchmarks."""
 _MEASURED = (
