@@ -33,7 +33,7 @@ CASES = [
     ("fdtd2d", (30, 100), "streaming:t=2,s=16x32"),
     ("j1d3pt", (999,), "streaming:t=5,s=128"),
     ("j3d7pt", (18, 20, 264), "streaming:t=2,s=9x10x264"),
-    ("j3d7pt", (30, 9, 264), "streaming:t=2,s=15x9x264"),  # more planes than rows of a plane
+    ("j3d7pt", (30, 9, 256), "streaming:t=2,s=15x9x256"),  # whole rows, more planes than rows of a plane
 ]
 
 
