@@ -62,8 +62,16 @@ def test_what_a_program_may_be():
 
 @pytest.mark.parametrize("name", ["sqrt", "exp", "log", "sin", "cos", "tanh", "floor", "abs"])
 def test_functions_of_one_value(name):
-    program = tw.stencil(lambda u, a: getattr(tw, name)(u[0]) + getattr(tw, name)(a) + getattr(tw, name)(2)).program
+    function = getattr(tw, name)
+    program = tw.stencil(lambda u, a: function(u[0]) + function(a) + function(1 - u[1])).program
     assert [node.op for node in program.statements[0].tape if hasattr(node, "op")].count(name) == 3
+
+
+@pytest.mark.parametrize("name", ["sqrt", "exp", "log", "sin", "cos", "tanh"])
+def test_functions_of_numbers_are_numbers(name):
+    program = tw.stencil(lambda u: u[0] * getattr(tw, name)(2)).program
+    values = [node.value for node in program.statements[0].tape if hasattr(node, "value")]
+    assert values == [getattr(np, name)(2.0)]
 
 
 def test_functions_of_several_values():

@@ -53,7 +53,7 @@ class _Group(TyperGroup):
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # noqa: ANN401
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
+        except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as error:
             if ctx.meta[self.debug]:
