@@ -94,10 +94,8 @@ def test_hundreds_of_reads_are_written_for_one_row_at_a_time():
         problem = make_problem(program(name), (64, 64, 64), 4, "float32")
         return emit(problem, catalogue.complete(problem, parse("streaming:t=2,s=64x32x64"))).text.count("\n")
 
-    # Compilers take minutes over three rows of 729 reads each.
     assert length("box3d2r") > 3000
     assert length("box3d3r") < 6000
-    assert length("box3d4r") < 13000
 
 
 @pytest.mark.parametrize(("name", "rows", "groups"), [("j3d27pt", 4, [(0, 1), (2, 3)]), ("j3d27pt", 1, [(0,)])])

@@ -35,7 +35,7 @@ _PROBE = """int tw_probe(int n) {
   return s;
 }
 """
-COMPILE_SECONDS = 120.0
+COMPILE_SECONDS = 300.0
 """Limit on one call of the compiler."""
 
 
