@@ -42,7 +42,7 @@ _SCALARS = Var("scalar")
 LINE = Var("line")
 _MANY = range(200, 400)
 """Numbers of reads for which rows of a plane are computed one by one: compiled in a fifth of the time, 1.2 times naive
-C (box3d3r). With more of them (box3d4r) what rows share is worth the compiler's minutes: 1.4 times naive C, not 0.9."""
+C (box3d3r). With more of them (box3d4r) what rows share is worth the compiler's minutes: 1.3 times naive C, not 0.9."""
 _SHARED = 9
 """Reads common to neighbouring rows of a plane from which on computing two together pays."""
 
