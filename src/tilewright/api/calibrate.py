@@ -21,6 +21,8 @@ from tilewright.machines.machine import Machine
 from tilewright.programs import catalogue
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
+from tilewright.runtime import calibrate_gpu as devices
+from tilewright.runtime.gpu import Device
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.sensitivity import Sensitivity, sensitivities
@@ -153,17 +155,18 @@ def calibrate(
     from tilewright.runtime.toolchain import toolchain
 
     say = note or (lambda _: None)
+    target = None if output is None else _target(Path(output))
+    chosen = tuple(_tileable(name) for name in programs or DEFAULT_PROGRAMS)
     if is_gpu(backend):
         if seconds is not None and not 0 < seconds < math.inf:
             raise UsageError(f"the seconds of a calibration are a positive number, got {seconds!r}")
-        extent = (quick, seconds)
-        return calibrate_gpu(programs, backend, None if output is None else _target(Path(output)), extent, say)
+        device = open_device(backend)
+        how = devices.protocol_for(device, quick=quick)
+        return calibrate_gpu(chosen, device, how if seconds is None else replace(how, seconds=seconds), target, say)
     if backend not in {"auto", "c"}:
         raise UsageError(f"the backend of a calibration is one of auto, c, opencl and cuda, got {backend!r}")
     if seconds is not None:
         raise UsageError("only the calibration of a GPU has a time limit", "use --quick, or name programs")
-    target = None if output is None else _target(Path(output))
-    chosen = tuple(_tileable(name) for name in programs or DEFAULT_PROGRAMS)
     tools = toolchain()
     protocol = runtime.QUICK if quick else runtime.FULL
     machine = runtime.measure_machine(tools, protocol, say)
@@ -198,27 +201,21 @@ def calibrate(
 
 
 def calibrate_gpu(
-    programs: Sequence[str] | None,
-    backend: str,
+    chosen: Sequence[Program],
+    device: Device,
+    protocol: devices.Protocol,
     target: Path | None,
-    extent: tuple[bool, float | None],
     say: Callable[[str], None],
 ) -> Calibration:
-    """Measure a GPU's parameters; see :func:`calibrate`. Its extent is ``quick`` and ``seconds``."""
-    from tilewright.runtime import calibrate_gpu as runtime
+    """Measure a GPU's parameters; see :func:`calibrate`."""
     from tilewright.runtime import hosts
 
-    chosen = tuple(_tileable(name) for name in programs or DEFAULT_PROGRAMS)
-    device = open_device(backend)
-    protocol = runtime.protocol_for(device, quick=extent[0])
-    if extent[1] is not None:
-        protocol = replace(protocol, seconds=extent[1])
     if not device.describe().gpu:
         say(f"{device.name} is no GPU: the instances are small, and the values are its own, no GPU's")
-    machine = runtime.measure_machine(device, protocol, say)
-    measured = runtime.measure_programs(chosen, machine, device, protocol, say)
-    fits = {name: runtime.fitted(instances) for name, instances in measured.items()}
-    machine = runtime.with_programs(machine, fits, runtime.whose(device), protocol.instances)
+    machine = devices.measure_machine(device, protocol, say)
+    measured = devices.measure_programs(chosen, machine, device, protocol, say)
+    fits = {name: devices.fitted(instances) for name, instances in measured.items()}
+    machine = devices.with_programs(machine, fits, devices.whose(device), protocol.instances)
     if target is None:
         target = hosts.keep(machine)
     else:

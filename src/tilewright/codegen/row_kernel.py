@@ -40,9 +40,6 @@ FIRST, LAST = Var("first"), Var("last")
 CHUNK = Var("chunk")
 _SCALARS = Var("scalar")
 LINE = Var("line")
-_MANY = range(200, 400)
-"""Numbers of reads for which rows of a plane are computed one by one: compiled in a fifth of the time, 1.2 times naive
-C (box3d3r). With more of them (box3d4r) what rows share is worth the compiler's minutes: 1.3 times naive C, not 0.9."""
 _SHARED = 9
 """Reads common to neighbouring rows of a plane from which on computing two together pays."""
 
@@ -109,15 +106,13 @@ def _stage(plan: Plan, stage: int, body: tuple[Stmt, ...], *, distinct: bool) ->
 
 def _lines(plan: Plan, stage: int) -> int:
     """Rows of a plane computed together: two where a row shares many reads with the next one, three in pairs."""
+    if len(shift_groups(plan, stage)) > 1 or (plan.rows == 2 and paired(plan, stage)):
+        return 3
     reads = [
         (read.field, read.level, read.offset)
         for number in plan.pipeline.stages[stage]
         for read in plan.site.problem.program.statements[number].reads
     ]
-    if len(reads) in _MANY:
-        return 1
-    if len(shift_groups(plan, stage)) > 1 or (plan.rows == 2 and paired(plan, stage)):
-        return 3
     shared = sum((f, level, (z, y + 1, x)) in reads for f, level, (z, y, x) in reads)
     return 2 if shared >= _SHARED else 1
 

@@ -34,7 +34,7 @@ def read_planes(path: Path, dtype: str | None = None) -> tuple[Array, ...]:
         ArrayError: If there is no such file, or it holds no plain numbers.
         UsageError: If the name's ending is neither ``.npy`` nor a picture's.
     """
-    _check_ending(path)
+    _check_format(path)
     if not path.is_file():
         raise ArrayError(f"there is no file {str(path)!r}", "give the path of a .npy file or a picture")
     planes = (_read_npy(path),) if path.suffix.lower() == ".npy" else _read_picture(path)
@@ -76,12 +76,12 @@ def check_output(path: Path) -> None:
         UsageError: If the name's ending is neither ``.npy`` nor a picture's, its folder does not exist, or Pillow is
             needed and not there.
     """
-    _check_ending(path)
+    _check_format(path)
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
 
 
-def _check_ending(path: Path) -> None:
+def _check_format(path: Path) -> None:
     if path.suffix.lower() not in PICTURES | {".npy"}:
         raise UsageError(
             f"a file of data ends in .npy or a picture's ending, got {path.name!r}",
