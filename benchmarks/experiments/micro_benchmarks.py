@@ -15,7 +15,7 @@ from tilewright.costs import fit
 from tilewright.machines.files import load
 from tilewright.machines.machine import Quantity
 from tilewright.programs.catalogue import program
-from tilewright.runtime import calibrate
+from tilewright.runtime import calibrate, calibrate_fits
 from tilewright.runtime.toolchain import toolchain
 
 STENCILS = ("jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d")
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in STENCILS:
         published = load("gtx980").iteration_seconds(name).value  # table 4
         runs = [calibrate.measure_program(program(name), machines[0], tools, protocol) for _ in range(2)]
-        first, second = (calibrate.fitted(run) for run in runs)
+        first, second = (calibrate_fits.fitted(run) for run in runs)
         values[name] = first.iteration
         each = [(math.prod(i.shape), _alone(i, first)) for i in runs[0]]
         drawn[name] = each
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measured.write_verdict(chosen.output, "\n".join(lines))
 
 
-def _alone(instance: calibrate.Instance, found: fit.Fit) -> float:
+def _alone(instance: calibrate_fits.Instance, found: fit.Fit) -> float:
     """C_iter as one instance says it, without the start-ups of its rows and boxes."""
     one, rows, boxes = instance.factors
     return (instance.seconds - found.row * rows - found.box * boxes) / one

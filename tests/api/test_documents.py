@@ -20,9 +20,11 @@ def _blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    "document", ["README.md", "docs/tutorial.md", "docs/pipelines.md", "docs/howto.md", "docs/numerics.md"]
-)
+DERIVATIONS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "derivations").glob("[!i]*.md"))
+PAGES = ["README.md", "docs/tutorial.md", "docs/pipelines.md", "docs/howto.md", "docs/numerics.md", *DERIVATIONS]
+
+
+@pytest.mark.parametrize("document", PAGES)
 def test_the_python_examples_run(document, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     blocks = _blocks((ROOT / document).read_text(encoding="utf-8"), "python")

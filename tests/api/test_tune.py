@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.api import meter, wisdom
+from tilewright.api import meter, tune_task, wisdom
 from tilewright.api import tune as tuning
 from tilewright.api.predict import choose_tiling
 from tilewright.base.errors import ToolchainError, UsageError
@@ -209,7 +209,7 @@ def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running):
     lists = []
     with monkeypatch.context() as patch:
         patch.setenv("TILEWRIGHT_STORE", str(tmp_path / "clean"))
-        patch.setattr(tuning, "shortlist", lambda *asked: lists.append(shortlist(*asked)) or lists[-1])
+        patch.setattr(tune_task, "shortlist", lambda *asked: lists.append(shortlist(*asked)) or lists[-1])
         tw.tune("j2d5pt", effort="quick", candidates=12, **SMALL)
     # Tilings whose sizes are arguments of one kernel share its faults.
     kernels = {emit(problem, each.tiling).entry: str(each.tiling) for each in lists[0] if each.tiling != NONE}

@@ -9,7 +9,7 @@ from tilewright.base.errors import TilewrightWarning
 from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Quantity
 from tilewright.programs.catalogue import program
-from tilewright.runtime import calibrate, hosts
+from tilewright.runtime import calibrate, calibrate_fits, hosts
 from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchain import toolchain
 
@@ -59,7 +59,7 @@ def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
         assert 4 * values <= described.l1_bytes.value
         assert instance.seconds > 0
         assert instance.factors[0] > 0
-    found = calibrate.fitted(first)
+    found = calibrate_fits.fitted(first)
     assert 1e-11 < found.low <= found.iteration <= found.high < 1e-4
 
 
@@ -67,14 +67,14 @@ def test_streaming_tiles_tell_c_iter_an_advance_and_lines(described):
     names = ("j2d5pt", "wave2d", "j1d3pt")
     instances = {n: calibrate.measure_streams(program(n), described, toolchain(), TINY) for n in names}
     assert {str(i.tiling.space[-1]) for i in instances["wave2d"]} == {"256", "512", "1024", "2048"}
-    machine, fits = calibrate.fitted_streams(described, instances)
+    machine, fits = calibrate_fits.fitted_streams(described, instances)
     assert machine.line_ratio.source == machine.advance_seconds.source == "measured"
     assert 0.2 < machine.line_ratio.value < 2.1
     assert {each.row for each in fits.values()} == {machine.advance_seconds.value}
-    final = calibrate.with_streams(machine, fits)
+    final = calibrate_fits.with_streams(machine, fits)
     for name in names:
         assert 1e-11 < final.iteration_seconds(name, "streaming").value < 1e-5
-    assert calibrate.fitted_streams(described, {}) == (described, {})
+    assert calibrate_fits.fitted_streams(described, {}) == (described, {})
 
 
 def test_programs_enter_the_machine_and_scale_the_estimates(described):
@@ -83,7 +83,7 @@ def test_programs_enter_the_machine_and_scale_the_estimates(described):
         calibrate.fit.Fit(iteration=1e-9, low=9e-10, high=2e-9, row=1e-9, deviation=0.1, instances=70),
         calibrate.fit.Fit(iteration=4e-9, low=4e-9, high=4e-9, row=3e-9, deviation=0.1, instances=70),
     ]
-    machine = calibrate.with_programs(described, programs, fits)
+    machine = calibrate_fits.with_programs(described, programs, fits)
     assert machine.iteration_seconds("heat3d").value == 4e-9
     assert machine.row_seconds.value == 2e-9
     assert machine.flop_cycles.value != described.flop_cycles.value

@@ -151,7 +151,7 @@ def calibrate(
         ToolchainError: If there is no compiler that works.
     """
     from tilewright.runtime import calibrate as runtime
-    from tilewright.runtime import hosts
+    from tilewright.runtime import calibrate_fits, hosts
     from tilewright.runtime.toolchain import toolchain
 
     say = note or (lambda _: None)
@@ -173,17 +173,17 @@ def calibrate(
     fits, sweeps = {}, {}
     for program in chosen:
         say(f"C_iter of {program.name}")
-        fits[program.name] = runtime.fitted(runtime.measure_program(program, machine, tools, protocol))
+        fits[program.name] = calibrate_fits.fitted(runtime.measure_program(program, machine, tools, protocol))
         without = runtime.measure_program(program, machine, tools, protocol, tiled=False)
-        sweeps[program.name] = runtime.fitted(without)
-    machine = runtime.with_sweeps(runtime.with_programs(machine, chosen, tuple(fits.values())), sweeps)
+        sweeps[program.name] = calibrate_fits.fitted(without)
+    machine = calibrate_fits.with_sweeps(calibrate_fits.with_programs(machine, chosen, tuple(fits.values())), sweeps)
     streams = {}
     for program in chosen:
         say(f"C_iter of {program.name} in streaming tiles")
         instances = runtime.measure_streams(program, machine, tools, protocol)
         if len(instances) > 1:
             streams[program.name] = instances
-    machine = runtime.with_streams(*runtime.fitted_streams(machine, streams))
+    machine = calibrate_fits.with_streams(*calibrate_fits.fitted_streams(machine, streams))
     if target is None:
         target = hosts.keep(machine)
     else:

@@ -11,6 +11,7 @@ from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.prediction import Prediction
 from tilewright.base.errors import TilewrightError
 from tilewright.base.units import format_seconds, format_shape
+from tilewright.costs.roofline import Roofline
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs import catalogue
@@ -104,7 +105,7 @@ def of_case(case: Case, candidates: Sequence[Candidate], explanation: Sequence[s
         used=tuple(Used(name=each.name, kind=each.kind, use=each.use) for each in why.resources),
         gains=tuple((text, factor) for text, factor in why.speedups if factor > 1.0005),
         explanation=tuple(explanation) or (str(one),),
-        notes=_estimates(one),
+        notes=_estimates(one) + _above(one.roof, filled),
     )
 
 
@@ -152,3 +153,31 @@ def _estimates(one: Prediction) -> tuple[str, ...]:
     if one.costs.energy is not None and one.costs.energy.source == "estimated":
         found.append("the energy")
     return (f"estimated, not measured: {' and '.join(found)}",) if found else ()
+
+
+def _above(roof: Roofline | None, many: Sequence[Candidate]) -> tuple[str, ...]:
+    """Say which points lie above a roof, and why: a reader who sees them should not have to wonder."""
+    if roof is None:
+        return ()
+    found = []
+    moved = [_over(each, each.predicted, roof) for each in many if each.known]
+    beyond = [over for over in moved if over > 1.0005]
+    if beyond:
+        found.append(
+            f"{len(beyond)} of {len(moved)} predictions lie above the memory roof, by up to {max(beyond) - 1:.0%}: the "
+            "time model of a GPU charges every tile the whole device's bandwidth, as its paper prints it; "
+            'tw.predict(…, scope="per_sm") shares it'
+        )
+    reached = [(each.flops or 0.0) / each.measured / roof.flops_per_second for each in many if each.measured]
+    faster = [share for share in reached if share > 1.0005]
+    if faster:
+        found.append(
+            f"{len(faster)} of {len(reached)} measured points lie above the roof of the arithmetic, by up to "
+            f"{max(faster) - 1:.0%}: C_iter, by which it is drawn, is too long for the code that ran"
+        )
+    return tuple(found)
+
+
+def _over(each: Candidate, seconds: float, roof: Roofline) -> float:
+    """Return how many times the memory's bandwidth a run of so many seconds takes; 0 where the bytes are unknown."""
+    return (each.dram_bytes or 0.0) / seconds / roof.bytes_per_second

@@ -1,34 +1,29 @@
 """``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
 
-import dataclasses
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tilewright.api import memo
 from tilewright.api import predict as model_api
 from tilewright.api.gpu import circumstances as device_circumstances
 from tilewright.api.gpu import device_machine, is_gpu, open_device
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.api.plan import Plan, Tried, needed_bytes
 from tilewright.api.predict import MachineLike, as_machine
-from tilewright.api.prediction import Prediction
 from tilewright.api.screen import screen
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.strata import strata
 from tilewright.api.table_costs import refuse_table
 from tilewright.api.trial import TrialJob
+from tilewright.api.tune_task import Task, log_path, prediction_of, remember, sample_steps, seconds_of
 from tilewright.base.errors import ToolchainError, UsageError
-from tilewright.base.fingerprint import fingerprint
 from tilewright.base.records import Resources
-from tilewright.machines.machine import Machine
-from tilewright.programs.problem import BoundarySpec, Problem, make_problem
-from tilewright.programs.stencil import Program, with_coefficients
+from tilewright.programs.problem import BoundarySpec, make_problem
+from tilewright.programs.stencil import with_coefficients
 from tilewright.report.progress import bar
-from tilewright.runtime import gpu, store, wisdom
+from tilewright.runtime import store, wisdom
 from tilewright.runtime.host import available_cpus, thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.nvrtc import available as nvrtc_available
@@ -36,40 +31,16 @@ from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers import pool
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning.search import Choice, Progress, Trial, Watch, is_unstable, search
-from tilewright.tuning.shortlist import Candidate, Effort, Stratum, effort_level, ranked, shortlist
+from tilewright.tuning.shortlist import effort_level, ranked, shortlist
 
 PLANNED_BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
 """What tuning is for; a GPU backend may name a device, ``opencl:name``."""
 Needs = dict[Tiling, Resources]
-_PROTOCOL = 1
-"""Raised when older logs could no longer be continued."""
 _DEFAULT_SCALAR = 0.1
-_SAMPLE_SECONDS = 1.0
-"""A sample that would take longer by the model computes fewer steps, but at least two heights of the tallest tile."""
 _MOST_WORKERS = 4
 _SPARE_BYTES = 8 * 2**30
 _SPARE_BYTES_PER_CPU = 2**28
 """Address space, not memory: stacks and heaps of threads reserve far more than they touch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Task:
-    """What is tuned, checked."""
-
-    program: Program
-    problem: Problem
-    machine: Machine
-    strata: tuple[Stratum, ...]
-    effort: Effort
-    level: str
-    backend: str
-    metric: str
-    model: str
-    threads: int
-    device: gpu.Device | None
-    strict: bool
-    boundary: BoundarySpec
-    scalars: dict[str, Any]
 
 
 def tune(
@@ -146,7 +117,7 @@ def tune(
     problem = make_problem(with_coefficients(known, fields), shape, steps, dtype, boundary)
     device = open_device(backend) if is_gpu(backend) and effort != "none" else None
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
-    task = _Task(
+    task = Task(
         program=known,
         problem=problem,
         machine=where,
@@ -184,20 +155,22 @@ def _check(backend: str, metric: str, effort: str) -> None:
         raise UsageError(f"nothing can be measured with the backend {backend!r}", "use c, or --effort none")
 
 
-def _planned(task: _Task) -> Plan:
+def _planned(task: Task) -> Plan:
     """Return the model's choice; nothing is run, and nothing but CUDA candidates is compiled."""
     if task.backend.partition(":")[0] == "cuda" and task.machine.kind == "gpu" and nvrtc_available():
         return _screened(task)
     best = ranked(task.strata, task.effort.candidates)
     if not best:
         raise UsageError(f"no tiling of {task.problem.program.name!r} fits the machine {task.machine.name!r}")
-    tried = [Tried(tiling=each.tiling, predicted_seconds=_prediction(task, each.tiling).costs.seconds) for each in best]
+    tried = [
+        Tried(tiling=each.tiling, predicted_seconds=prediction_of(task, each.tiling).costs.seconds) for each in best
+    ]
     if task.metric == "time":  # with thread blocks the prediction knows more than the ranking
         tried.sort(key=lambda each: each.predicted_seconds)
     return _plan(task, tried[0], tuple(tried), 0, None)
 
 
-def _screened(task: _Task) -> Plan:
+def _screened(task: Task) -> Plan:
     """Return the model's choice among the candidates whose code neither spills nor asks for more than there is."""
     first = shortlist(task.strata, task.effort.candidates)
     if not first:
@@ -218,11 +191,11 @@ def _screened(task: _Task) -> Plan:
     return _plan(task, tried[0], tuple(tried), len(tried), None)
 
 
-def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
+def _measured(task: Task, *, resume: bool, progress: bool | None) -> Plan:
     circumstances = wisdom.circumstances() if task.device is None else device_circumstances(task.device)
     check_memory(needed_bytes(task.problem))
-    steps = _sample_steps(task)
-    log = _log_path(task, steps, circumstances)
+    steps = sample_steps(task)
+    log = log_path(task, steps, circumstances)
     if log is not None and not resume:
         store.append(log, {"kind": "restart", "when": wisdom.now()})
     history = read_history(log)
@@ -242,12 +215,12 @@ def _measured(task: _Task, *, resume: bool, progress: bool | None) -> Plan:
     winner = _tried(task, choice.winner, scale, needs)
     others = [_tried(task, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
     tried = [winner, *sorted(others, key=_order)]
-    _remember(task, winner, choice, circumstances)
+    remember(task, winner, choice, circumstances)
     return _plan(task, winner, tuple(tried), len(tried), choice)
 
 
 def _search(
-    task: _Task, job: TrialJob, log: Path | None, history: History, progress: bool | None
+    task: Task, job: TrialJob, log: Path | None, history: History, progress: bool | None
 ) -> tuple[Choice, Needs]:
     """Search with worker processes; they are gone when this returns."""
     workers = min(available_cpus(), _MOST_WORKERS)
@@ -288,11 +261,11 @@ DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
 """The same on a GPU, whose driver compiles in every process, and where arrays have to be copied first."""
 
 
-def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
+def _plan(task: Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
     return Plan(
         program=task.program,
         problem=task.problem,
-        prediction=_prediction(task, winner.tiling),
+        prediction=prediction_of(task, winner.tiling),
         winner=winner,
         candidates=tried,
         evaluated=evaluated,
@@ -310,24 +283,11 @@ def _plan(task: _Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, 
     )
 
 
-def _prediction(task: _Task, tiling: Tiling) -> Prediction:
-    return model_api.predict(
-        task.problem.program,
-        shape=task.problem.shape,
-        steps=task.problem.steps,
-        machine=task.machine,
-        tiling=tiling,
-        dtype=task.problem.dtype,
-        boundary=task.boundary,
-        model=task.model,
-    )
-
-
-def _tried(task: _Task, trial: Trial, scale: float, needs: Needs) -> Tried:
+def _tried(task: Task, trial: Trial, scale: float, needs: Needs) -> Tried:
     samples = trial.measurement.seconds if trial.ok else ()
     return Tried(
         tiling=trial.candidate.tiling,
-        predicted_seconds=_seconds(task, trial.candidate),
+        predicted_seconds=seconds_of(task, trial.candidate),
         measured_seconds=scale * trial.measurement.median if trial.ok else None,
         outcome=trial.measurement.outcome,
         detail=trial.measurement.detail,
@@ -350,10 +310,6 @@ def _needed(code: Resources | None) -> dict[str, Any]:
     }
 
 
-def _seconds(task: _Task, candidate: Candidate) -> float:
-    return candidate.predicted if task.metric == "time" else _prediction(task, candidate.tiling).costs.seconds
-
-
 def _order(tried: Tried) -> tuple[float, float]:
     return (math.inf if tried.measured_seconds is None else tried.measured_seconds, tried.predicted_seconds)
 
@@ -364,52 +320,6 @@ def _raise_failure(choice: Choice) -> NoReturn:
     raise ToolchainError(
         f"none of {len(choice.trials)} candidates could be measured{reason}", "see `tilewright doctor`"
     )
-
-
-def _remember(task: _Task, winner: Tried, choice: Choice, circumstances: wisdom.Circumstances) -> None:
-    if task.metric != "time" or task.strict or winner.measured_seconds is None:
-        return
-    entry = wisdom.Wisdom(
-        program=task.problem.program.name[:200],
-        problem_key=wisdom.problem_key(task.problem, "c" if task.device is None else task.device.dialect),
-        dtype=task.problem.dtype,
-        shape=task.problem.shape,
-        steps=max(1, task.problem.steps),
-        threads=task.threads,
-        tiling=str(winner.tiling),
-        seconds=winner.measured_seconds,
-        samples=max(1, winner.samples),
-        unstable=winner.unstable,
-        confirmed=choice.confirmed,
-        circumstances=circumstances,
-        when=wisdom.now(),
-    )
-    wisdom.remember([entry])
-    memo.forget()
-
-
-def _sample_steps(task: _Task) -> int:
-    """Steps of one sample: all, unless that would take too long by the model."""
-    first = shortlist(task.strata, task.effort.candidates)
-    per_step = _seconds(task, first[0]) / max(1, task.problem.steps)
-    tallest = max(candidate.tiling.time for candidate in first)
-    return min(task.problem.steps, max(2 * tallest, math.ceil(_SAMPLE_SECONDS / max(per_step, 1e-12))))
-
-
-def _log_path(task: _Task, steps: int, circumstances: wisdom.Circumstances) -> Path | None:
-    root = store.directory()
-    if root is None:
-        return None
-    key = fingerprint(
-        _PROTOCOL, task.problem, task.threads, task.strict, steps, dataclasses.asdict(circumstances), task.metric
-    )
-    folder = root / "tunes"
-    try:
-        folder.mkdir(exist_ok=True, mode=0o700)
-    except OSError as error:
-        warn_once(f"what is measured cannot be kept for later runs: {error}")
-        return None
-    return folder / f"{key}.jsonl"
 
 
 def _number(value: Any) -> float:  # noqa: ANN401

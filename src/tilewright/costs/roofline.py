@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tilewright.costs import streaming_gpu
 from tilewright.costs.setting import Setting
 
 
@@ -35,13 +36,18 @@ class Roofline:
 def roofline(setting: Setting) -> Roofline | None:
     """Return the roofs of a problem on a machine, or None where a cell takes no operation.
 
-    The arithmetic roof takes the fastest code there is: C_iter of rows blocked in registers where streaming tiles are
-    possible.
+    The arithmetic roof takes the fastest code there is, whatever the family: the least C_iter of tiles, of a sweep and,
+    where streaming tiles are possible, of theirs.
 
     Args:
         setting: The problem on its machine.
     """
-    iteration = setting.c_iter.value if setting.stream is None else min(setting.c_iter.value, setting.blocked.value)
+    each = [setting.c_iter.value, setting.swept.value]
+    if setting.stream is not None:
+        each.append(setting.blocked.value)
+    if setting.block is not None and setting.gpu is not None:
+        each.append(streaming_gpu.iteration_seconds(setting, setting.gpu))
+    iteration = min(each)
     if setting.flops <= 0 or iteration <= 0:
         return None
     lanes = setting.sm_count * setting.vector_width
