@@ -4,12 +4,10 @@ from hypothesis import strategies as st
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import (
-    format_bytes,
     format_seconds,
     format_shape,
     parse_seconds,
     parse_shape,
-    parse_size,
 )
 
 
@@ -22,19 +20,6 @@ def test_a_shape_is_read_as_it_is_written(shape):
 def test_what_is_no_shape_is_refused(text):
     with pytest.raises(UsageError):
         parse_shape(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("0", 0), ("64KiB", 65536), ("64kB", 64000), ("1.5 GiB", 3 * 2**29), ("2M", 2_000_000)]
-)
-def test_sizes(text, size):
-    assert parse_size(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "KiB", "-1", "64 QiB", "1e3", "inf", "nan"])
-def test_what_is_no_size_is_refused(text):
-    with pytest.raises(UsageError):
-        parse_size(text)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("10ms", 0.01), ("2", 2.0), ("1.5h", 5400.0), ("3e-3 s", 0.003)])
@@ -51,8 +36,3 @@ def test_what_is_no_duration_is_refused(text):
 @given(st.floats(1e-12, 1e6))
 def test_a_written_duration_reads_back_to_three_digits(seconds):
     assert parse_seconds(format_seconds(seconds)) == pytest.approx(seconds, rel=6e-3)
-
-
-@given(st.integers(0, 2**50))
-def test_a_written_size_reads_back_to_four_digits(size):
-    assert parse_size(format_bytes(size)) == pytest.approx(size, rel=6e-4)

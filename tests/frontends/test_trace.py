@@ -1,5 +1,7 @@
 """Tracing: what a user may write, and one sentence for everything else."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,14 @@ def _unpacks(u):
     return a + b
 
 
+def _loops(u):
+    return sum(each for each in u)
+
+
+def _by_name(u, *, a):
+    return a * u[0]
+
+
 def _array(u):
     return u[0] * np.arange(3)
 
@@ -105,7 +115,7 @@ def _array(u):
     [
         (_returns_nothing, "returns nothing"),
         (_truth, "has no truth while it is traced"),
-        (_assigns, "tracing '_assigns' failed: TypeError"),
+        (_assigns, "nothing is assigned to 'u'"),
         (_two_ranks, "has 1 dimensions but reads v"),
         (_clash, "'a' is used both with and without an index"),
         (_unused, "'a' of '_unused' is never used"),
@@ -118,11 +128,19 @@ def _array(u):
         (lambda: 1, "takes no argument"),
         (lambda u: 1.0, "indexes no field"),
         (lambda u: u + 1, "indexes no field"),
-        (lambda u: (u[0], u[1]), "returns 2 values but has 1 arguments"),
+        (lambda u: (u[0], u[1]), "returns 2 values but has 1 argument"),
         (lambda u: {"w": u[0]}, "updates 'w', which is not one of its arguments"),
         (lambda u: u["x"], "whole numbers"),
         (lambda u: u[0.5], "whole numbers"),
-        (lambda u: u[0:2], "whole numbers"),
+        (lambda u: u[0:2], r"whole numbers, got u\[0:2\]"),
+        (lambda u, i: u[i * i, 0], r"whole numbers, got u\[a value, 0\]"),
+        (lambda u: u[u[0], 0], r"whole numbers, got u\[a value, 0\]"),
+        (_loops, "cannot be looped over"),
+        (lambda u: u.next[0], "the field 'u' of .* has no 'next'"),
+        (lambda u: 2 * u[0] - u.prev, "another time level of 'u' is used without an index"),
+        (lambda u: math.sqrt(u[0]), "in a way that only numbers can be used"),
+        (lambda u, a=3: a * u[0], "'a' of .* has a default"),
+        (_by_name, "takes arguments by position"),
         (lambda u: u[65], "may reach 64 cells"),
         (lambda u: u[0, 0, 0, 0], "1 to 3 dimensions"),
         (lambda u, k: u[0] + k.prev[0], "has no other time level"),

@@ -22,6 +22,7 @@ from tilewright.programs import catalogue
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.runtime import calibrate_gpu as devices
+from tilewright.runtime.files import check_place
 from tilewright.runtime.gpu import Device
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import Tiling
@@ -300,6 +301,5 @@ def _tileable(name: str) -> Program:
 def _target(path: Path) -> Path:
     if path.suffix != ".toml":
         raise UsageError(f"a machine file ends with .toml, got {str(path)!r}")
-    if not path.resolve().parent.is_dir():
-        raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
+    check_place(path)
     return path

@@ -47,8 +47,8 @@ def planes(
         return (random_arrays(program, asked, dtype or "float32", seed),)
     if len(files) != len(program.fields):
         raise UsageError(
-            f"{program.name!r} has the fields {', '.join(program.fields)}, so it needs --input {len(program.fields)} "
-            f"times, got {len(files)}"
+            f"{program.name!r} has the fields {', '.join(program.fields)}, so it needs as many --input, "
+            f"got {len(files)}"
         )
     given = [read_planes(path) for path in files]
     for path, parts in zip(files, given, strict=True):

@@ -6,6 +6,7 @@ from pathlib import Path
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.programs.problem import Problem, make_problem
+from tilewright.runtime.files import check_place
 from tilewright.tilings import catalogue, orthogonal
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Violation
@@ -127,8 +128,7 @@ def draw(shown: Family, path: Path) -> None:
     """
     if path.suffix.lower() not in {".svg", ".png", ".pdf"}:
         raise UsageError(f"a drawing is written to a .svg, .png or .pdf file, got {path.name!r}")
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
+    check_place(path)
     from tilewright.report.drawing import draw_tiling
 
     draw_tiling(shown.problem, shown.example, path)

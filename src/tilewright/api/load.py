@@ -74,9 +74,10 @@ def steps_of(program: Program | Recurrence, steps: int | None) -> int:
 def _load(name: str) -> Any:  # noqa: ANN401  (whatever the file defines)
     """Return what ``file.py:function`` stands for, or None for any other name."""
     path, separator, function = name.rpartition(":")
+    if name.removesuffix(":").endswith(".py"):
+        file = name.removesuffix(":")
+        raise UsageError(f"{file!r} names a file but no function", f"write {file}:FUNCTION")
     if not separator or not path.endswith(".py"):
-        if name.endswith(".py"):
-            raise UsageError(f"{name!r} names a file but no function", f"write {name}:FUNCTION")
         return None
     found = getattr(_import(Path(path)), function, None)
     if found is None:

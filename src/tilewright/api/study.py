@@ -105,7 +105,7 @@ def of_case(case: Case, candidates: Sequence[Candidate], explanation: Sequence[s
         used=tuple(Used(name=each.name, kind=each.kind, use=each.use) for each in why.resources),
         gains=tuple((text, factor) for text, factor in why.speedups if factor > 1.0005),
         explanation=tuple(explanation) or (str(one),),
-        notes=_estimates(one) + _above(one.roof, filled),
+        notes=_estimates(one) + above(one.roof, filled),
     )
 
 
@@ -155,7 +155,7 @@ def _estimates(one: Prediction) -> tuple[str, ...]:
     return (f"estimated, not measured: {' and '.join(found)}",) if found else ()
 
 
-def _above(roof: Roofline | None, many: Sequence[Candidate]) -> tuple[str, ...]:
+def above(roof: Roofline | None, many: Sequence[Candidate]) -> tuple[str, ...]:
     """Say which points lie above a roof, and why: a reader who sees them should not have to wonder."""
     if roof is None:
         return ()
@@ -165,8 +165,8 @@ def _above(roof: Roofline | None, many: Sequence[Candidate]) -> tuple[str, ...]:
     if beyond:
         found.append(
             f"{len(beyond)} of {len(moved)} predictions lie above the memory roof, by up to {max(beyond) - 1:.0%}: the "
-            "time model of a GPU charges every tile the whole device's bandwidth, as its paper prints it; "
-            'tw.predict(…, scope="per_sm") shares it'
+            "roof is what the machine file calls sustained; models of thread blocks take 95 % of the data sheet's, and "
+            "the time model charges every tile of a GPU the whole device's, as its paper prints it"
         )
     reached = [(each.flops or 0.0) / each.measured / roof.flops_per_second for each in many if each.measured]
     faster = [share for share in reached if share > 1.0005]

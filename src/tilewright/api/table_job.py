@@ -19,7 +19,7 @@ from tilewright.programs import catalogue
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import fill as fill_reference
 from tilewright.runtime.fasta import Sequence, read_fasta
-from tilewright.runtime.files import check_output, read_planes, write_planes
+from tilewright.runtime.files import check_output, check_place, read_planes, write_planes
 
 _ALIGNER = "smith_waterman"
 _LETTERS = "ACGT"
@@ -308,5 +308,4 @@ def _number(name: str, text: str) -> float:
 def _check_text(path: Path) -> None:
     if path.suffix.lower() not in _TEXTS:
         raise UsageError(f"an alignment is written to a .txt file, got {path.name!r}")
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
+    check_place(path)

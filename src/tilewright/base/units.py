@@ -4,9 +4,7 @@ import re
 
 from tilewright.base.errors import UsageError
 
-_SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kKMGT]?)(i?)B?\s*")
 _TIME = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|min|h)?\s*")
-_POWER = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0, "min": 60.0, "h": 3600.0}
 _MAX_EXTENT = 2**48
 
@@ -72,22 +70,6 @@ def whole_number(value: object, name: str, low: int, high: int, text: str = "") 
         shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
         raise UsageError(f"{name} is a whole number {text or f'from {low} to {high}'}, got {shown}")
     return int(number)
-
-
-def parse_size(text: str) -> int:
-    """Parse a size in bytes such as ``64KiB`` (1024-based) or ``64kB`` (1000-based).
-
-    Raises:
-        UsageError: If the text is no size.
-
-    >>> parse_size("64KiB"), parse_size("2MB"), parse_size("100")
-    (65536, 2000000, 100)
-    """
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise UsageError(f"a size is a number with a unit, got {text!r}", "write it like 64KiB or 1.5GB")
-    number, prefix, binary = match.groups()
-    return round(float(number) * float(1024 if binary else 1000) ** _POWER[prefix])
 
 
 def parse_seconds(text: str) -> float:

@@ -16,7 +16,6 @@ ProgramName = Annotated[
     ),
 ]
 Shape = Annotated[str, typer.Option("--shape", metavar="AxB", help="Extents, outermost first, such as 4096x4096.")]
-Steps = Annotated[int, typer.Option("--steps", metavar="T", help="Number of time steps.", show_default=False)]
 StepsOrOnce = Annotated[
     int | None,
     typer.Option("--steps", metavar="T", help="Number of time steps; a recurrence's table is filled once."),

@@ -83,10 +83,7 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
     except TilewrightError:
         raise
     except Exception as error:
-        raise TraceError(
-            f"tracing {title!r} failed: {type(error).__name__}: {error}",
-            "a stencil's body only indexes fields with whole numbers and computes with the values",
-        ) from error
+        raise _failure(error, title) from error
     values = updates(result, arguments, title)
     indexed = _indexed(values)
     fields = tuple(argument for argument in arguments if argument in indexed or argument in values)
@@ -106,12 +103,37 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
     )
 
 
+def _failure(error: Exception, title: str) -> TraceError:
+    """Say what a body did that only arrays and numbers can do."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, FieldBuilder):
+        return TraceError(
+            f"the field {error.obj.name!r} of {title!r} has no {error.name!r}",
+            "there are u.prev and u.prev2, the steps before, and u.new, the values of this step",
+        )
+    if isinstance(error, TypeError) and ("Value" in str(error) or "Argument" in str(error)):
+        return TraceError(
+            f"{title!r} uses a value in a way that only numbers can be used: {error}",
+            "it is called once with symbols; functions are tw.sqrt, tw.exp, tw.where and their like",
+        )
+    return TraceError(
+        f"tracing {title!r} failed: {type(error).__name__}: {error}",
+        "a stencil's body only indexes fields with whole numbers and computes with the values",
+    )
+
+
 def argument_names(function: Callable[..., Any], title: str) -> list[str]:
     """Return the names of a function's arguments, none of which may clash with an option."""
     parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
             raise TraceError(f"stencil {title!r} takes a fixed list of arguments, got {parameter}")
+        if parameter.default is not parameter.empty:
+            raise TraceError(
+                f"the argument {parameter.name!r} of {title!r} has a default, which a program does not keep",
+                f"write it without, and give its value when it runs: {parameter.name}={parameter.default!r}"[:200],
+            )
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            raise TraceError(f"stencil {title!r} takes arguments by position, got *, {parameter}", "leave the * out")
         if parameter.name in RESERVED:
             raise TraceError(
                 f"the argument {parameter.name!r} of {title!r} clashes with an option of run and tune", "rename it"
@@ -133,7 +155,9 @@ def updates(result: object, arguments: list[str], title: str) -> Mapping[str, Va
         return {key: as_value(value) for key, value in result.items()}
     values = result if isinstance(result, tuple | list) else (result,)
     if len(values) > len(arguments):
-        raise TraceError(f"{title!r} returns {len(values)} values but has {len(arguments)} arguments")
+        raise TraceError(
+            f"{title!r} returns {len(values)} values but has {len(arguments)} argument{'s' * (len(arguments) != 1)}"
+        )
     return {argument: as_value(value) for argument, value in zip(arguments, values, strict=False)}
 
 

@@ -64,6 +64,8 @@ def load(name: str) -> Machine:
         return _load_named(name)
     if name.endswith(".toml"):
         return parse(_read(Path(name)), name)
+    if name == HOST:
+        raise UsageError("the machine 'host' has no file: it is this computer", "give its name, machine='host'")
     raise UsageError(f"there is no machine {name!r}", f"{_near(name, names())}`tilewright machines` lists them all")
 
 

@@ -15,8 +15,6 @@ MAX_OPERANDS = 200
 MAX_SIZE = 2**40
 FUSIONS = ("none", "left", "right")
 """``none``: A B. ``left``: (A B) C, ``right``: A (B C), the product in parentheses never stored."""
-KEEPS = {"none": ("R", "A1", "A2"), "left": ("T",), "right": ("T",)}
-"""What stays on chip: result, left operand, right operand, or the fused intermediate."""
 
 Tree = Union[int, "Product"]
 
@@ -28,7 +26,7 @@ class Product:
     Attributes:
         children: Two subtrees, or three if fused.
         fusion: One of :data:`FUSIONS`.
-        keep: What stays on chip, one of :data:`KEEPS` of the fusion; empty while nobody decided.
+        keep: What stays on chip: ``R``, ``A1`` or ``A2``, of a fused pair ``T``; empty while nobody decided.
         tile: Rows and columns of what stays on chip; ``(0, 0)`` while nobody decided.
     """
 

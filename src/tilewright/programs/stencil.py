@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.programs.expression import Operand, Read, Scalar, Tape, Value, as_value, flatten, flops, reads
@@ -169,6 +170,14 @@ def with_coefficients(program: Program, names: tuple[str, ...]) -> Program:
     )
 
 
+def _shown(index: object) -> str:
+    """Write an index for a message."""
+    if isinstance(index, slice):
+        parts = (index.start, index.stop) if index.step is None else (index.start, index.stop, index.step)
+        return ":".join("" if part is None else repr(part) for part in parts)
+    return "a value" if isinstance(index, Value | FieldBuilder) else repr(index)
+
+
 class FieldBuilder:
     """Reads of one named field: ``u[-1, 0]``, ``u.prev[0, 0]``, ``u.prev2[0, 0]``, ``u.new[0, 0]``."""
 
@@ -183,10 +192,27 @@ class FieldBuilder:
         for item in offsets:
             if isinstance(item, bool) or not hasattr(item, "__index__"):
                 raise TraceError(
-                    f"an index of a field is whole numbers, got {self.name}[{offset!r}]",
-                    "offsets are relative to the cell: u[-1, 0] is the neighbour above",
+                    f"an index of a field is whole numbers, got {self.name}[{', '.join(map(_shown, offsets))}]",
+                    "offsets are relative to the cell, the same for all: u[-1, 0] is the neighbour above",
                 )
         return Value(Read(self.name, self.level, tuple(int(item) for item in offsets)))
+
+    def __setitem__(self, offset: object, value: object) -> None:
+        raise TraceError(
+            f"nothing is assigned to {self.name!r}", "return the new value: the function computes one cell"
+        )
+
+    def __iter__(self) -> NoReturn:
+        # Without it Python would ask for u[0], u[1] and so on, without end.
+        raise TraceError(f"{self.name!r} is read at offsets and cannot be looped over", "write u[-1, 0] + u[1, 0]")
+
+    def as_value(self) -> Value:
+        """Refuse to be a number: another time level is read at an offset as well.
+
+        Raises:
+            TraceError: Always.
+        """
+        raise TraceError(f"another time level of {self.name!r} is used without an index", "write u.prev[0, 0]")
 
     @property
     def prev(self) -> "FieldBuilder":

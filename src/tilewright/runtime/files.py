@@ -35,8 +35,7 @@ def read_planes(path: Path, dtype: str | None = None) -> tuple[Array, ...]:
         UsageError: If the name's ending is neither ``.npy`` nor a picture's.
     """
     _check_format(path)
-    if not path.is_file():
-        raise ArrayError(f"there is no file {str(path)!r}", "give the path of a .npy file or a picture")
+    check_there(path, "a .npy file or a picture")
     planes = (_read_npy(path),) if path.suffix.lower() == ".npy" else _read_picture(path)
     return tuple(plane if dtype is None else plane.astype(dtype, copy=False) for plane in planes)
 
@@ -73,12 +72,39 @@ def check_output(path: Path) -> None:
     """Check before any computation that a result can be written.
 
     Raises:
-        UsageError: If the name's ending is neither ``.npy`` nor a picture's, its folder does not exist, or Pillow is
+        UsageError: If the name's ending is neither ``.npy`` nor a picture's, there can be no such file, or Pillow is
             needed and not there.
     """
     _check_format(path)
+    check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Check before any computation that there can be a file.
+
+    Raises:
+        UsageError: If its folder does not exist, or it is a folder itself.
+    """
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
+    if path.is_dir():
+        raise UsageError(f"{str(path)!r} is a folder, where a file is to be written", "give another name")
+
+
+def check_there(path: Path, kind: str) -> None:
+    """Check that there is a file to read.
+
+    Args:
+        path: The file.
+        kind: What it should be, for the hint.
+
+    Raises:
+        ArrayError: If there is nothing, or a folder.
+    """
+    if path.is_dir():
+        raise ArrayError(f"{str(path)!r} is a folder, where a file is to be read", f"give the path of {kind}")
+    if not path.is_file():
+        raise ArrayError(f"there is no file {str(path)!r}", f"give the path of {kind}")
 
 
 def _check_format(path: Path) -> None:

@@ -33,8 +33,6 @@ FLOPS = {
 """Operations per cell and step by which a StencilBench log turns seconds into GFLOP/s (its BENCH_FPP)."""
 SHAPES = {2: (16384, 16384), 3: (512, 512, 512)}
 STEPS = 120
-SHARED_LIMIT = 49152
-"""Shared memory per block that the logs' code was generated for, bytes (PPCG's ``--max-shared-memory``)."""
 _LINE = re.compile(r"([0-9]+(?:_[0-9]+)*) ([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?) GFLOPS")
 _MOST_DIGITS = 9
 
@@ -88,12 +86,12 @@ def read_text(path: Path) -> str:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise UsageError(f"a log has at most {MAX_BYTES} bytes, {str(path)!r} has more")
+            raise UsageError(f"a file of results has at most {MAX_BYTES} bytes, {str(path)!r} has more")
         return data.decode("utf-8")
     except OSError as error:
-        raise UsageError(f"the log {str(path)!r} cannot be read: {error.strerror}") from None
+        raise UsageError(f"the file {str(path)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"a log is UTF-8 text, {str(path)!r} is not") from None
+        raise UsageError(f"{str(path)!r} is no text file") from None
 
 
 def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
@@ -109,7 +107,7 @@ def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
     Raises:
         UsageError: If the stencil is none of the benchmark's, or a line is not as it must be.
     """
-    name = program or path.stem
+    name, text = program or path.stem, read_text(path)
     if name not in FLOPS:
         raise UsageError(
             f"a StencilBench log is of one of {', '.join(FLOPS)}, got {name!r}",
@@ -118,7 +116,6 @@ def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
     rank = catalogue.program(name).rank
     shape = SHAPES[rank]
     work = float(np.prod(shape)) * STEPS * FLOPS[name]
-    text = read_text(path)
     lines = text.splitlines()
     if lines and not text.endswith("\n") and not _LINE.fullmatch(lines[-1].strip()):
         lines.pop()

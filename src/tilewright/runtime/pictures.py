@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.runtime.files import PICTURES, check_output, check_pillow
+from tilewright.runtime.files import PICTURES, check_output, check_pillow, check_there
 
 Array = npt.NDArray[Any]
 _EIGHT_BIT = frozenset({".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
@@ -51,8 +51,7 @@ def read_picture(path: Path) -> Picture:
         raise UsageError(
             f"a picture ends in {' '.join(sorted(PICTURES))}, got {path.name!r}", "arrays are for `tilewright run`"
         )
-    if not path.is_file():
-        raise ArrayError(f"there is no file {str(path)!r}", "give the path of a picture")
+    check_there(path, "a picture")
     check_pillow(path)
     deep_colour, pixels, bits = _with_pillow(path)
     if deep_colour:

@@ -6,7 +6,7 @@ moment): the best ways to reach an ideal are the best ways to a smaller one and 
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -314,7 +314,3 @@ def _rank(problem: PipelineProblem, best: dict[Group, Choice], top: int) -> tupl
 
 def _bits(group: Group) -> int:
     return sum(1 << i for i in group)
-
-
-Measure = Callable[[Candidate], float]
-"""Seconds that a candidate takes; given by whoever can run it."""
