@@ -1,5 +1,7 @@
 """What README and the documentation show works as it is written there."""
 
+import importlib
+import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -8,11 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import tilewright
 from tilewright.cli.app import app
 from tilewright.cli.settings import KEYS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+WHOLE = ("tilewright.api.operators", "tilewright.sparse.krylov", "tilewright.base.errors")
 LINE = r"python3 -m venv \.venv && \.venv/bin/pip install .+"
 
 
@@ -73,6 +77,20 @@ def test_the_settings_page_has_every_setting():
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`--([a-z]+)` \| `TILEWRIGHT", page)) == set(KEYS)
     assert {name.lower() for name in re.findall(r"\| `TILEWRIGHT_([A-Z]+)`", page)} == set(KEYS)
+
+
+def test_the_reference_has_every_public_name():
+    """As a name of its own, or as a member of a module that is there as a whole."""
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^::: (\S+)", page, flags=re.MULTILINE)
+    for path in shown:
+        module, _, name = path.rpartition(".")
+        found = importlib.util.find_spec(path) if path in WHOLE else getattr(importlib.import_module(module), name)
+        assert found is not None, path
+    homes = {name: f"{module}.{name}" for module, names in tilewright._HOMES.items() for name in names}
+    missing = [n for n, path in homes.items() if path not in shown and path.rpartition(".")[0] not in WHOLE]
+    assert missing == []
+    assert set(tilewright.__all__) - set(homes) == {"chain", "image", "sparse", "__version__"}
 
 
 def test_links_between_the_documents_exist():

@@ -1,9 +1,28 @@
+import re
+import tomllib
+from pathlib import Path
+
+from tilewright.api import doctor
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
 def test_doctor(cli):
     result = cli("doctor", "--json")
     assert result.code == 0
     names = [check["name"] for check in result.json["checks"]]
     assert {"python", "numpy", "compiler", "cpu", "threads", "memory", "cache", "matplotlib"} <= set(names)
     assert "compiler" in cli("doctor").out
+
+
+def test_what_counts_as_required_are_the_dependencies_of_the_core(cli, monkeypatch):
+    """An extra that is not installed is no fault."""
+    needed = {re.match(r"[\w-]+", each)[0] for each in PROJECT["dependencies"]}
+    assert set(doctor._REQUIRED) == needed
+    monkeypatch.setattr(doctor, "_version", lambda name: "1.0" if name in needed else "")
+    document = cli("doctor", "--json").json
+    assert document["healthy"]
+    assert {check["name"]: check["state"] for check in document["checks"]}["pillow"] == "absent"
 
 
 def test_what_the_backends_of_gpus_would_find(cli, monkeypatch):

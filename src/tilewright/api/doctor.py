@@ -21,9 +21,10 @@ _MANAGERS = {
     "apk": "sudo apk add",
     "brew": "brew install",
 }
-_REQUIRED = ("numpy", "typer", "rich", "platformdirs", "pillow")
+_REQUIRED = ("numpy", "typer", "rich", "platformdirs")
 _OPTIONAL = {
-    "matplotlib": "draws tilings",
+    "pillow": "pictures as input and output",
+    "matplotlib": "draws tilings and reports",
     "ziglang": "a C compiler from PyPI, where there is no other",
     "islpy": "checks tilings independently (tests)",
     "scipy": "checks boundaries independently (tests)",
