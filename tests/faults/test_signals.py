@@ -37,11 +37,12 @@ ANNOTATED = """void f(int n, double *y, double *x) {
 """
 
 
-@pytest.mark.stress
-@pytest.mark.parametrize("command", COMMANDS)
-def test_signals_at_random_instants(command, tmp_path, running, wait_until, tally):
+@pytest.mark.parametrize(
+    ("command", "count"), [("run", 1), *(pytest.param(name, 10, marks=pytest.mark.stress) for name in COMMANDS)]
+)
+def test_signals_at_random_instants(command, count, tmp_path, running, wait_until, tally):
     draw, longest, codes = random.Random(command), 0.0, {}  # noqa: S311
-    for number in range(10):
+    for number in range(count, 0, -1):
         folder, mark = tmp_path / str(number), f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
         for name in ("tmp", "cache", "work"):
             (folder / name).mkdir(parents=True, mode=0o700)
@@ -68,4 +69,6 @@ def test_signals_at_random_instants(command, tmp_path, running, wait_until, tall
         assert process.returncode in {0, 1, 130, -signal.SIGINT, -signal.SIGTERM}, said
         assert wait_until(lambda mark=mark: not running(mark))
         assert not list((folder / "tmp").iterdir())
-    tally(f"{command}: 10 signals at random instants, longest time to the end {longest:.2f} s, exit statuses {codes}")
+    tally(
+        f"{command}: {count} signals at random instants, longest time to the end {longest:.2f} s, exit statuses {codes}"
+    )
