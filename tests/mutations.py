@@ -41,8 +41,6 @@ TESTS = (
     "costs/test_chain", "report/test_*drawing", "report/test_gpu*",
 )  # fmt: skip
 """Files of tests that reach the two rooms."""
-UNSTEADY = ("test_the_papers_figure_3_goes_through_nvrtc",)
-"""Tests whose outcome hangs on what a search finds in limited time; a failure of theirs says nothing."""
 QUICK = 15.0
 """Seconds of the tests that run first; the others follow if these find nothing."""
 MOST = 240.0
@@ -69,7 +67,7 @@ class Known:
 
     def add(self, record: dict[str, dict[str, dict[str, list[int]]]]) -> None:
         """Take in the map of one file of tests."""
-        tests = {test for test in record["seconds"] if not any(name in test for name in UNSTEADY)}
+        tests = set(record["seconds"])
         self.seconds |= record["seconds"]
         for test in tests:
             self.beside.setdefault(test.partition("::")[0], set()).add(test)

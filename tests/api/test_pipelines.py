@@ -55,6 +55,16 @@ def test_hysteresis_without_a_compiler_finds_the_same(monkeypatch):
     assert 0 < np.count_nonzero(quick) < np.count_nonzero(values >= low)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_value_equal_to_a_threshold_reaches_it(dtype):
+    from tilewright.runtime import hysteresis as module
+
+    values = np.array([[0.5, 0.25, 0.125, 0.25], [0.0, 0.0, 0.0, 0.0], [0.25, 0.0, 0.0, 0.5]], dtype)
+    for low, high, edges in ((0.25, 0.5, [(0, 0), (0, 1), (2, 3)]), (0.5, 0.5, [(0, 0), (2, 3)])):
+        for compute in (module.hysteresis, module._with_numpy):
+            assert [tuple(map(int, cell)) for cell in np.argwhere(compute(values, low, high) == 255)] == edges
+
+
 def test_inputs_of_any_layout_are_only_read():
     image = np.random.default_rng(0).random((50, 90)).astype(np.float32)
     blur = tw.pipeline("blur", radius=2)

@@ -308,3 +308,20 @@ def test_a_copy_too_small_for_its_loops_is_refused_with_what_it_needs():
     )
     with pytest.raises(IllegalTransformError, match="needs 8 elements along 'k', got 4"):
         transformed(text, strict=True, known=NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("'x[i]', dimsizes=[8]) for (i=7;i>=0;i--) y[i] = x[i];", "bounds of 'i' change inside"),
+        ("'A[i][j]', dimsizes=[8,4]) for (i=0;i<=7;i++) for (j=i;j<=i+3;j++) y[j] += A[i][j];", "bounds of 'j' change"),
+        ("'A[i][k]', dimsizes=[8,8]) { for (i=0;i<=7;i++) y[i] = A[i][k]; for (k=0;k<=7;k++) y[k] = A[i][k]; }",
+         "not inside each other"),
+        ("'x[i]', dimsizes=[8]) for (i=0;i<=7;i++) y[i] = x[i] + x[i+1];", "used at another place"),
+        ("'x[i]', dimsizes=[8]) for (i=0;i<=7;i++) y[x[i]+1] = x[i];", "chooses elements"),
+        ("'x[i]', dimsizes=[8]) for (i=0;i<=n;i++) y[i] = x[i];", "an unknown number of elements"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_copied_is_refused_by_its_reason(text, reason):
+    with pytest.raises(IllegalTransformError, match=reason):
+        transformed(f"transform ArrCopy(aref={text}", strict=True)

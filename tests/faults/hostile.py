@@ -4,8 +4,10 @@ import json
 import pickle
 import random
 import re
+import tempfile
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
@@ -76,6 +78,50 @@ def machine_file() -> bytes:
     return to_toml(files.load("gtx980")).encode()
 
 
+def _results() -> bytes:
+    """Results as other tuners write them."""
+    return json.dumps({
+        "schema_version": "1.0.0",
+        "results": [
+            {"configuration": {"tile_t": t, "tile_1": 8, "tile_2": 64}, "objectives": ["time"],
+             "times": {"runtimes": [3.0 + t]}, "invalidity": "correct", "correctness": 1,
+             "measurements": [{"name": "time", "value": 3.0 + t, "unit": "ms"}]}
+            for t in range(2, 30, 2)
+        ],
+    }).encode()  # fmt: skip
+
+
+def _tables() -> bytes:
+    """The solved tables of a small codesign."""
+    from tilewright.api import codesign_output
+    from tilewright.api.codesign import codesign
+    from tilewright.tuning.codesign import Axes, Options
+
+    axes = Axes(sm_count=(8, 16), vector_width=(64, 128), shared_kb=(24.0, 48.0))
+    result = codesign("heat2d", area=(0.0, 900.0), axes=axes, options=Options(grid="coarse"), stock=())
+    with tempfile.TemporaryDirectory() as folder:
+        codesign_output.save(result, Path(folder) / "t.npz")
+        return (Path(folder) / "t.npz").read_bytes()
+
+
+def _calibration() -> tuple[str, bytes]:
+    """Where the calibration of this machine is kept, and what a machine file of a processor holds."""
+    from tilewright.machines.dump import to_toml
+    from tilewright.runtime import hosts
+
+    place = hosts.path()
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return str(place), to_toml(hosts.host()).encode()
+
+
+_WORKLOAD = b"""[[stencil]]
+program = "heat2d"
+weight = 2.0
+flops_per_cell = 9
+sizes = [{ shape = "4096x4096", steps = 1024, weight = 0.5 }]
+"""
+
+
 def good() -> dict[str, tuple[str, bytes, tuple[str, ...]]]:
     """Return, per format: a file's name, its content, and the command that reads it (FILE stands for the file)."""
     wisdom = {
@@ -105,6 +151,9 @@ def good() -> dict[str, tuple[str, bytes, tuple[str, ...]]]:
     runs += "".join(f'jacobi2d,512x512,64,"hybrid:t={t},s=8x64",{1 + t / 9},{50 + t * t}\n' for t in range(2, 80, 2))
     fasta = b">one\nMKVLAAGIVG\nLLAAQWERTY\n>two\nMKVLGAGIVG\n"
     small = ("--shape", "32x64", "--steps", "3")
+    large = ("--shape", "4096x4096", "--steps", "9")
+    here, calibration = _calibration()
+    cheap = ("--axis", "sm=8,16", "--axis", "width=64,128", "--axis", "shared=24,48", "--grid", "coarse")
     return {
         "settings": ("tilewright.toml", b'machine = "gtx980"\nthreads = 2\n', ("predict", "heat2d", *small)),
         "machine": ("m.toml", machine_file(), ("predict", "heat2d", *small, "--machine", "FILE")),
@@ -116,6 +165,14 @@ def good() -> dict[str, tuple[str, bytes, tuple[str, ...]]]:
             json.dumps(tuner).encode(),
             ("validate", "--log", "FILE", "--machine", "v100", "--steps", "120"),
         ),
+        "results of tuners": (
+            "t4.json",
+            _results(),
+            ("validate", "--log", "FILE", "--machine", "v100", "--program", "j2d5pt", *large),
+        ),
+        "workload": ("w.toml", _WORKLOAD, ("codesign", "--workload", "FILE", "--area", "0:900", *cheap)),
+        "tables": ("t.npz", _tables(), ("codesign", "--tables", "FILE", "--area", "0:900")),
+        "calibration": (here, calibration, ("predict", "heat2d", *small, "--machine", "host")),
         "fasta": ("s.fasta", fasta, ("run", "smith_waterman", "--input", "FILE")),
         "array": ("u.npy", _npy(), ("run", "heat2d", "--steps", "2", "--input", "FILE")),
         "png": ("p.png", _picture("PNG"), ("run", "heat2d", "--steps", "2", "--input", "FILE")),

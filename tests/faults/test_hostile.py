@@ -112,6 +112,7 @@ def test_hostile_files_of_every_format(shell, tally, count):
             shell(f"{what}: {spoiler}", [name if arg == "FILE" else arg for arg in command])
             Path(name).unlink()
             tried += 1
+    shell.judge()
     tally(
         f"hostile files: {tried} over {len(hostile.good())} formats; exit statuses {dict(sorted(shell.codes.items()))}"
     )
@@ -140,7 +141,7 @@ def test_what_is_no_file(shell, tally, kind):
     Path("loop").symlink_to("loop")
     tried = 0
     for what, (name, _, command) in hostile.good().items():
-        if what == "settings":
+        if what in {"settings", "calibration"}:
             continue
         place = Path(ODD_FILES[kind])
         if kind.startswith("a device"):  # under the name that the format wants

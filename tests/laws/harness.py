@@ -18,6 +18,9 @@ from tilewright.codegen.emit import emit_all
 from tilewright.programs import reference, rounding
 from tilewright.programs.problem import Problem
 from tilewright.programs.reference import Array
+from tilewright.runtime import cpu
+from tilewright.runtime.memory import Workspace
+from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchain import Toolchain, compile_shared, toolchain
 
 from .generator import LawCase
@@ -26,6 +29,9 @@ BATCH = 25
 """Kernels per translation unit."""
 _GUARD = 64
 """Poisoned elements before, between and behind everything a kernel may touch."""
+_FENCE = 4096
+"""Poisoned bytes before and behind what a workspace hands out."""
+_POISON = 0x7F
 
 
 @functools.cache
@@ -88,21 +94,34 @@ def _unit(cases: Sequence[LawCase], stem: Path, problems: Mapping[int, Problem],
     ]
 
 
-def judge(cases: Sequence[LawCase], built: Sequence[Built], directory: Path, processes: int = 2) -> dict[int, str]:
+def judge(
+    cases: Sequence[LawCase],
+    built: Sequence[Built],
+    directory: Path,
+    processes: int = 2,
+    shares: list[float] | None = None,
+) -> dict[int, str]:
     """Run all cases in other processes and compare them with the reference.
 
     A kernel that kills its process is a failing case like any other, and the cases behind it still run.
 
+    Args:
+        cases: The cases.
+        built: Their kernels.
+        directory: Where the work of the processes is described.
+        processes: How many run at a time.
+        shares: Takes how far the cases use their rounding bounds up; see :func:`verdict`.
+
     Returns:
         What is wrong, by index of the case; nothing for a case that agrees.
     """
-    work = list(zip(cases, built, strict=True))
+    work, used = list(zip(cases, built, strict=True)), [] if shares is None else shares
     with ThreadPoolExecutor(processes) as pool:
-        parts = pool.map(lambda n: _judge_part(work[n::processes], directory / f"work{n}.json"), range(processes))
+        parts = pool.map(lambda n: _judge_part(work[n::processes], directory / f"work{n}.json", used), range(processes))
         return {index: text for part in parts for index, text in part.items()}
 
 
-def _judge_part(work: list[tuple[LawCase, Built]], path: Path) -> dict[int, str]:
+def _judge_part(work: list[tuple[LawCase, Built]], path: Path, shares: list[float]) -> dict[int, str]:
     wrong: dict[int, str] = {}
     while work:
         path.write_text(json.dumps([[case.seed, case.index, asdict(kernel)] for case, kernel in work]))
@@ -114,7 +133,8 @@ def _judge_part(work: list[tuple[LawCase, Built]], path: Path) -> dict[int, str]
             env={**os.environ, "OMP_WAIT_POLICY": "passive"},
         )
         answers = [json.loads(line) for line in done.stdout.splitlines()]
-        wrong |= {index: text for index, text in answers if text}
+        wrong |= {index: text for index, text, _ in answers if text}
+        shares += [share for _, _, some in answers for share in some]
         work = work[len(answers) :]
         if work and done.returncode >= 0:
             raise AssertionError(f"the worker failed: {done.stderr[-4000:]}")
@@ -195,8 +215,49 @@ def run_kernel(case: LawCase, built: Built, threads: int = 2) -> dict[str, Array
     }
 
 
-def verdict(case: LawCase, result: Mapping[str, Array]) -> str:
-    """Compare a result with the reference; an empty text if they agree."""
+class Poisoned(Workspace):
+    """Memory in which nothing may be taken for a value, between fences that nothing may be written to.
+
+    It may be asked for several times; what is handed back is not handed out again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fenced: list[Array] = []
+
+    def take(self, size: int) -> Array:
+        """Return so many bytes of poison."""
+        whole = super().take(size + 2 * _FENCE)[: size + 2 * _FENCE]
+        whole[:] = _POISON
+        self._fenced.append(whole)
+        return whole[_FENCE:-_FENCE]
+
+    def give(self, buffer: Array) -> None:
+        """Keep what was written for :meth:`torn`."""
+
+    def torn(self) -> str:
+        """Say whether anything was written outside of what was handed out, and forget it."""
+        fences = [fence for whole in self._fenced for fence in (whole[:_FENCE], whole[-_FENCE:])]
+        self._fenced = []
+        return "it wrote outside its memory; " if any((fence != _POISON).any() for fence in fences) else ""
+
+
+def computed(kernel: cpu.CompiledKernel, case: LawCase, shares: list[float] | None = None) -> str:
+    """Run a kernel through the package's own run time on poisoned memory; what is wrong, or an empty text."""
+    memory = Poisoned()
+    inputs = Inputs(arrays=case.arrays(), scalars=dict(case.scalars))
+    result = cpu.execute(kernel, case.problem, inputs, threads=2, workspace=memory)
+    return verdict(case, result, shares) + memory.torn()
+
+
+def verdict(case: LawCase, result: Mapping[str, Array], shares: list[float] | None = None) -> str:
+    """Compare a result with the reference; an empty text if they agree.
+
+    Args:
+        case: The case.
+        result: The newest version of every updated field.
+        shares: Takes, per field of a case that is not strict, the largest error as a share of the rounding bound.
+    """
     arrays, scalars = case.arrays(), dict(case.scalars)
     if case.strict:
         exact = reference.run(case.problem, arrays, scalars)
@@ -206,10 +267,19 @@ def verdict(case: LawCase, result: Mapping[str, Array]) -> str:
     text = ""
     for field, value in result.items():
         error, good = rounding.worst_excess(value, exact[field], allowed[field])
+        if shares is not None and value.dtype.kind in "fc":
+            shares.append(_share(value, exact[field], allowed[field]))
         if not good:
             far = ~(np.abs(value - exact[field]) <= allowed[field])
             text += f"{field}: off by up to {error:g} in {int(far.sum())} of {far.size} cells, first at {_first(far)}; "
     return text
+
+
+def _share(value: Array, exact: Array, allowed: Array) -> float:
+    """The largest error as a share of the bound, over the cells that the dtype can hold."""
+    with np.errstate(all="ignore"):
+        share = np.where(np.abs(exact) <= 0.5 * float(np.finfo(value.dtype).max), np.abs(value - exact) / allowed, 0.0)
+    return float(share[np.isfinite(share)].max(initial=0.0))
 
 
 def _first(where: Array) -> tuple[int, ...] | None:

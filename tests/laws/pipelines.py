@@ -23,12 +23,13 @@ from tilewright.frontends.trace import trace
 from tilewright.programs.expression import Value, apply
 from tilewright.programs.pipeline_problem import BORDERS, PipelineProblem, compute, make_pipeline_problem
 from tilewright.runtime.cpu import CompiledKernel
-from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines import Step, execute
 from tilewright.runtime.toolchain import Toolchain
 from tilewright.tilings import fusion as fusions
 from tilewright.tilings.fusion import Fusion
 from tilewright.tilings.rows import RowTile
+
+from .harness import Poisoned
 
 _GUARD = 64
 _MARK = 113
@@ -233,7 +234,7 @@ def compile_groups(groups: Sequence[GroupSource], tools: Toolchain, folder: Path
     return functions
 
 
-def wrong(case: PipelineCase, groups: Sequence[GroupSource], functions: dict[str, Any], workspace: Workspace) -> str:
+def wrong(case: PipelineCase, groups: Sequence[GroupSource], functions: dict[str, Any], workspace: Poisoned) -> str:
     """Run a case; what is wrong with it, or an empty text."""
     problem = case.problem
     steps = []
@@ -255,6 +256,9 @@ def wrong(case: PipelineCase, groups: Sequence[GroupSource], functions: dict[str
             guarded.append((grid, raw))
             grids[grid] = raw[_GUARD:-_GUARD].view(problem.dtype(grid)).reshape(problem.shape)
     execute(problem, steps, grids, case.scalars, 2, workspace)
+    torn = workspace.torn()
+    if torn:
+        return torn
     for grid, raw in guarded:
         if (raw[:_GUARD] != _MARK).any() or (raw[-_GUARD:] != _MARK).any():
             return f"it wrote outside of {grid}"
@@ -274,7 +278,7 @@ def wrong(case: PipelineCase, groups: Sequence[GroupSource], functions: dict[str
     return ""
 
 
-def run_all(cases: Sequence[PipelineCase], tools: Toolchain, folder: Path, workspace: Workspace) -> dict[int, str]:
+def run_all(cases: Sequence[PipelineCase], tools: Toolchain, folder: Path, workspace: Poisoned) -> dict[int, str]:
     """Compile and run cases; what is wrong, by place."""
     found: dict[int, str] = {}
     for strict in (False, True):

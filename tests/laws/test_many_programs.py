@@ -29,9 +29,9 @@ from tilewright.tilings.tiling import NONE
 
 from . import frontends, nests, pipelines, test_random_strategies, test_random_streaming
 from .generator import LawCase, make_case
-from .harness import BATCH, compile_cases, judge, tools, verdict
+from .harness import BATCH, Poisoned, compile_cases, computed, judge, tools, verdict
 from .test_random_strategies import FAMILIES, strategy_case
-from .test_random_streaming import Poisoned, streaming_case
+from .test_random_streaming import streaming_case
 
 CHUNKS = 100
 GENERATED, STREAMING, STRATEGIES = 110, 25, 15
@@ -79,7 +79,7 @@ def _compiler(chunk: int) -> Toolchain:
     return compiler if chunk % AS_USERS == 0 else pipelines.with_level(compiler, "-O0")
 
 
-def _in_process(cases: list[LawCase], compiler: Toolchain) -> dict[int, str]:
+def _in_process(cases: list[LawCase], compiler: Toolchain, shares: list[float]) -> dict[int, str]:
     """Run cases through the package's own run time, on poisoned memory; what is wrong, by place."""
     wrong: dict[int, str] = {}
     for strict in (False, True):
@@ -88,9 +88,7 @@ def _in_process(cases: list[LawCase], compiler: Toolchain) -> dict[int, str]:
             part = chosen[start : start + BATCH]
             source = emit_all([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
             for i, kernel in zip(part, cpu.compile_source(source, compiler), strict=True):
-                inputs = Inputs(arrays=cases[i].arrays(), scalars=dict(cases[i].scalars))
-                result = cpu.execute(kernel, cases[i].problem, inputs, threads=2, workspace=Poisoned())
-                text = verdict(cases[i], result)
+                text = computed(kernel, cases[i], shares)
                 if text:
                     wrong[i] = text
     return wrong
@@ -146,14 +144,16 @@ def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, law
     seed, compiler = SEED + chunk, _compiler(chunk)
     generated = _legal([make_case(seed, index) for index in range(GENERATED)])
     problems, fronts = _written(generated)
-    wrong = judge(generated, compile_cases(generated, tmp_path, problems=problems, compiler=compiler), tmp_path)
+    built = compile_cases(generated, tmp_path, problems=problems, compiler=compiler)
+    shares: list[float] = []
+    wrong = judge(generated, built, tmp_path, shares=shares)
     failures = [f"{wrong[case.index]}\n{case.reproduction()}" for case in generated if case.index in wrong]
     others = _drawn(lambda index: streaming_case(seed, index), STREAMING)
     for family in FAMILIES:
         others += _drawn(lambda index, family=family: strategy_case(family, seed, index), STRATEGIES)
     failures += [
         f"seed {seed}, case {others[place].index}, {others[place].tiling}, {others[place].problem}: {text}"
-        for place, text in _in_process(others, compiler).items()
+        for place, text in _in_process(others, compiler, shares).items()
     ]
     failures += [*_pictures(seed, compiler, tmp_path / "pipelines"), *_loops(seed, compiler, tmp_path)]
     every = [*generated, *others]
@@ -161,7 +161,8 @@ def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, law
     distinct = len({case.identity for case in every})
     exact = sum(case.strict for case in every)
     said = ", ".join(f"{count} {name}" for name, count in sorted(fronts.items()))
-    line = f"chunk {chunk}: {fronts.total()} random programs ({said}), {exact} bit for bit, {len(failures)} wrong"
+    line = f"chunk {chunk}: {fronts.total()} random programs ({said}), {exact} bit for bit, "
+    line += f"errors up to {max(shares):.3f} of the bound, {len(failures)} wrong"
     law_report.append(line)
     with Path(os.environ.get("TILEWRIGHT_LAWS_LOG", os.devnull)).open("a", encoding="utf-8") as log:
         log.write(line + "\n")

@@ -14,8 +14,7 @@ from tilewright.runtime import pipelines as runtime_pipelines
 
 from . import frontends, nests, pipelines
 from .generator import make_case
-from .harness import tools
-from .test_random_streaming import Poisoned
+from .harness import Poisoned, tools
 
 SEED = 4_400
 PROGRAMS, PIPELINES, NESTS = 80, 32, 48

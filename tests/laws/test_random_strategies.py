@@ -13,16 +13,14 @@ import pytest
 from tilewright.codegen.emit import emit_all
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.runtime import cpu
-from tilewright.runtime.session import Inputs
 from tilewright.tilings import catalogue, diamond, overlapped, pipeline, prism, skewed
 from tilewright.tilings.geometry import Diamond, Skew
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import Tiling
 
 from .generator import LawCase, make_case
-from .harness import BATCH, tools, verdict
+from .harness import BATCH, computed, tools
 from .test_random_programs import large, seeds
-from .test_random_streaming import Poisoned
 
 FAMILIES = (skewed.NAME, diamond.NAME, overlapped.NAME)
 CASES = 24
@@ -87,9 +85,7 @@ def run_all(cases: list[LawCase]) -> list[str]:
             part = chosen[start : start + BATCH]
             source = emit_all([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
             for i, kernel in zip(part, cpu.compile_source(source, tools()), strict=True):
-                inputs = Inputs(arrays=cases[i].arrays(), scalars=dict(cases[i].scalars))
-                result = cpu.execute(kernel, cases[i].problem, inputs, threads=2, workspace=Poisoned())
-                wrong[i] = verdict(cases[i], result)
+                wrong[i] = computed(kernel, cases[i])
     return wrong
 
 

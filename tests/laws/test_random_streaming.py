@@ -11,34 +11,25 @@ import numpy as np
 import pytest
 
 from tilewright.codegen.emit import emit_all
-from tilewright.runtime import cpu
-from tilewright.runtime.memory import Workspace
+from tilewright.runtime import cpu, direct
 from tilewright.runtime.session import Inputs
 from tilewright.tilings import catalogue, pipeline, streaming
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import Tiling
 
 from .generator import LawCase, make_case
-from .harness import BATCH, tools, verdict
+from .harness import BATCH, Poisoned, computed, tools, verdict
 from .test_random_programs import seeds
 
 CASES = 120
 """Per seed."""
+SINGLE = 31
 FEW = 8
 """Cases that look for a seeded error."""
 LEAST_LARGE = 0.6
 """Fraction of the cases with two bands and two tiles."""
 
 pytestmark = pytest.mark.skipif(tools() is None, reason="no C compiler")
-
-
-class Poisoned(Workspace):
-    """Memory in which nothing may be taken for a value."""
-
-    def take(self, size):
-        buffer = super().take(size)
-        buffer[:] = 0x7F
-        return buffer
 
 
 def streaming_case(seed: int, index: int) -> LawCase | None:
@@ -87,10 +78,7 @@ def run_all(cases: list[LawCase]) -> list[str]:
             part = chosen[start : start + BATCH]
             source = emit_all([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
             for i, kernel in zip(part, cpu.compile_source(source, tools()), strict=True):
-                case = cases[i]
-                inputs = Inputs(arrays=case.arrays(), scalars=dict(case.scalars))
-                result = cpu.execute(kernel, case.problem, inputs, threads=2, workspace=Poisoned())
-                wrong[i] = verdict(case, result)
+                wrong[i] = computed(kernel, cases[i])
     return wrong
 
 
@@ -106,6 +94,38 @@ def test_random_programs_under_streaming_tiles(seed, record_property):
         if text
     ]
     assert not failures, "\n".join(failures[:3])
+
+
+class Watched(Poisoned):
+    """Keeps what was taken last: a run's memory."""
+
+    def take(self, size):
+        self.last = super().take(size)
+        return self.last
+
+
+def test_a_single_band_writes_to_the_memory_of_its_threads_only():
+    """It reads the caller's arrays and writes the results; the places of versions before that memory stay poisoned."""
+    cases, index, below = [], 0, 0
+    while len(cases) < FEW or below < FEW // 2:
+        case = streaming_case(SINGLE, index)
+        index += 1
+        if case is None or case.strict:
+            continue
+        problem = replace(case.problem, steps=1)
+        sides = problem.program.reach[-1]
+        if sides[0] != sides[1]:
+            cases.append(replace(case, problem=problem))
+            below += sides[0] > sides[1]
+    source = emit_all([(case.problem, case.tiling) for case in cases])
+    for case, kernel in zip(cases, cpu.compile_source(source, tools()), strict=True):
+        inputs, memory = Inputs(arrays=case.arrays(), scalars=dict(case.scalars)), Watched()
+        assert direct.applies(kernel, case.problem, inputs)
+        for threads in (1, 2):
+            result = direct.execute(kernel, case.problem, inputs, threads, memory)
+            own = memory.last[: memory.last.nbytes - kernel.kernel.scratch * threads]
+            assert (own == own[0]).all()
+            assert not memory.torn() + verdict(case, result), case
 
 
 @pytest.mark.stress
@@ -138,6 +158,13 @@ def test_a_reach_one_short_makes_the_law_fail(monkeypatch):
     assert found >= FEW // 2
 
 
-def test_poison_is_no_value():
-    buffer = Poisoned().take(64)
+def test_poison_is_no_value_and_its_fences_are_watched():
+    memory = Poisoned()
+    buffer = memory.take(64)
     assert np.all(buffer == 0x7F)
+    buffer[:] = 0
+    assert not memory.torn()
+    for outside in (-1, 64):
+        buffer = memory.take(64)
+        buffer.base[buffer.ctypes.data - buffer.base.ctypes.data + outside] = 0
+        assert "outside" in memory.torn()

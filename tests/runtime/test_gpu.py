@@ -1,6 +1,7 @@
 """GPU kernels without a GPU: run under Oclgrind, which reports races and wrong accesses, and compiled by NVRTC."""
 
 import dataclasses
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -193,6 +194,17 @@ def test_text_depends_on_neither_shape_nor_steps_and_parametric_text_on_no_size(
     second = emit_device(problem, dataclasses.replace(tiling, variant="param", time=8, space=(5, 24)), "cuda")
     assert first.text == second.text
     assert first.kernels[0].room_bytes < second.kernels[0].room_bytes
+
+
+@pytest.mark.parametrize(("name", "axis"), [("j1d3pt", "x"), ("j2d5pt", "x"), ("j3d7pt", "q1")])
+def test_only_whole_tiles_unroll_their_loads(name, axis):
+    """Tiles at the edges load with bounds of their own; unrolled, their code would only be larger."""
+    problem = make_problem(program(name), (64,) * program(name).rank, 20)
+    text = emit_device(problem, default_tiling(problem), "cuda").text
+    loops = re.findall(rf"TW_UNROLL_BY\((\d+)\)\s*for \(int {axis} = [^;]*; ([^;]*);[^\n]*\n(?:[^}}]*?)\bto\[", text)
+    cut = {unroll for unroll, bound in loops if re.search(r"n\d - ", bound)}
+    whole = {unroll for unroll, bound in loops if not re.search(r"n\d - ", bound)}
+    assert (cut, whole) == ({"1"}, {"4"})
 
 
 def test_what_has_no_kernel_is_refused():

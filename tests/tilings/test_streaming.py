@@ -249,3 +249,16 @@ def test_what_a_fixed_boundary_never_reads_is_not_kept():
     ahead = make_problem(stencil("ahead", 1, {"u": 0.5 * FieldBuilder("u")[0] + 0.5 * FieldBuilder("u")[2]}), (40,), 6)
     kept = pipeline.of_problem(replace(ahead, boundaries=(((Boundary(kind="nearest"),) * 2,),))).ghosts[0][-1]
     assert kept == (0, 2)
+
+
+@pytest.mark.parametrize("reach", [1, 5])
+def test_a_stage_that_nobody_reads_again_starts_as_far_below_a_tile_as_it_is_read(reach):
+    """Nothing runs behind from step to step here, so only the start leaves room for what the last stage reads."""
+    u, v = FieldBuilder("u"), FieldBuilder("v")
+    values = {"u": 0.5 * u[0, 0], "v": u.new[-reach, 0] + u.new[reach, 0] + 0.25 * v[0, 0]}
+    problem = make_problem(stencil("behind", 2, values), (60, 40), 3)
+    rows = streaming.needed_rows(problem)
+    for text in (f"streaming:t=3,s=15x40,rows={rows}", "streaming:t=3,s=15x40,threads=1x8"):
+        walk = Walk(problem, parse(text))
+        assert len(walk.seen) == catalogue.counts(problem, parse(text)).tiles
+        assert not walk.complaints, walk.complaints[0]

@@ -7,9 +7,11 @@ import warnings
 def main() -> None:
     """Run the command line; the entry point of the ``tilewright`` command."""
     from tilewright.cli.app import app
+    from tilewright.cli.ending import at_signals
 
     warnings.showwarning = _show_warning
-    app(prog_name="tilewright")
+    with at_signals():
+        app(prog_name="tilewright")
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

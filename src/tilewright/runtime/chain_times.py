@@ -16,6 +16,7 @@ from tilewright.costs.chain_time import HostTimes, fit, host_terms, times_from
 from tilewright.runtime import cache, store
 from tilewright.runtime.fused import DTYPES, block_sizes, fused_product
 from tilewright.runtime.host import cpu_features, describe_cpu
+from tilewright.runtime.toolchain import compiler_identity
 
 _VERSION = 3
 _SINGLE = (
@@ -95,7 +96,7 @@ def calibrate(dtype: str, threads: int) -> HostTimes:
 
 
 def _key(dtype: str, threads: int) -> str:
-    return f"chain-times-{fingerprint(_VERSION, dtype, threads, cpu_features(), np.__version__)}"
+    return f"chain-times-{fingerprint(_VERSION, dtype, threads, cpu_features(), compiler_identity(), np.__version__)}"
 
 
 Sample = tuple[tuple[float, ...], float]

@@ -1,0 +1,72 @@
+"""Row 3: Ctrl-C and SIGTERM at random instants. Nothing stays behind; the longest time to the end is told."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+COMMANDS = {
+    "tune": ("tune", "j2d5pt", "--shape", "200x300", "--steps", "16", "--candidates", "8", "--seconds", "600"),
+    "run": ("run", "heat2d", "--shape", "1500x1500", "--steps", "1000000"),
+    "calibrate": ("calibrate", "-o", "m.toml"),
+    "annotate": ("annotate", "a.c", "-o", "out.c", "--seconds", "600"),
+}
+LONGEST = 6.0
+"""The latest instant, seconds after the start; every command takes longer in a first run."""
+PATIENCE = 60.0
+ANNOTATED = """void f(int n, double *y, double *x) {
+  int i;
+  /*@ begin PerfTuning (
+    def performance_params { param UF[] = range(1,30); }
+    def input_params { param N[] = [1000]; }
+    def input_vars { decl dynamic double y[N] = 0; decl dynamic double x[N] = random; }
+    def search { arg algorithm = 'Exhaustive'; }
+  ) @*/
+  int n = N;
+  /*@ begin Loop (transform Unroll(ufactor=UF)
+    for (i=0; i<=n-1; i++) y[i] = y[i] + 2.0*x[i];
+  ) @*/
+  for (i=0; i<=n-1; i++) y[i] = y[i] + 2.0*x[i];
+  /*@ end @*/
+  /*@ end @*/
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "count"), [("run", 1), *(pytest.param(name, 10, marks=pytest.mark.stress) for name in COMMANDS)]
+)
+def test_signals_at_random_instants(command, count, tmp_path, running, wait_until, tally):
+    draw, longest, codes = random.Random(command), 0.0, {}  # noqa: S311
+    for number in range(count, 0, -1):
+        folder, mark = tmp_path / str(number), f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
+        for name in ("tmp", "cache", "work"):
+            (folder / name).mkdir(parents=True, mode=0o700)
+        (folder / "work" / "a.c").write_text(ANNOTATED)
+        environment = {
+            **os.environ, "TW_TEST_MARK": mark, "TMPDIR": str(folder / "tmp"),
+            "TILEWRIGHT_CACHE": str(folder / "cache"), "TILEWRIGHT_STORE": str(folder / "store"),
+        }  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tilewright", *COMMANDS[command]],
+            cwd=folder / "work", env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            # Before the command line is there, the interpreter itself answers.
+            time.sleep(draw.uniform(1.0, LONGEST))
+            sent = time.monotonic()
+            process.send_signal(signal.SIGINT if number % 2 else signal.SIGTERM)
+            _, said = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+        longest = max(longest, time.monotonic() - sent)
+        codes[process.returncode] = codes.get(process.returncode, 0) + 1
+        assert "Traceback" not in said, said
+        assert process.returncode in {0, 1, 130, -signal.SIGINT, -signal.SIGTERM}, said
+        assert wait_until(lambda mark=mark: not running(mark))
+        assert not list((folder / "tmp").iterdir())
+    tally(f"{command}: {count} signals at random instants, at most {longest:.2f} s to the end, exit statuses {codes}")
