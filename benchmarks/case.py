@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ghosts import ghosts_of, padded
 from tilewright.programs import catalogue, recurrences, reference
 from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem, make_problem
+from tilewright.programs.problem import Problem, make_problem, parse_boundary
 from tilewright.programs.stencil import Program
 
 Array = npt.NDArray[Any]
@@ -29,6 +30,7 @@ class Case:
         dtype: ``float32`` or ``float64``; of a table ``int32``.
         seed: Seed of the initial data.
         threads: Threads a contender may use.
+        boundary: What lies outside the grid on every side, as ``parse_boundary`` reads it.
     """
 
     program: str
@@ -37,6 +39,7 @@ class Case:
     dtype: str = "float32"
     seed: int = 1
     threads: int = 1
+    boundary: str = "fixed"
 
     @property
     def table(self) -> bool:
@@ -49,8 +52,9 @@ class Case:
         return int(np.prod(self.shape, dtype=object)) * self.steps
 
     def problem(self) -> Problem:
-        """The problem, with ``fixed`` boundaries: only the interior is updated."""
-        return make_problem(catalogue.program(self.program), self.shape, self.steps, self.dtype)
+        """The problem."""
+        boundary = parse_boundary(self.boundary)
+        return make_problem(catalogue.program(self.program), self.shape, self.steps, self.dtype, boundary)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -62,7 +66,11 @@ class Case:
         return Case(**{**values, "shape": tuple(values["shape"])})
 
 
-def initial(case: Case) -> dict[str, list[Array]]:
+Data = dict[str, list[Array]]
+"""Per field its versions, newest first."""
+
+
+def initial(case: Case) -> Data:
     """Random initial data, per field its versions, newest first; the same in every process and for both dtypes.
 
     Updated fields lie in [0, 1); older time levels are close to the newest, as in a wave that has just begun to move;
@@ -70,13 +78,13 @@ def initial(case: Case) -> dict[str, list[Array]]:
     """
     program = catalogue.program(case.program)
     generator = np.random.default_rng(case.seed)
-    arrays: dict[str, list[Array]] = {}
+    arrays: Data = {}
     for field in program.fields:
         first = generator.random(case.shape, dtype=np.float32)
         if field not in program.updated:
             first = np.float32(0.05) + np.float32(0.15) * first
         older = [first * np.float32(0.99) for _ in range(1, program.history(field))]
-        arrays[field] = [version.astype(case.dtype) for version in (first, *older)]
+        arrays[field] = [version.astype(case.dtype, copy=False) for version in (first, *older)]
     return arrays
 
 
@@ -96,13 +104,20 @@ class Buffers:
     """Ping-pong buffers of a plain code, aligned and touched before timing.
 
     Version ``t`` of a field (0 for the newest initial one, -1 for the one before) lives in buffer ``t % count``. The
-    cells that ``fixed`` boundaries never update are filled once, in every buffer.
+    cells that ``fixed`` boundaries never update are filled once, in every buffer; where other boundaries are, the grid
+    is surrounded by ghost cells (:mod:`ghosts`), which the code itself keeps up to date.
     """
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, problem: Problem | None = None, data: Data | None = None) -> None:
+        """Make buffers for a case, or for another problem and its initial data."""
         self.case = case
-        problem = case.problem()
-        self.start = reference.start(problem, initial(case))
+        self.problem = problem = case.problem() if problem is None else problem
+        self.ghosts = ghosts_of(problem)
+        start = reference.start(problem, initial(case) if data is None else data)
+        self.start = {
+            field: [padded(self.ghosts, problem, field, version) for version in versions]
+            for field, versions in start.items()
+        }
         self.count = slots(problem.program)
         self.of: dict[str, list[Array]] = {}
         for field, count in self.count.items():
@@ -130,8 +145,9 @@ class Buffers:
             job.result()
 
     def result(self) -> dict[str, Array]:
-        """The newest version of every updated field after a run of ``case.steps`` steps."""
-        return {field: self.of[field][self.case.steps % self.count[field]] for field in self.written}
+        """The newest version of every updated field after a run of all steps."""
+        newest = {field: self.of[field][self.problem.steps % self.count[field]] for field in self.written}
+        return {field: self.ghosts.inside(buffer) for field, buffer in newest.items()}
 
 
 def aligned_copy(array: Array) -> Array:

@@ -64,9 +64,9 @@ class Worker:
             raise WorkerError(f"{self.contender}: {answer['error']}")
         return answer
 
-    def setup(self, case: Case) -> dict[str, Any]:
-        """Ask it to prepare a case."""
-        return self.ask(do="setup", contender=self.contender, case=case.to_dict())
+    def setup(self, case: Case, *, run: bool = True) -> dict[str, Any]:
+        """Ask it to prepare a case, and to run it once."""
+        return self.ask(do="setup", contender=self.contender, case=case.to_dict(), run=run)
 
     def close(self) -> None:
         """End the process."""

@@ -1,13 +1,16 @@
 """A contender in its own process: one JSON document per line in and out.
 
-The parent sends ``{"do": "setup", "contender": …, "case": …}``, ``{"do": "save", "path": …}``, ``{"do": "run"}`` and
-``{"do": "quit"}``; every request is answered by one line. Whatever libraries print goes to standard error.
+The parent sends ``{"do": "setup", "contender": …, "case": …, "run": …}``, ``{"do": "choose"}``, ``{"do": "save",
+"path": …}``, ``{"do": "run"}`` and ``{"do": "quit"}``; every request is answered by one line. Whatever libraries print
+goes to standard error.
 """
 
 import json
 import os
+import resource
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ class _Session:
         self.contender: Any = None
 
     def setup(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Import, generate, compile and run once; the parts are timed apart."""
+        """Import, generate, compile and, if asked to, run once; the parts are timed apart."""
         begin = time.perf_counter()
         from case import Case
         from rivals import UnavailableError, create
@@ -28,7 +31,8 @@ class _Session:
             ready = time.perf_counter()
             self.contender.prepare()
             compiled = time.perf_counter()
-            self.contender.run()
+            if request["run"]:
+                self.contender.run()
         except (ImportError, UnavailableError) as error:
             return {"skip": str(error)}
         return {
@@ -39,18 +43,32 @@ class _Session:
             "describe": self.contender.describe(),
         }
 
+    def choose(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Let a contender of several forms find out which is fastest."""
+        del request
+        if hasattr(self.contender, "choose"):
+            self.contender.choose()
+        return {"describe": self.contender.describe()}
+
     def save(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Write the arrays of the last run to an ``.npz`` file."""
+        """Write the arrays of the last run into a folder, one ``.npy`` file per field."""
         result = self.contender.result()
-        np.savez(request["path"], **result)
+        for field, array in result.items():
+            np.save(Path(request["path"], f"{field}.npy"), array)
         return {"fields": list(result)}
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run once more; ``seconds`` is the whole call, ``kernel_seconds`` what the contender reports of it."""
         del request
-        begin = time.perf_counter()
+        faults, begin = _faults(), time.perf_counter()
         kernel = self.contender.run()
-        return {"seconds": time.perf_counter() - begin, "kernel_seconds": kernel}
+        seconds = time.perf_counter() - begin
+        return {"seconds": seconds, "kernel_seconds": kernel, "page_faults": _faults() - faults}
+
+
+def _faults() -> int:
+    """Pages that the system had to find for this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
 def main() -> None:
@@ -58,7 +76,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     session = _Session()
-    verbs = {"setup": session.setup, "save": session.save, "run": session.run}
+    verbs = {"setup": session.setup, "choose": session.choose, "save": session.save, "run": session.run}
     for line in sys.stdin:
         request = json.loads(line)
         if request["do"] == "quit":

@@ -46,6 +46,7 @@ CONTENDERS = {
     "tilewright-none": ("rivals.own", "Untiled"),
     "naive-c": ("rivals.naive_c", "NaiveC"),
     "naive-c-512": ("rivals.naive_c", "NaiveC512"),
+    "naive-c-faster": ("rivals.naive_c", "NaiveFaster"),
     "pystencils": ("rivals.with_pystencils", "Pystencils"),
     "numba": ("rivals.with_numba", "Numba"),
     "halide": ("rivals.with_halide", "Halide"),
@@ -67,6 +68,8 @@ def create(name: str, case: Case) -> Contender:
     """Make a contender for a case."""
     if case.table and name not in OF_TABLES:
         raise UnavailableError("computes stencils, no tables")
+    if case.boundary != "fixed" and not name.startswith(("tilewright", "naive-c")):
+        raise UnavailableError(f"is written for fixed boundaries, not {case.boundary}")
     module, attribute = (OF_TABLES if case.table else CONTENDERS)[name]
     contender: Contender = getattr(importlib.import_module(module), attribute)(case)
     return contender

@@ -1,8 +1,10 @@
 """Naive C: plain loop nests over ping-pong buffers, OpenMP over the outermost axis, SIMD over the innermost.
 
 The time loop lies inside one parallel region, every statement is one loop nest over the cells it updates, and the
-literals are those of the other contenders. ``naive-c`` and ``naive-c-512`` differ in the compiler's preferred
-vector width; comparisons use whichever is faster.
+literals are those of the other contenders. Boundaries other than ``fixed`` are ghost cells around the grid, which are
+written by the thread that has just computed what they repeat, so that the loops have no conditions and a step has no
+further barrier. ``naive-c`` and ``naive-c-512`` differ in the compiler's preferred vector width; comparisons use
+whichever is faster, and ``naive-c-faster`` finds out by itself.
 """
 
 import ctypes
@@ -11,10 +13,13 @@ import shutil
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from case import Array, Buffers, Case, slots
+from case import Array, Buffers, Case, Data, slots
+from ghosts import Ghosts, copies, flat, ghosts_of, row_text, slab_text, text_of
 from rivals import UnavailableError
 from rivals.text import AXES, Dialect, body, shifted
 from tilewright.programs.dependences import analyse
@@ -23,8 +28,11 @@ from tilewright.programs.stencil import Statement
 
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp")
 STRICT = ("-O2", "-march=native", "-ffp-contract=off", "-fopenmp")
+TRIAL_STEPS, TRIAL_ROUNDS, TRIAL_SECONDS = 4, 3, 0.02
+"""Trials take three rounds of so many steps that a trial takes so long, but at most those of a run."""
 _PREAMBLE = """#include <math.h>
 #include <stdint.h>
+#include <string.h>
 typedef {real} real;
 #define SQRT(x) {sqrt}(x)
 #define CALL(f, x) ((real)f((double)(x)))
@@ -32,14 +40,20 @@ typedef {real} real;
 
 
 def source(problem: Problem) -> str:
-    """Write the whole program as one C function ``run(shape, steps, buffers, threads)``."""
+    """Write the whole program as one C function ``naive_run(shape, extents of a buffer, steps, buffers, threads)``.
+
+    A buffer is given by the address of the grid's first cell.
+    """
     single = problem.dtype == "float32"
     program = problem.program
     counts = slots(program)
     place = {field: sum(list(counts.values())[:i]) for i, field in enumerate(program.fields)}
     lines = [_PREAMBLE.format(real="float" if single else "double", sqrt="sqrtf" if single else "sqrt")]
-    lines.append("void naive_run(const int64_t *n, int64_t steps, real **b, int threads) {")
-    lines += [f"  const int64_t n{axis} = n[{axis}];" for axis in range(program.rank)]
+    lines.append("void naive_run(const int64_t *n, const int64_t *p, int64_t steps, real **b, int threads) {")
+    lines += [
+        f"  const int64_t n{axis} = n[{axis}], p{axis} = p[{axis}]; (void)n{axis}; (void)p{axis};"
+        for axis in range(program.rank)
+    ]
     lines += ["  #pragma omp parallel num_threads(threads)", "  for (int64_t t = 0; t < steps; ++t) {"]
     for field, count in counts.items():
         for slot in range(count):
@@ -56,9 +70,7 @@ def _nest(problem: Problem, statement: Statement, counts: dict[str, int]) -> lis
     rank = problem.program.rank
 
     def at(field: str, level: int, offset: tuple[int, ...]) -> str:
-        index = f"({shifted(0, offset[0])})"
-        for axis in range(1, rank):
-            index = f"({index} * n{axis} + {shifted(axis, offset[axis])})"
+        index = flat([f"({shifted(axis, distance)})" for axis, distance in enumerate(offset)])
         return f"{field}_{level % counts[field]}[{index}]"
 
     def call(op: str, args: list[str]) -> str:
@@ -78,39 +90,90 @@ def _nest(problem: Problem, statement: Statement, counts: dict[str, int]) -> lis
         declare=lambda name, value: f"const real {name} = {value};",
     )
     definitions, result = body(statement.tape, dialect)
-    box = problem.update_box(statement)
-    # A recurrence over the grid allows neither: one thread goes through it in order.
-    swept = bool(analyse(problem.program).sweep)
-    lines = ["    #pragma omp single" if swept else f"    #pragma omp for {'simd ' * (rank == 1)}schedule(static)"]
-    for axis, ((low, high), extent) in enumerate(zip(box, problem.shape, strict=True)):
-        if axis == rank - 1 and axis > 0 and not swept:
-            lines.append("    #pragma omp simd")
+    lines = [*definitions, f"{at(statement.field, 1, (0,) * rank)} = {result};"]
+    target = f"{statement.field}_{1 % counts[statement.field]}"
+    return _Loops(problem=problem, statement=statement, ghosts=ghosts_of(problem), target=target, body=lines).text()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loops:
+    """The loop nest of one statement, and what keeps the ghost cells of its result up to date."""
+
+    problem: Problem
+    statement: Statement
+    ghosts: Ghosts
+    target: str
+    body: list[str]
+
+    def text(self) -> list[str]:
+        # A recurrence over the grid allows no threads: one goes through it in order.
+        swept = bool(analyse(self.problem.program).sweep)
+        share = "#pragma omp single" if swept else "#pragma omp for schedule(static)"
+        if self.problem.program.rank > 1:
+            return [f"    {share}", *self._nest(0, swept=swept)]
+        if swept:
+            return [f"    {share}", *self._loop(0, self._span(0), self.body)]
+        ends = list(copies(self.ghosts, self.problem, self.statement.field, 0))
+        if not ends:
+            return ["    #pragma omp for simd schedule(static)", *self._loop(0, self._span(0), self.body)]
+        # One part per thread, so that the ghost cells are written without another barrier.
+        low, high = self._span(0)
+        cut = f"({low}) + (({high}) - ({low}))"
+        inner = [
+            f"const int64_t low = {cut} * part / threads, high = {cut} * (part + 1) / threads;",
+            "#pragma omp simd",
+            *self._loop(0, ("low", "high"), self.body),
+        ]
+        extent = self.ghosts.shape[0]
+        for ghost, cell in ends:
+            source, to = text_of(0, cell, extent), text_of(0, ghost, extent)
+            inner.append(f"if ({source} >= low && {source} < high) {self.target}[{to}] = {self.target}[{source}];")
+        return [f"    {share}", "    for (int64_t part = 0; part < threads; ++part) {", *inner, "    }"]
+
+    def _span(self, axis: int) -> tuple[str, str]:
+        low, high = self.problem.update_box(self.statement)[axis]
+        return str(low), f"n{axis} - {self.problem.shape[axis] - high}"
+
+    @staticmethod
+    def _loop(axis: int, span: tuple[str, str], body: list[str]) -> list[str]:
         name = AXES[axis]
-        lines.append(f"    for (int64_t {name} = {low}; {name} < n{axis} - {extent - high}; ++{name}) {{")
-    lines += [f"      {line}" for line in definitions]
-    lines.append(f"      {at(statement.field, 1, (0,) * rank)} = {result};")
-    lines.append("    " + "}" * rank)
-    return lines
+        head = f"    for (int64_t {name} = {span[0]}; {name} < {span[1]}; ++{name}) {{"
+        return [head, *(f"      {line}" for line in body), "    }"]
+
+    def _nest(self, axis: int, *, swept: bool) -> list[str]:
+        """The loop of an axis: those of the inner axes, the ghost cells of their ends, then its own."""
+        rank = self.problem.program.rank
+        if axis == rank - 1:
+            return self._loop(axis, self._span(axis), self.body)
+        inner = self._nest(axis + 1, swept=swept)
+        if axis == rank - 2:
+            if not swept:
+                inner = ["#pragma omp simd", *inner]
+            row = f"{self.target} + {flat([*AXES[: rank - 1], '0'])}"
+            inner += row_text(self.ghosts, self.problem, self.statement.field, row)
+        inner += slab_text(self.ghosts, self.problem, self.statement.field, self.target, AXES[: axis + 1])
+        return self._loop(axis, self._span(axis), inner)
 
 
 class Compiler:
-    """The C compiler, and a folder for what it makes."""
+    """The C compiler."""
 
     def __init__(self) -> None:
         found = shutil.which(os.environ.get("CC", "gcc")) or shutil.which("cc")
         if found is None:
             raise UnavailableError("no C compiler was found")
-        self.path, self.directory = found, tempfile.TemporaryDirectory(prefix="naive-c-")
+        self.path = found
 
     def load(self, code: str, flags: tuple[str, ...]) -> ctypes.CDLL:
         """Write, compile and load a text."""
-        text, library = Path(self.directory.name, "naive.c"), Path(self.directory.name, "naive.so")
-        text.write_text(code)
-        # The shared object is linked without -ffast-math, which would flush denormals in the whole process.
-        unit = library.with_suffix(".o")
-        subprocess.run([self.path, *flags, "-fPIC", "-c", str(text), "-o", str(unit)], check=True)
-        subprocess.run([self.path, "-shared", "-fopenmp", str(unit), "-o", str(library), "-lm"], check=True)
-        return ctypes.CDLL(str(library))
+        with tempfile.TemporaryDirectory(prefix="naive-c-") as directory:
+            text, library = Path(directory, "naive.c"), Path(directory, "naive.so")
+            text.write_text(code)
+            # The shared object is linked without -ffast-math, which would flush denormals in the whole process.
+            unit = library.with_suffix(".o")
+            subprocess.run([self.path, *flags, "-fPIC", "-c", str(text), "-o", str(unit)], check=True)
+            subprocess.run([self.path, "-shared", "-fopenmp", str(unit), "-o", str(library), "-lm"], check=True)
+            return ctypes.CDLL(str(library))
 
     @property
     def version(self) -> str:
@@ -124,26 +187,33 @@ class NaiveC:
 
     flags: tuple[str, ...] = FLAGS
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, problem: Problem | None = None, data: Data | None = None) -> None:
+        """Prepare for a case, or for another problem and its initial data."""
         self.compiler = Compiler()
         self.case = case
-        self.problem = case.problem()
-        self.buffers = Buffers(case)
+        self.problem = case.problem() if problem is None else problem
+        self.buffers = Buffers(case, self.problem, data)
         self.entry: Any = None
 
     def prepare(self) -> None:
         """Write, compile and load the code."""
         self.entry = self.compiler.load(source(self.problem), self.flags).naive_run
-        self.entry.restype = None
 
     def run(self) -> float | None:
         """Refill the buffers and run."""
         self.buffers.refill()
-        every = [buffer for group in self.buffers.of.values() for buffer in group]
-        pointers = (ctypes.c_void_p * len(every))(*(buffer.ctypes.data for buffer in every))
-        shape = (ctypes.c_int64 * len(self.case.shape))(*self.case.shape)
+        return self.advance(self.problem.steps)
+
+    def advance(self, steps: int) -> float:
+        """Run from whatever the buffers hold; return the seconds that it took."""
+        inside = self.buffers.ghosts.inside
+        every = [inside(buffer) for group in self.buffers.of.values() for buffer in group]
+        pointers = (ctypes.c_void_p * len(every))(*(grid.ctypes.data for grid in every))
+        rank = len(self.problem.shape)
+        shape = (ctypes.c_int64 * rank)(*self.problem.shape)
+        extents = (ctypes.c_int64 * rank)(*self.buffers.ghosts.extents)
         begin = time.perf_counter()
-        self.entry(shape, ctypes.c_int64(self.case.steps), pointers, ctypes.c_int(self.case.threads))
+        self.entry(shape, extents, ctypes.c_int64(steps), pointers, ctypes.c_int(self.case.threads))
         return time.perf_counter() - begin
 
     def result(self) -> dict[str, Array]:
@@ -159,6 +229,35 @@ class NaiveC512(NaiveC):
     """The same with the widest vectors preferred."""
 
     flags = (*FLAGS, "-mprefer-vector-width=512")
+
+
+class NaiveFaster(NaiveC):
+    """The faster of the two on the case's own grid, as short trials say."""
+
+    def prepare(self) -> None:
+        """Write the code, compile it with both sets of flags and load both."""
+        code = source(self.problem)
+        with ThreadPoolExecutor(2) as pool:
+            loads = [pool.submit(self.compiler.load, code, kind.flags) for kind in (NaiveC, NaiveC512)]
+            self.entries = {
+                kind.flags: load.result().naive_run for kind, load in zip((NaiveC, NaiveC512), loads, strict=True)
+            }
+        self.entry = self.entries[self.flags]
+
+    def choose(self) -> None:
+        """Time some steps with both, in turn, and stay with the one whose best is better."""
+        best = dict.fromkeys(self.entries, float("inf"))
+        steps, rounds = TRIAL_STEPS, 0
+        while rounds < TRIAL_ROUNDS:
+            for flags in best:
+                self.entry = self.entries[flags]
+                seconds = self.advance(steps)
+                best[flags] = min(best[flags], seconds / steps)
+            rounds += 1
+            if seconds < TRIAL_SECONDS and steps < self.problem.steps:
+                steps, rounds = min(4 * steps, self.problem.steps), 0
+        self.flags = min(best, key=lambda flags: best[flags])
+        self.entry = self.entries[self.flags]
 
 
 class StrictC(NaiveC):

@@ -9,6 +9,7 @@ from tilewright.api.compile import prepare
 from tilewright.api.predict import as_machine
 from tilewright.api.strata import strata
 from tilewright.programs import catalogue
+from tilewright.programs.problem import parse_boundary
 
 
 class Tuned:
@@ -35,6 +36,7 @@ class Tuned:
             self.program,
             *self.arrays,
             steps=self.case.steps,
+            boundary=parse_boundary(self.case.boundary),
             backend="c",
             threads=self.case.threads,
             tiling=self.tiling,
