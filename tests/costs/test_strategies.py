@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import strategies
+from tilewright.costs import strategies, strategy_work
 from tilewright.costs import time as model
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.levels import missed_inside
@@ -61,7 +61,7 @@ def test_the_models_count_what_the_tilings_count(name, shape, steps, tiling):
     assert result.output_words[0] == pytest.approx(counts.live_out, abs=1.5 * counts.points / parse(tiling).time ** 2)
     assert result.shared_bytes[0] == pytest.approx(setting.itemsize * counts.footprint, rel=0.12)
     assert result.tiles_per_wavefront[0] == pytest.approx(counts.tiles_per_wavefront, rel=0.35, abs=1)
-    work = strategies._WORK[parse(tiling).family](model.sizes_of(parse(tiling), setting), setting)
+    work = strategy_work.work_of(parse(tiling).family, model.sizes_of(parse(tiling), setting), setting)
     assert work.tiles[0] == pytest.approx(counts.tiles, rel=0.03)
 
 
@@ -131,9 +131,9 @@ def test_no_family_is_faster_than_the_ideal_machine(machine, family, name, shape
 def test_turns_on_a_pipeline():
     def work(fronts, width, ramp):
         one = np.ones(1)
-        values = dict.fromkeys(strategies.Work.__slots__, one)
+        values = dict.fromkeys(strategy_work.Work.__slots__, one)
         values |= {"wavefronts": np.array([fronts]), "width": np.array([width]), "ramp": np.array([ramp])}
-        return strategies.Work(**values)
+        return strategy_work.Work(**values)
 
     four = np.array([4])
     assert strategies.rounds(work(10, 8.0, 0), four)[0] == 20
@@ -179,9 +179,9 @@ def test_no_part_of_a_predicted_time_is_below_nothing():
 
 def test_turns_of_a_few_cores():
     def work(fronts, width, ramp, tiles):
-        values = dict.fromkeys(strategies.Work.__slots__, np.ones(1))
+        values = dict.fromkeys(strategy_work.Work.__slots__, np.ones(1))
         values |= {"wavefronts": np.array([fronts]), "width": np.array([width]), "ramp": np.array([ramp])}
-        return strategies.Work(**values | {"tiles": np.array([tiles])})
+        return strategy_work.Work(**values | {"tiles": np.array([tiles])})
 
     # Three fronts of which two are halves: the work of two.
     assert strategies.shared_rounds(work(3, 8.0, 0, 16.0), 2)[0] == 8
@@ -210,7 +210,7 @@ def test_cut_rows_beyond_the_cache_wait_for_their_first_cells(tiling, waits):
     sizes = model.sizes_of(tile, setting)
     calm = model.evaluate(tile.family, sizes, dataclasses.replace(setting, fetch_seconds=0.0))
     more = result.compute_seconds[0] - calm.compute_seconds[0]
-    work = strategies._WORK[tile.family](sizes, setting)
+    work = strategy_work.work_of(tile.family, sizes, setting)
     missed = missed_inside(result.shared_bytes, setting)[0]
     lines = 4096 * 64 * work.breaks[0]
     assert (more > 0) == waits

@@ -175,9 +175,9 @@ def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tup
         setting: The problem on a CPU.
     """
     missed, beyond = missed_inside(footprint, setting), missed_outside(footprint, setting)
-    read, written = setting.levels + setting.constants, setting.updated
+    read, written = setting.reads, setting.writes
     vector = np.where(footprint > setting.l1_bytes, setting.vector_width * setting.itemsize, 0.0)
-    far = missed * (read + 2.0 * written)
+    far = missed * (read + written + setting.fetches)
     inside = (1.0 - missed) * (read * again + written) * setting.cache_byte_seconds
     hidden = inside + far * (1.0 - beyond) * setting.outer_byte_seconds
     return vector * hidden, vector * far * beyond * setting.word_seconds / WORD

@@ -15,14 +15,14 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.setting import Setting
+from tilewright.costs.streaming import TOGETHER
 from tilewright.costs.time import evaluate
 from tilewright.machines.machine import Quantity
 
 _ROUNDS = 60
 _SMALLEST = 1e-6
-_CORRECTIONS = 12
-_LEAST = 0.5
-"""Least C_iter over what it would be if lines took no time."""
+_LEAST, _TRIED = 0.3, 240
+"""Least C_iter that is tried, over what it would be if lines took no time, and how many values are."""
 LOW, HIGH = 5.0, 95.0
 """Percentiles that count as the spread."""
 
@@ -112,15 +112,15 @@ def stream_design(sizes: Sizes, setting: Setting) -> Floats:
         The factors A and B, the seconds of lines that travel between caches beside the arithmetic, and the seconds of
         everything else; shape (4,).
     """
-    still = replace(setting, sm_count=1, launch_seconds=0.0, advance_seconds=0.0)
+    still = replace(setting, sm_count=1, launch_seconds=0.0, advance_seconds=0.0, cache_byte_seconds=0.0)
     still = replace(still, blocked=replace(setting.blocked, value=0.0, low=None, high=None))
     one = replace(still, blocked=replace(still.blocked, value=1.0))
     start = replace(still, advance_seconds=1.0)
-    rest, unit, begun = (evaluate("streaming", sizes, each) for each in (still, one, start))
-    turns = float(rest.wavefronts[0] * rest.tiles_per_wavefront[0])
-    beside = rest.compute_seconds[0]
-    parts = (unit.compute_seconds[0], begun.compute_seconds[0] - beside, beside, rest.io_seconds[0])
-    return np.array([turns * float(part) for part in parts])
+    near = replace(still, cache_byte_seconds=setting.cache_byte_seconds)
+    rest, *others = (evaluate("streaming", sizes, each) for each in (still, one, start, near))
+    turns, felt = float(rest.wavefronts[0] * rest.tiles_per_wavefront[0]), float(rest.compute_seconds[0])
+    parts = [float(each.compute_seconds[0]) - felt for each in others]
+    return turns * np.array([*parts, felt + float(rest.io_seconds[0])])
 
 
 def iteration(factors: Floats, seconds: Floats) -> Fit:
@@ -153,64 +153,86 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
     )
 
 
-def stream_iteration(factors: Floats, seconds: Floats, start: float | None = None) -> Fit:
+def stream_iteration(factors: Floats, seconds: Floats, start: float) -> Fit:
     """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches.
 
-    Both together take ``both(A C_iter, lines)``: A is corrected for the lines until C_iter no longer changes.
+    An instance takes ``both(A C_iter, lines) + B start``. Lines that take longer than any arithmetic say nothing about
+    C_iter, so the value with the least mean deviation is looked for among all that could be.
 
     Args:
         factors: A, B and the lines' seconds per instance; shape (n, 3).
-        seconds: Measured times without what is neither of these; shape (n,), above 0.
-        start: The start-up of an advance where it is known.
+        seconds: Measured times without what is none of these; shape (n,), above 0.
+        start: The start-up of an advance.
 
     Returns:
-        The fit. Where lines take nearly all the time, C_iter is at least half of what it would be without them.
+        The fit.
     """
-    kept = factors[:, :2]
-    if start is not None:
-        kept, seconds = factors[:, :1], np.maximum(seconds - start * factors[:, 1], _LEAST * seconds)
-    plain = iteration(kept, seconds)
-    found, least = plain, _LEAST * plain.iteration
-    for _ in range(_CORRECTIONS):
-        value = max(found.iteration, least)
-        felt = _beside(factors, value) / value
-        found = iteration(np.column_stack([felt, kept[:, 1:]]), seconds)
-    least = max(found.iteration, least)
-    found = replace(found, iteration=least, low=min(found.low, least), high=max(found.high, least))
-    return found if start is None else replace(found, row=start)
+    plain = float(np.median(_left(factors, seconds, start) / factors[:, 0]))
+    tried = plain * np.geomspace(_LEAST, 1.0, _TRIED)
+    found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried)))])
+    each = np.maximum(_left(factors, seconds, start) ** TOGETHER - factors[:, 2] ** TOGETHER, 0.0)
+    each = each ** (1.0 / TOGETHER) / factors[:, 0]
+    low, high = np.percentile(each, (LOW, HIGH))
+    said = _beside(factors, found) + start * factors[:, 1]
+    return Fit(
+        iteration=found,
+        low=float(min(low, found)),
+        high=float(max(high, found)),
+        row=start,
+        deviation=float(np.median(np.abs(said / seconds - 1.0))),
+        instances=len(seconds),
+    )
 
 
-def line_ratio(programs: Sequence[tuple[Floats, Floats]]) -> Quantity:
-    """Find by what ratio of the lines' seconds instances of several programs are met best.
+def stream_constants(programs: Sequence[tuple[Floats, Floats]]) -> tuple[Quantity, Quantity]:
+    """Find how fast lines travel, and how long an advance starts up, for which instances of all programs are met best.
 
-    A copy is a poor witness of how fast lines travel beside arithmetic, and a neighbour on the same core slows it down;
-    tiles of many widths, whose rows L1 holds or not, say it themselves.
+    A copy says how fast lines travel alone, and a neighbour on the same core slows it down; tiles of many widths, whose
+    rows L1 holds or not, say it beside arithmetic. One program alone cannot tell the two and its C_iter apart.
 
     Args:
         programs: Factors and seconds per program, as in :func:`stream_iteration`.
 
     Returns:
-        The ratio with the least sum of mean relative deviations; its range holds those that are nearly as good.
+        The ratio of the lines' seconds to those in the factors and the start-up, with the least sum of mean relative
+        deviations; their ranges hold those that are nearly as good.
     """
-    ratios = np.geomspace(0.25, 2.0, 19)
-    misses = []
-    for ratio in ratios:
-        total = 0.0
-        for factors, seconds in programs:
+    ratios, starts = np.geomspace(0.5, 2.0, 25), np.linspace(0.0, 1e-7, 21)
+    misses = np.zeros((len(ratios), len(starts)))
+    for factors, seconds in programs:
+        for i, ratio in enumerate(ratios):
             scaled = factors * (1.0, 1.0, ratio)
-            found = stream_iteration(scaled, seconds)
-            said = _beside(scaled, found.iteration) + found.row * factors[:, 1]
-            total += float(np.mean(np.abs(said / seconds - 1.0)))
-        misses.append(total / len(programs))
-    good = ratios[np.array(misses) <= 1.1 * min(misses)]
-    note = f"streaming tiles of {len(programs)} programs, off by {min(misses):.1%} in the mean"
-    value, low, high = (float(each) for each in (ratios[int(np.argmin(misses))], good.min(), good.max()))
-    return Quantity(value=value, unit="1", source="measured", note=note, low=low, high=high)
+            for j, start in enumerate(starts):
+                plain = float(np.median(_left(scaled, seconds, start) / scaled[:, 0]))
+                tried = plain * np.geomspace(_LEAST, 1.0, _TRIED // 4)
+                misses[i, j] += float(_misses(scaled, seconds, start, tried).min()) / len(programs)
+    best = np.unravel_index(int(np.argmin(misses)), misses.shape)
+    good = misses <= 1.1 * misses.min()
+    note = f"streaming tiles of {len(programs)} programs, off by {misses.min():.1%} in the mean"
+    result = []
+    for values, axis, unit in ((ratios, 0, "1"), (starts, 1, "s")):
+        near = values[good.any(axis=1 - axis)]
+        low, value, high = (float(each) for each in (near.min(), values[best[axis]], near.max()))
+        result.append(Quantity(value=value, unit=unit, source="measured", note=note, low=low, high=high))
+    return result[0], result[1]
+
+
+def _left(factors: Floats, seconds: Floats, start: float) -> Floats:
+    """Seconds without the start-ups, of which something is always left."""
+    return np.asarray(np.maximum(seconds - start * factors[:, 1], 0.3 * seconds))
+
+
+def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats) -> Floats:
+    """Mean relative deviation for every C_iter that is tried."""
+    arithmetic = tried[:, None] * factors[:, 0]
+    beside = (arithmetic**TOGETHER + factors[:, 2] ** TOGETHER) ** (1.0 / TOGETHER)
+    return np.asarray(np.abs((beside + start * factors[:, 1]) / seconds - 1.0).mean(axis=1))
 
 
 def _beside(factors: Floats, iteration_seconds: float) -> Floats:
     """Seconds of arithmetic beside lines, per instance; see ``costs.streaming.both``."""
-    return np.asarray(np.hypot((factors[:, 0] * iteration_seconds) ** 2, factors[:, 2] ** 2) ** 0.5)
+    arithmetic = factors[:, 0] * iteration_seconds
+    return np.asarray((arithmetic**TOGETHER + factors[:, 2] ** TOGETHER) ** (1.0 / TOGETHER))
 
 
 def _not_negative(scaled: Floats) -> Floats:

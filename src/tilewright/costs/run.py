@@ -34,5 +34,5 @@ def run_seconds(family: str, seconds: float, setting: Setting, *, copies: bool =
 
 def copy_seconds(setting: Setting) -> float:
     """Seconds of copying all fields in and the results out, by all cores: each value is read, fetched and written."""
-    values = setting.levels + setting.constants + setting.updated
+    values = setting.levels + setting.constants + setting.fields
     return 3.0 * values * setting.cells * setting.itemsize * grid_seconds(setting) / setting.sm_count

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.costs.energy import Energy, make_energy
 from tilewright.costs.hardware import Hardware, hardware
+from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.host import outer_latency
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs import catalogue
@@ -37,8 +38,12 @@ class Setting:
         stages: Logical steps per time step.
         copies: Values kept per cell, over all fields and time levels.
         levels: Updated values that the next step reads per cell: one per updated field and time level.
+        history: Versions that the next step reads of the field of which it reads most.
         fields: Fields that are updated.
         constants: Fields that are read but never updated.
+        reads: Values read per cell and step by the sweeps of all statements, each of which goes over its fields anew.
+        writes: Values written per cell and step, one per statement.
+        fetches: Those of them whose lines are fetched only to be overwritten: what is updated in place has been read.
         itemsize: Bytes per value.
         flops: Operations per cell and step.
         sm_count: n_SM.
@@ -64,6 +69,7 @@ class Setting:
         cpu: Whether the machine is a CPU with caches.
         energy: The energy model of the problem on the machine; None where no energy is asked for.
         stream: How streaming tiles of the problem grow, on a CPU.
+        reuse: What lies between two uses of a row in them.
         block: How streaming tiles of the problem grow in thread blocks, on a GPU.
         gpu: The GPU's own numbers.
     """
@@ -76,8 +82,12 @@ class Setting:
     stages: int
     copies: int
     levels: int
+    history: int
     fields: int
     constants: int
+    reads: int
+    writes: int
+    fetches: int
     itemsize: int
     flops: int
     sm_count: int
@@ -103,6 +113,7 @@ class Setting:
     cpu: bool
     energy: Energy | None = None
     stream: Footing | None = None
+    reuse: Uses | None = None
     block: stream_block.Footing | None = None
     gpu: Hardware | None = None
 
@@ -146,6 +157,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     reach = slopes(problem)
     word = WORD / machine.dram_bandwidth.value
     zone, rank = of_problem(problem), program.rank
+    copies = dict(zip(program.fields, analysis.copies, strict=True))
+    stream = streaming.footing(problem) if cpu and streaming.applies(problem) else None
     return Setting(
         shape=problem.shape,
         steps=problem.steps,
@@ -155,8 +168,12 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         stages=len(analysis.stages),
         copies=sum(analysis.copies),
         levels=sum(program.history(field) for field in program.updated),
+        history=max(program.history(field) for field in program.updated),
         fields=len(program.updated),
         constants=len(program.fields) - len(program.updated),
+        reads=sum(len({(read.field, read.level) for read in each.reads}) for each in program.statements),
+        writes=len(program.statements),
+        fetches=sum(copies[each.field] > program.history(each.field) for each in program.statements),
         itemsize=problem.itemsize,
         flops=program.flops,
         sm_count=sm_count,
@@ -181,7 +198,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         line_ratio=machine.line_ratio.value if machine.line_ratio else 1.0,
         cpu=cpu,
         energy=make_energy(problem, machine),
-        stream=streaming.footing(problem) if cpu and streaming.applies(problem) else None,
+        stream=stream,
+        reuse=None if stream is None else uses(program, of_problem(problem), stream.rows),
         gpu=None if cpu else hardware(machine, int((machine.block_shared_bytes or machine.shared_bytes).value)),
         block=stream_block.footing(problem) if not cpu and streaming.applies(problem, blocks=True) else None,
     )

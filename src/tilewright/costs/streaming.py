@@ -14,23 +14,28 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.levels import data_bytes, grid_seconds, off_chip, share_missed
+from tilewright.costs.levels import data_bytes, grid_seconds, off_chip
+from tilewright.costs.reuse import Uses, lost_at_random, lost_in_order
 from tilewright.costs.setting import WORD, Setting
+from tilewright.tilings import streaming
 
 LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 """Operations that transposing a vector on its way in and out takes as long as, and copying it."""
-TOGETHER = {1: 1.0, 2: 1.0, 3: 0.42}
-"""Time of the lines between L1 and L2 over ``line_ratio`` of what their bytes say, by rank: fetches overlap."""
-BEHIND = {1: 1.0, 2: 0.35, 3: 0.42}
-"""The same of lines from L3, without ``line_ratio``; lines from memory take what they take."""
-USABLE = 0.8
-"""Share of L2 that a tile's slabs may use, and of L1 that the rows of one advance of a level may."""
-OUTSIDE, CLIFF = 0.45, 3.0
-"""Share of a core's part of L3 that a tile's slabs may use, and how fast all is lost beyond it: slabs are used in turn,
-and a cache that drops what was used longest ago drops just what comes next."""
-OLDER = 2.5
-"""Lines that a version before the newest takes where L1 does not hold it. Counting says 1; wave2d, measured at eight
-widths, says 2.5, and no reason was found."""
+ROWS = 10
+"""Rows that an advance of a five-point stencil uses, whose start-up ``advance_seconds`` is: every row waits anew."""
+FETCHED = 1.5
+"""Bytes that the bandwidths of memory and L3 count per byte fetched: a copy writes one of every two back."""
+FELT = 0.3
+"""Share of the time of lines from L3 that is felt, the rest being hidden. 142 instances of 16 programs say 0.28."""
+OUTSIDE = 0.7
+"""Share of a core's part of L3 that a tile's slabs may use."""
+WAYS, OUTER_WAYS = 8, 16
+"""Lines of a set of L2 and of L3. Other numbers, 4 to 20, only change how sharply a cache overflows."""
+PAGE = 4096
+"""Bytes of a page: a set of L1 is found by the place in it, so that L1 has one way per page that it holds."""
+TOGETHER = 8.0
+"""Exponent with which arithmetic and lines from L2 join: nearly the longer one. Instances are off by 3.5 % in the mean
+with 4, by 3.2 with 8 and by 3.1 with 16."""
 _LINE = 64
 
 
@@ -73,29 +78,27 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
 def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, ...]:
     """Bands, tiles, points, words in and out, footprint, seconds of computing and of moving for one tile."""
     rank, steps = len(space), max(1, setting.steps)
-    shape, footing = setting.shape, setting.stream
-    if footing is None:
-        raise UsageError("the cost of streaming tiles is known for CPUs and where such tiles are legal")
+    shape, (footing, known) = setting.shape, _known(setting)
     if rank == 1:
         shape, space = (1, *shape), (1, *space)
-    bands = ceil_div(steps, levels)
-    bands += bands % 2 != steps % 2
+    bands = streaming.bands(steps, levels, setting.history)
     depth = min(levels, ceil_div(steps, bands))
     unit = max(1, _LINE // setting.itemsize)
     cuts = [ceil_div(extent, size) for extent, size in zip(shape, space, strict=True)]
     sides = [ceil_div(extent, count) for extent, count in zip(shape, cuts, strict=True)]
-    growth, keep, rows = footing.growth, footing.keep, footing.rows
+    growth, rows = footing.growth, footing.rows
     grown = [grow * (count > 1) for grow, count in zip(growth, cuts, strict=True)]  # no neighbour, no halo
     past = setting.levels / max(1, setting.fields) - 1.0  # versions that a step reads besides the newest
     width = max(unit * unit, ceil_div(int(space[-1] + growth[-1] * (levels + past)), unit) * unit)
     outer = [side + 0.5 * grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     lines = float(np.prod(outer))
-    advances = ceil_div(int(outer[0]) + rows * 2, rows) * setting.stages * (outer[1] if rank == 3 else 1.0)
+    advances = (outer[0] / rows + (rank > 1)) * (outer[1] if rank == 3 else 1.0) * known.used / ROWS
     vectors = lines * width / setting.vector_width
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
-    slabs = 2 * keep * (levels + 1 + past) + (2 + past) * max(0, rows - keep)
-    footprint = plane * (setting.fields + setting.constants) * slabs
-    each = both(setting.blocked.value, _line_seconds(footprint, width, setting))
+    footprint = plane * (known.slabs + known.slabs_per_level * levels)
+    side = int(space[1] + growth[1] * levels) if rank == 3 else 1
+    near, felt = _line_seconds(footprint, width * setting.itemsize, side, setting)
+    each = both(setting.blocked.value, near) + felt
     compute = depth * (vectors * each + advances * setting.advance_seconds)
     held = [side + grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
@@ -106,55 +109,55 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     operation = setting.c_iter.value / max(1, setting.flops + 8)
     turned = min(1.0, 1.0 / bands) if rank > 1 and cuts[-1] == 1 else 1.0
     move = (loads * (LIFT * turned + COPY * (1 - turned)) + stores * (LOWER * turned + COPY * (1 - turned))) * operation
-    move += (words_in + words_out) * WORD * grid_seconds(setting)
+    # What a band writes goes past the caches, so that all bands but the first one read from memory.
+    again = 1.0 - 1.0 / bands
+    move += words_in * ((1.0 - again) * WORD * grid_seconds(setting) + again * setting.word_seconds)
+    move += words_out * setting.word_seconds
     points = depth * lines * (sides[-1] + 0.5 * growth[-1] * depth)
     return (bands, float(np.prod(cuts)), points, words_in, words_out, footprint, compute, move)
 
 
+def _known(setting: Setting) -> tuple[streaming.Footing, Uses]:
+    if setting.stream is None or setting.reuse is None:
+        raise UsageError("the cost of streaming tiles is known for CPUs and where such tiles are legal")
+    return setting.stream, setting.reuse
+
+
 def both(arithmetic: float, lines: float) -> float:
     """Seconds of arithmetic beside lines that are fetched ahead: the longer one, and both where they are alike."""
-    return float(np.hypot(arithmetic**2, lines**2) ** 0.5)
+    return float((arithmetic**TOGETHER + lines**TOGETHER) ** (1.0 / TOGETHER))
 
 
-def _line_seconds(footprint: float, width: int, setting: Setting) -> float:
-    """Seconds of lines per vector and level.
+def _line_seconds(footprint: float, row: int, side: int, setting: Setting) -> tuple[float, float]:
+    """Seconds of lines per vector and level: of those from L2, which run beside the arithmetic, and of all others."""
+    inner, mid, last = fills(footprint, row, side, setting)
+    memory = FETCHED * setting.word_seconds / WORD
+    outer = FELT * FETCHED * setting.outer_byte_seconds if setting.outer_bytes else memory
+    near = inner * setting.cache_byte_seconds * setting.line_ratio
+    return _LINE * near, _LINE * (mid * outer + (last * memory if setting.outer_bytes else 0.0))
 
-    All lines travel between L1 and L2. Of a tile that does not fit L2 only those that outlive an advance have gone on
-    to L3 when they are needed; of tiles that do not fit L3 together, any may come from memory, on top of all that.
+
+def fills(footprint: float, row: int, side: int, setting: Setting) -> tuple[float, float, float]:
+    """Lines per vector and level that L1, L2 and a core's part of L3 lack and fetch.
+
+    Rows that a level uses again within an advance find between the two uses what
+    :func:`tilewright.costs.reuse.uses` counts; of those that outlive an advance the whole tile lies in between.
+
+    Args:
+        footprint: Bytes of the tile.
+        row: Bytes of a row.
+        side: Rows of a slab: those of a plane in 3D, else 1.
+        setting: The problem on a CPU.
     """
-    rank = len(setting.shape)
-    inside = setting.cache_byte_seconds if footprint > USABLE * setting.l1_bytes else 0.0
-    lines, lasting = _line_traffic(width, setting)
-    missed = max(0.0, 1.0 - USABLE * setting.shared_bytes / footprint)
-    outer = setting.outer_byte_seconds if setting.outer_bytes else setting.word_seconds / WORD
-    far = lasting * missed * max(0.0, outer - inside)
-    room = OUTSIDE * setting.outer_bytes
-    lost = min(1.0, CLIFF * max(0.0, 1.0 - room / footprint))
-    beyond = lines * missed * lost * setting.word_seconds / WORD
-    near = TOGETHER[rank] * setting.line_ratio * lines * inside
-    return _LINE * (near + BEHIND[rank] * far + beyond)
-
-
-def _line_traffic(width: int, setting: Setting) -> tuple[float, float]:
-    """Lines between L1 and L2 per vector and level, and those of them that outlive an advance.
-
-    A level writes one version of every field, whatever the number of versions that it reads: those before the newest
-    have just been read as the newest by the level before, and travel again only where L1 does not hold a level's rows.
-    """
-    footing, rank = setting.stream, len(setting.shape)
-    if footing is None:
-        raise UsageError("the cost of streaming tiles is known for CPUs and where such tiles are legal")
-    rows, keep = footing.rows, footing.keep
-    fields, older = setting.fields + setting.constants, setting.levels - setting.fields
-    lasting = fields * 2.0 * keep / rows
-    if rank == 1:
-        return fields * 2.0, lasting
-    far = fields * ((rows + keep) / rows + 2.0) + OLDER * older
-    if rank == 3:
-        # A line is read once more for every neighbour in its plane that L1 no longer holds.
-        beside = sum(setting.sides[1])
-        window = (rows * (beside + 1) + keep) * fields * width * setting.itemsize
-        return far + fields * beside * float(share_missed(np.array(window), USABLE * setting.l1_bytes)), lasting
-    near = fields * 3.0 * min(1.0, keep / rows)
-    held = (fields * (2 * rows + keep) + older * rows) * width * setting.itemsize
-    return near + max(0.0, far - near) * max(0.0, 1.0 - USABLE * setting.l1_bytes / held), lasting
+    footing, known = _known(setting)
+    lines, ways = ceil_div(row, _LINE), max(1, setting.l1_bytes // PAGE)
+    apart = [((between + 1.0) * side - 1.0, count) for between, count in known.near]
+    apart.append((footprint / row - 1.0, known.far))
+    inner = sum(count * lost_in_order(between, lines, ways) for between, count in apart)
+    if len(setting.shape) == 3:
+        beside = sum(setting.sides[1]) * (known.used - known.written)
+        inner += beside * lost_in_order(known.used - 1.0, lines, ways)
+    mid = sum(count * lost_at_random(between * row / setting.shared_bytes, WAYS) for between, count in apart)
+    room = max(OUTSIDE * setting.outer_bytes, setting.shared_bytes)
+    last = sum(count * lost_at_random(between * row / room, OUTER_WAYS) for between, count in apart)
+    return inner / footing.rows, mid / footing.rows, last / footing.rows

@@ -105,8 +105,11 @@ def grown_rows(rows: Ints, rank: int) -> Ints:
 def untiled_bytes(setting: Setting) -> int:
     """Bytes between chip and memory of one step without time tiling.
 
-    Every value that the step needs is read once and every new one written once; a CPU also reads what it overwrites.
+    On a GPU every value that the step needs is read once and every new one written once. On a CPU every statement is a
+    sweep that reads what it needs, and what it overwrites too.
     """
-    written = 2 if setting.cpu else 1
-    fields = setting.levels + setting.constants
-    return setting.cells * setting.itemsize * (fields + written * setting.updated)
+    if setting.cpu:
+        values = setting.reads + setting.writes + setting.fetches
+    else:
+        values = setting.levels + setting.constants + setting.updated
+    return setting.cells * setting.itemsize * values

@@ -47,7 +47,7 @@ def evaluate(setting: Setting) -> Breakdown:
     sync = sweeps * setting.launch_seconds
     compulsory = 2.0 * data_bytes(setting)
     longest = np.maximum(compute, io_seconds)
-    written = setting.cells * setting.itemsize * setting.updated
+    written = setting.cells * setting.itemsize * (setting.writes if setting.cpu else setting.updated)
     return Breakdown(
         wavefronts=sweeps,
         tiles_per_wavefront=np.full(1, setting.sm_count, dtype=np.int64),
@@ -70,7 +70,7 @@ def evaluate(setting: Setting) -> Breakdown:
 
 def _line_seconds(setting: Setting) -> float:
     """Seconds in which the lines of one vector of results travel between a CPU's caches."""
-    near = _again(setting.l1_bytes * USABLE, setting) + setting.levels + setting.constants + setting.updated
+    near = _again(setting.l1_bytes * USABLE, setting) + setting.reads + setting.writes
     far = _again(setting.shared_bytes * USABLE, setting) if setting.outer_bytes else 0.0
     seconds = near * setting.cache_byte_seconds + far * setting.outer_byte_seconds
     return seconds * setting.vector_width * setting.itemsize

@@ -43,11 +43,12 @@ _TILES: dict[int, tuple[Tiling, ...]] = {
 }
 """Tilings of the instances, by rank: C_iter must not depend on them."""
 _STREAMS = {
-    1: ((16, (2048,)), (32, (4096,)), (24, (1024,))),
-    2: ((8, (512,)), (24, (1024,)), (16, (256,)), (16, (2048,))),
-    3: ((4, (64, 256)), (6, (48, 256)), (5, (96, 128))),
+    1: ((32, (2048,)), (32, (4096,)), (52, (2048,)), (52, (8192,))),
+    2: ((32, (688,)), (24, (1024,)), (32, (256,)), (16, (2048,)), (32, (352,)), (16, (512,))),
+    3: ((4, (64, 256)), (6, (48, 256)), (8, (32, 256)), (4, (32, 128))),
 }
-"""Levels and sizes behind the first axis of the instances' streaming tiles, by rank."""
+"""Levels and sizes behind the first axis of the instances' streaming tiles, by rank: of many widths, so that some wait
+for lines and some do not, and with many levels, so that reading and writing the grid does not hide the rest."""
 _WHOLE = 4096
 """A size along the first axis that no instance exceeds."""
 
@@ -172,6 +173,7 @@ def measure_streams(program: Program, machine: Machine, tools: Toolchain, protoc
         space = behind if program.rank == 1 else (_WHOLE, *behind)
         tilings.append(catalogue.complete(some, Tiling(family=streaming.NAME, time=levels, space=space)))
     kernels = compile_source(emit_all([(some, tiling) for tiling in tilings]), tools)
+    machine = one_core(machine)
     found = []
     for number, shape in enumerate(shapes):
         index = number % len(tilings)
@@ -188,6 +190,18 @@ def measure_streams(program: Program, machine: Machine, tools: Toolchain, protoc
             )
             found.append(entry)
     return tuple(found)
+
+
+def one_core(machine: Machine) -> Machine:
+    """A machine each of whose cores has the bandwidth that one has alone."""
+    alone = machine.core_bandwidth
+    if alone is None:
+        return machine
+    cores = machine.sm_count.value
+    whole = replace(
+        alone, value=cores * alone.value, low=cores * (alone.low or 0.0), high=cores * (alone.high or alone.value)
+    )
+    return replace(machine, dram_bandwidth=whole)
 
 
 def _wide_shape(

@@ -65,12 +65,10 @@ def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]
     }
     flat = {name: data[name] for name, some in instances.items() if len(some[0].shape) == 2} or data
     before = machine.line_ratio.value if machine.line_ratio else 1.0
-    ratio = fit.line_ratio([(factors / (1.0, 1.0, before), seconds) for factors, seconds in flat.values()])
-    change = (1.0, 1.0, ratio.value / before)
-    starts = [fit.stream_iteration(factors * change, seconds).row for factors, seconds in flat.values()]
-    note = f"fitted with C_iter of streaming tiles, median of {len(starts)} programs"
-    advance = fit.robust(starts, "s", note)
-    fits = {name: fit.stream_iteration(f * change, seconds, advance.value) for name, (f, seconds) in data.items()}
+    plain = {name: (factors / (1.0, 1.0, before), seconds) for name, (factors, seconds) in data.items()}
+    ratio, advance = fit.stream_constants([plain[name] for name in flat])
+    change = (1.0, 1.0, ratio.value)
+    fits = {name: fit.stream_iteration(f * change, seconds, advance.value) for name, (f, seconds) in plain.items()}
     return replace(machine, line_ratio=ratio, advance_seconds=advance), fits
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import strategies
+from tilewright.costs import strategies, strategy_work
 from tilewright.costs.arrays import Floats, Ints, Sizes
 from tilewright.costs.setting import WORD, Setting, make_setting
 from tilewright.machines.machine import Machine
@@ -108,7 +108,7 @@ def family_search(
     Returns:
         The search, and c per n_V, each of shape (tiles,).
     """
-    works = [strategies.work_of(family, held.tiles, replace(setting, vector_width=width)) for width in asked.widths]
+    works = [strategy_work.work_of(family, held.tiles, replace(setting, vector_width=width)) for width in asked.widths]
     computes = [strategies.gpu_seconds(work, setting)[1] for work in works]
     work = works[0]
     words = (work.input_values + work.output_values) * setting.itemsize / WORD * work.count * work.tiles
