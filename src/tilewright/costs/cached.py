@@ -12,6 +12,8 @@ from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.levels import (
+    FELT,
+    FETCHED,
     USABLE,
     data_bytes,
     grid_seconds,
@@ -163,11 +165,11 @@ def overlapped(compute: float, stream: Floats) -> Floats:
 
 
 def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tuple[Floats, Floats]:
-    """Time of the lines of one vector where data of this size lie: from caches, and from memory.
+    """Time of the lines of one vector where data of this size lie: what hides behind arithmetic, and what is felt.
 
-    The hardware fetches ahead from L2 and L3, so that their share is hidden behind arithmetic; boxes' rows are too
-    short to do the same from memory, and its share is felt. What comes from beyond M_SM is also fetched before it is
-    written.
+    A line is fetched for what is read, and for what is written unless it has been read. All pass from L2 to L1, where
+    the hardware fetches ahead; of those from L3 a part is felt, of those from memory all, since boxes' rows are too
+    short to fetch them ahead.
 
     Args:
         footprint: Bytes; shape (n,).
@@ -175,12 +177,11 @@ def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tup
         setting: The problem on a CPU.
     """
     missed, beyond = missed_inside(footprint, setting), missed_outside(footprint, setting)
-    read, written = setting.reads, setting.writes
     vector = np.where(footprint > setting.l1_bytes, setting.vector_width * setting.itemsize, 0.0)
-    far = missed * (read + written + setting.fetches)
-    inside = (1.0 - missed) * (read * again + written) * setting.cache_byte_seconds
-    hidden = inside + far * (1.0 - beyond) * setting.outer_byte_seconds
-    return vector * hidden, vector * far * beyond * setting.word_seconds / WORD
+    fills = setting.reads + setting.fetches
+    hidden = (setting.reads * again + setting.fetches) * setting.cache_byte_seconds
+    felt = FELT * (1.0 - beyond) * setting.outer_byte_seconds + beyond * setting.word_seconds / WORD
+    return vector * hidden, vector * missed * FETCHED * fills * felt
 
 
 def box_bytes(sizes: Sizes, setting: Setting) -> Floats:

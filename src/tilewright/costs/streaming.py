@@ -14,7 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.levels import data_bytes, grid_seconds, off_chip
+from tilewright.costs.levels import FELT, FETCHED, data_bytes, grid_seconds, off_chip
 from tilewright.costs.reuse import Uses, lost_at_random, lost_in_order
 from tilewright.costs.setting import WORD, Setting
 from tilewright.tilings import streaming
@@ -23,10 +23,6 @@ LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 """Operations that transposing a vector on its way in and out takes as long as, and copying it."""
 ROWS = 10
 """Rows that an advance of a five-point stencil uses, whose start-up ``advance_seconds`` is: every row waits anew."""
-FETCHED = 1.5
-"""Bytes that the bandwidths of memory and L3 count per byte fetched: a copy writes one of every two back."""
-FELT = 0.3
-"""Share of the time of lines from L3 that is felt, the rest being hidden. 142 instances of 16 programs say 0.28."""
 OUTSIDE = 0.7
 """Share of a core's part of L3 that a tile's slabs may use."""
 WAYS, OUTER_WAYS = 8, 16
