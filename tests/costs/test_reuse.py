@@ -1,5 +1,6 @@
 """What lies between two uses of a row: counted again by walking line by line through a simulated cache."""
 
+import itertools
 from collections import OrderedDict
 
 import pytest
@@ -38,7 +39,7 @@ class Cache:
 
 
 def misses(name, lines, sets, ways):
-    """Lines per row and level that a cache lacks in the last advance of a tile, its rows an odd number of lines apart."""
+    """Lines per row and level that a cache lacks in a tile's last advance, rows an odd number of lines apart."""
     kernel, pipeline, rows, _ = walked(name)
     places, cache, missed = {}, Cache(sets, ways), 0
     counted = range(4, LEVELS)  # those before start from rows that nothing has used yet
@@ -103,7 +104,7 @@ def test_shares_run_from_nothing_to_all():
     ):
         assert lost[0] == 0.0
         assert lost[-1] == pytest.approx(1.0, abs=1e-6)
-        assert all(a <= b + 1e-12 for a, b in zip(lost, lost[1:], strict=False))
+        assert all(a <= b + 1e-12 for a, b in itertools.pairwise(lost))
     # More ways make a sharper limit where the cache is full.
     assert reuse.lost_at_random(0.7, 16) < reuse.lost_at_random(0.7, 8)
     assert reuse.lost_at_random(1.4, 16) > reuse.lost_at_random(1.4, 8)
