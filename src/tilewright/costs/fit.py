@@ -21,6 +21,8 @@ from tilewright.machines.machine import Quantity
 
 _ROUNDS = 60
 _SMALLEST = 1e-6
+_FAR = 0.15
+"""Relative deviation from which on an instance counts as disturbed."""
 _LEAST, _TRIED = 0.3, 240
 """Least C_iter that is tried, over what it would be if lines took no time, and how many values are."""
 LOW, HIGH = 5.0, 95.0
@@ -223,10 +225,11 @@ def _left(factors: Floats, seconds: Floats, start: float) -> Floats:
 
 
 def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats) -> Floats:
-    """Mean relative deviation for every C_iter that is tried."""
+    """Mean relative deviation for every C_iter that is tried; what is far off was disturbed, however far."""
     arithmetic = tried[:, None] * factors[:, 0]
     beside = (arithmetic**TOGETHER + factors[:, 2] ** TOGETHER) ** (1.0 / TOGETHER)
-    return np.asarray(np.abs((beside + start * factors[:, 1]) / seconds - 1.0).mean(axis=1))
+    off = np.abs((beside + start * factors[:, 1]) / seconds - 1.0)
+    return np.asarray(np.minimum(off, _FAR).mean(axis=1))
 
 
 def _beside(factors: Floats, iteration_seconds: float) -> Floats:
