@@ -44,11 +44,12 @@ from tilewright.tuning.select import rank
 from tilewright.tuning.shortlist import Stratum, ranked
 from tilewright.tuning.validation import scores
 
+_FLAT = ("j2d5pt", "j2d9pt-gol", "gradient2d", "star2d2r", "wave2d", "heat2d_var", "fdtd2d")
+_SOLID = ("j3d7pt", "laplacian3d", "heat3d", "j3d27pt")
 CASES = {
-    "j2d5pt": ((4096, 4096), 64),
-    "gradient2d": ((4096, 4096), 64),
-    "wave2d": ((4096, 4096), 64),
-    "heat3d": ((256, 256, 256), 32),
+    "j1d3pt": ((2**24,), 64),
+    **dict.fromkeys(_FLAT, ((4096, 4096), 64)),
+    **dict.fromkeys(_SOLID, ((256, 256, 256), 32)),
 }
 """Grids that no cache holds."""
 FIRST = 10

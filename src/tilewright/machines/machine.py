@@ -104,7 +104,7 @@ PARAMETERS: dict[str, Parameter] = {
     "core_bandwidth": Parameter(unit="B/s", meaning="off-chip bandwidth of one core alone", optional=True),
     "call_seconds": Parameter(unit="s", meaning="start and end of one team of threads", optional=True),
     "advance_seconds": Parameter(
-        unit="s", meaning="start-up of one advance of one level of a streaming tile", optional=True
+        unit="s", meaning="start-up of one advance of one level of a streaming tile, ten rows being used", optional=True
     ),
     "line_ratio": Parameter(
         unit="1",
