@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import user_programs
 from tilewright.programs import catalogue, recurrences, reference
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem, make_problem
@@ -50,7 +51,7 @@ class Case:
 
     def problem(self) -> Problem:
         """The problem, with ``fixed`` boundaries: only the interior is updated."""
-        return make_problem(catalogue.program(self.program), self.shape, self.steps, self.dtype)
+        return make_problem(user_programs.program(self.program), self.shape, self.steps, self.dtype)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -68,7 +69,7 @@ def initial(case: Case) -> dict[str, list[Array]]:
     Updated fields lie in [0, 1); older time levels are close to the newest, as in a wave that has just begun to move;
     fields that are only read lie in [0.05, 0.2), where the built-in diffusion is stable.
     """
-    program = catalogue.program(case.program)
+    program = user_programs.program(case.program)
     generator = np.random.default_rng(case.seed)
     arrays: dict[str, list[Array]] = {}
     for field in program.fields:

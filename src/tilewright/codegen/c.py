@@ -14,6 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen.c_helpers import CTYPES, SUFFIX, helper, prelude
 from tilewright.codegen.c_lift import lift_helpers
 from tilewright.codegen.ir import (
+    Assign,
     Call,
     Comment,
     Expr,
@@ -23,6 +24,7 @@ from tilewright.codegen.ir import (
     Int,
     Let,
     Load,
+    Mutable,
     Op,
     Parallel,
     Real,
@@ -30,6 +32,7 @@ from tilewright.codegen.ir import (
     Scope,
     Stmt,
     Store,
+    Table,
     Var,
 )
 
@@ -48,6 +51,8 @@ INFIX = {
     "shr": ">>",
 }
 LOGICAL = {"and": "&", "or": "|"}
+_TABLE_LINE = 8
+"""Numbers of a table per line."""
 INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
 
 
@@ -166,6 +171,10 @@ class _Printer:
                     else f"const {text}"
                 )
                 return [f"{pad}{constant} = {self.expr(value)};"]
+            case Mutable(var, value) | Assign(var, value):
+                return [f"{pad}{self.declare(var) if isinstance(node, Mutable) else var.name} = {self.expr(value)};"]
+            case Table(var, values):
+                return self.table(var, values, pad)
             case Room(var, length):
                 return [f"{pad}{c_type(var.type.partition(':')[2])} {var.name}[{length}];"]
             case Store(base, index, value, kind):
@@ -185,6 +194,14 @@ class _Printer:
             case For():
                 return self.loop(node, depth)
         raise TypeError(type(node).__name__)
+
+    def table(self, var: Var, values: tuple[float, ...], pad: str) -> list[str]:
+        """A constant array, some numbers a line."""
+        kind = var.type.rpartition(":")[2]
+        numbers = [c_literal(value, kind) for value in values]
+        lines = [", ".join(numbers[i : i + _TABLE_LINE]) for i in range(0, len(numbers), _TABLE_LINE)]
+        head = f"{pad}static const {c_type(kind)} {var.name}[{len(values)}] = {{"
+        return [head, *(f"{pad}  {line}," for line in lines), f"{pad}}};"]
 
     def loop(self, node: For, depth: int) -> list[str]:
         pad, name = "  " * depth, node.var.name

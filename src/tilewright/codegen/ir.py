@@ -79,6 +79,30 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
+class Mutable:
+    """A new name whose value :class:`Assign` may change; C only."""
+
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """A new value of a :class:`Mutable` name."""
+
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers known now, in memory for as long as the program runs; C only. ``var`` is of type ``array:T``."""
+
+    var: Var
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """A small array of a thread's own, of a fixed number of elements and with arbitrary content.
 
@@ -164,7 +188,7 @@ class Comment:
     text: str
 
 
-Stmt = Let | Room | Store | For | If | Scope | Parallel | Shared | Barrier | Comment | Call
+Stmt = Let | Mutable | Assign | Table | Room | Store | For | If | Scope | Parallel | Shared | Barrier | Comment | Call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from tilewright.codegen.ir import (
 )
 from tilewright.codegen.pipeline import Plan, cut, make_plan, parts
 from tilewright.codegen.row_ends import ends_function
-from tilewright.codegen.row_kernel import stage_function
+from tilewright.codegen.row_kernel import stage_functions
 from tilewright.codegen.sites import Site, constants, unpack
 from tilewright.codegen.stream_io import ahead_function, fetch_function, load_function, store_function
 from tilewright.codegen.stream_tile import tile_function
@@ -76,7 +76,7 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function
         result += [ahead_function(plan, field) for field in fields]
     result += [load_function(plan, field) for field in fields]
     result += [store_function(plan, field) for field in updated]
-    result += [stage_function(plan, stage) for stage in range(len(plan.pipeline.stages))]
+    result += [each for stage in range(len(plan.pipeline.stages)) for each in stage_functions(plan, stage)]
     return (*result, tile_function(plan), _entry(plan, name))
 
 
