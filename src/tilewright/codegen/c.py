@@ -51,6 +51,7 @@ INFIX = {
     "shr": ">>",
 }
 LOGICAL = {"and": "&", "or": "|"}
+_APART = "static __attribute__((noinline)) "
 _TABLE_LINE = 8
 """Numbers of a table per line."""
 INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
@@ -140,7 +141,7 @@ class _Printer:
         if function.distinct:
             parameters = parameters.replace(" *", " *restrict ")
         result = c_type(function.result_type) if function.result is not None else "void"
-        start = {"entry": "", "inline": "static inline ", "local": "static "}[function.kind]
+        start = {"entry": "", "inline": "static inline ", "local": "static ", "apart": _APART}[function.kind]
         gap = "" if result.endswith("*") else " "
         lines = [f"{start}{result}{gap}{function.name}({parameters}) {{"]
         lines += self.block(function.body, 1)

@@ -201,7 +201,7 @@ class Function:
         body: Its statements.
         result: Expression to return, or None.
         result_type: Type of ``result``.
-        kind: ``entry`` (exported), ``inline``, ``local``, or ``kernel`` (a GPU's).
+        kind: ``entry`` (exported), ``inline``, ``local``, ``apart`` (never inlined; C only), or ``kernel`` (a GPU's).
         distinct: Whether what one pointer parameter writes is reached through no other one.
         threads: Threads per group of a kernel.
     """
