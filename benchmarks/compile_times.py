@@ -9,6 +9,7 @@ machine meet all of them. ``--seconds`` stops in time; the same command then goe
 
 import argparse
 import json
+import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -38,25 +39,29 @@ def cases(chosen: argparse.Namespace) -> list[dict[str, Any]]:
                 plan = tw.tune(
                     name, shape=(SIZES[rank],) * rank, steps=chosen.steps, dtype=dtype, strict=strict, effort="none"
                 )
-                found.append({"program": name, "dtype": dtype, "strict": strict, "plan": plan, "samples": []})
+                found.append(
+                    {"program": name, "dtype": dtype, "strict": strict, "plan": plan, "samples": [], "cpu": []}
+                )
     return found
 
 
 def sample(case: dict[str, Any], tools: Toolchain) -> None:
     """Write and compile a kernel once more."""
     plan = case["plan"]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     begin = time.perf_counter()
     source = emit(plan.problem, plan.tiling, strict=case["strict"])
     written = time.perf_counter()
     compile_shared(tools, source.text, strict=case["strict"])
     case["samples"].append(time.perf_counter() - written)
+    case["cpu"].append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - used)
     case["text"] = {"seconds": written - begin, "lines": source.text.count("\n")}
 
 
 def entry(case: dict[str, Any]) -> dict[str, Any]:
     """Turn a kernel's samples into its record."""
     return {
-        **{key: case[key] for key in ("program", "dtype", "strict", "text", "samples")},
+        **{key: case[key] for key in ("program", "dtype", "strict", "text", "samples", "cpu")},
         "tiling": str(case["plan"].tiling),
         "seconds": spread(case["samples"]),
     }
@@ -67,7 +72,7 @@ def line(one: dict[str, Any]) -> str:
     seconds = one["seconds"]
     slow = "  SLOW" if seconds["median"] >= LIMIT else ""
     kind = f"{one['dtype']}{' strict' if one['strict'] else ''}"
-    spans = f"{seconds['median']:6.2f} s ({seconds['min']:.2f} - {seconds['max']:.2f})"
+    spans = f"{seconds['median']:6.2f} s ({seconds['min']:.2f} - {seconds['max']:.2f}), cpu {min(one['cpu']):.2f} s"
     return f"{one['program']:16}{kind:16}{spans} {one['text']['lines']:6} lines  {one['tiling']}{slow}"
 
 

@@ -54,6 +54,8 @@ LOGICAL = {"and": "&", "or": "|"}
 _APART = "static __attribute__((noinline)) "
 _TABLE_LINE = 8
 """Numbers of a table per line."""
+_WIDTH = 120
+"""Characters of the first lines of a function."""
 INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
 
 
@@ -130,6 +132,21 @@ def _shortest32(value: float) -> str:
     return text if any(c in text for c in ".e") else f"{text}.0"
 
 
+def _wrapped(head: str) -> list[str]:
+    """Break the first lines of a function after commas.
+
+    >>> _wrapped("static void f(int64_t a, int64_t b) {")
+    ['static void f(int64_t a, int64_t b) {']
+    """
+    lines: list[str] = []
+    for part in head.split(", "):
+        if lines and len(lines[-1]) + len(part) + 3 <= _WIDTH:
+            lines[-1] += f", {part}"
+        else:
+            lines = [*lines[:-1], f"{lines[-1]},", f"    {part}"] if lines else [part]
+    return lines
+
+
 class _Printer:
     def __init__(self) -> None:
         self.helpers: dict[tuple[str, str, bool], None] = {}
@@ -143,7 +160,8 @@ class _Printer:
         result = c_type(function.result_type) if function.result is not None else "void"
         start = {"entry": "", "inline": "static inline ", "local": "static ", "apart": _APART}[function.kind]
         gap = "" if result.endswith("*") else " "
-        lines = [f"{start}{result}{gap}{function.name}({parameters}) {{"]
+        lines = [f"/* {function.about} */"] if function.about else []
+        lines += _wrapped(f"{start}{result}{gap}{function.name}({parameters}) {{")
         lines += self.block(function.body, 1)
         if function.result is not None:
             lines.append(f"  return {self.expr(function.result)};")

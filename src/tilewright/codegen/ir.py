@@ -204,6 +204,7 @@ class Function:
         kind: ``entry`` (exported), ``inline``, ``local``, ``apart`` (never inlined; C only), or ``kernel`` (a GPU's).
         distinct: Whether what one pointer parameter writes is reached through no other one.
         threads: Threads per group of a kernel.
+        about: A line for the reader of the kernel; C only.
     """
 
     name: str
@@ -214,6 +215,7 @@ class Function:
     kind: str = "local"
     distinct: bool = False
     threads: int = 0
+    about: str = ""
 
 
 def add(a: Expr, b: Expr | int) -> Expr:

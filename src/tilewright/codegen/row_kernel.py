@@ -121,7 +121,14 @@ def _blocks(lines: int, body: tuple[Stmt, ...], rest: tuple[Stmt, ...]) -> tuple
 
 
 def _stage(plan: Plan, stage: int, body: tuple[Stmt, ...], *, distinct: bool) -> Function:
-    return Function(name=plan.name(f"stage_{stage}"), params=stage_params(plan, stage), body=body, distinct=distinct)
+    new = ", ".join(plan.fields[field] for field in stage_outputs(plan, stage))
+    return Function(
+        name=plan.name(f"stage_{stage}"),
+        params=stage_params(plan, stage),
+        body=body,
+        distinct=distinct,
+        about=f"New values ({new}) in the rows of one advance of one level.",
+    )
 
 
 def _lines(plan: Plan, stage: int) -> int:

@@ -88,9 +88,17 @@ def planes_function(plan: Plan, stage: int, block: tuple[int, int], scalars: tup
         name=plan.name(f"rows_{stage}_{planes}x{lines}"),
         params=(*heads[0], *heads[1], *starts.values(), *results),
         body=(Let(Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
+        about=_about(planes, lines),
     )
     table = Table(Var(f"{_FACTORS}_{planes}", f"array:{kind}"), tuple(writer.factors))
     return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
+
+
+def _about(planes: int, lines: int) -> str:
+    rows = "a row of a plane" if lines == 1 else f"{lines} rows of a plane"
+    if planes == 1:
+        return f"New values in {rows}; a table holds the weights."
+    return f"New values in {rows} and the next one: y0 = (b + c) + a, y1 = (b - c) + e; a table holds the factors."
 
 
 def _result(plan: Plan, field: int, plane: int) -> Var:

@@ -114,7 +114,8 @@ def _entry(plan: Plan, name: str) -> Function:
             ),
         ),
     )
-    return Function(name=name, params=site.params, body=body, kind="entry")
+    about = f"Bands of at most {plan.levels} steps, one after the other; the threads share the tiles of a band."
+    return Function(name=name, params=site.params, body=body, kind="entry", about=about)
 
 
 def _bands(plan: Plan, bands: Var) -> tuple[Stmt, ...]:
