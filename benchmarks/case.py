@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import user_programs
 from ghosts import ghosts_of, padded
 from tilewright.programs import catalogue, recurrences, reference
 from tilewright.programs.dependences import analyse
@@ -54,7 +55,7 @@ class Case:
     def problem(self) -> Problem:
         """The problem."""
         boundary = parse_boundary(self.boundary)
-        return make_problem(catalogue.program(self.program), self.shape, self.steps, self.dtype, boundary)
+        return make_problem(user_programs.program(self.program), self.shape, self.steps, self.dtype, boundary)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -76,7 +77,7 @@ def initial(case: Case) -> Data:
     Updated fields lie in [0, 1); older time levels are close to the newest, as in a wave that has just begun to move;
     fields that are only read lie in [0.05, 0.2), where the built-in diffusion is stable.
     """
-    program = catalogue.program(case.program)
+    program = user_programs.program(case.program)
     generator = np.random.default_rng(case.seed)
     arrays: Data = {}
     for field in program.fields:

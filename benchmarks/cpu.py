@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 import environment
+import user_programs
 import verify
 from case import Case
 from process import Worker, WorkerError
 from rivals import CONTENDERS
 from summary import paired_ratio, spread
-from tilewright.programs import catalogue
 
 SIZES = {1: 2**24, 2: 4096, 3: 256}
 QUICK = {1: 2**20, 2: 512, 3: 64}
@@ -188,7 +188,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     document["command"] = " ".join(["python", "benchmarks/cpu.py", *(sys.argv[1:] if argv is None else argv)])
     for name in chosen.programs:
         table_of_two = name in TABLES
-        rank = 2 if table_of_two else catalogue.program(name).rank
+        rank = 2 if table_of_two else user_programs.program(name).rank
         extent = chosen.size or (QUICK if chosen.quick else SIZES)[rank]
         steps = 1 if table_of_two else min(chosen.steps, 20) if chosen.quick else chosen.steps
         case = Case(

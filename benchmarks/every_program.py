@@ -16,6 +16,7 @@ from typing import Any
 
 import cpu
 import environment
+import user_programs
 from case import Case
 from tilewright.programs import catalogue
 
@@ -36,7 +37,7 @@ def not_slower(ratio: dict[str, float]) -> bool:
 
 def measured(name: str, chosen: argparse.Namespace) -> dict[str, Any]:
     """Measure one program."""
-    rank = catalogue.program(name).rank
+    rank = user_programs.program(name).rank
     case = Case(
         program=name,
         shape=(SIZES[rank],) * rank,

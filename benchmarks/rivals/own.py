@@ -8,8 +8,8 @@ from rivals import UnavailableError
 from tilewright.api.compile import prepare
 from tilewright.api.predict import as_machine
 from tilewright.api.strata import strata
-from tilewright.programs import catalogue
 from tilewright.programs.problem import parse_boundary
+from user_programs import program
 
 
 class Tuned:
@@ -19,7 +19,7 @@ class Tuned:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.program = catalogue.program(case.program)
+        self.program = program(case.program)
         data = initial(case)
         # A field with several time levels is given as a tuple of its versions, newest first.
         self.arrays = [versions[0] if len(versions) == 1 else tuple(versions) for versions in data.values()]

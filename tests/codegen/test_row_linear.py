@@ -1,23 +1,32 @@
 """Weighted sums input by input: which tapes they are, and that the weights are those of the program."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+import tilewright as tw
 from tilewright.codegen import row_block
 from tilewright.codegen.emit import emit
 from tilewright.codegen.pipeline import make_plan
+from tilewright.codegen.row_boxes import nears, runs
+from tilewright.codegen.row_kernel import stage_functions
 from tilewright.codegen.sites import Site
 from tilewright.programs import rounding
 from tilewright.programs.catalogue import program
-from tilewright.programs.expression import Read
+from tilewright.programs.expression import Apply, Read, apply, flatten, reads
+from tilewright.programs.operators import OPERATORS
 from tilewright.programs.problem import make_problem
 from tilewright.programs.reference import run
-from tilewright.programs.weights import MOST_GROWTH, Column, columns, weighted_sum
+from tilewright.programs.stencil import FieldBuilder
+from tilewright.programs.weights import MOST_GROWTH, Column, apart, columns, weighted_sum
 from tilewright.runtime import cpu
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import parse
+
+_U = FieldBuilder("u")
 
 
 @pytest.mark.parametrize("name", ["j2d9pt-gol", "star2d2r", "j3d27pt", "box2d2r"])
@@ -66,7 +75,16 @@ def test_no_weight_grows_by_more_than_it_says():
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "left"), [("j2d9pt-gol", 3, 0), ("box2d2r", 5, 10), ("j3d27pt", 9, 0), ("star3d3r", None, None)]
+    ("name", "found", "left"),
+    [
+        ("j2d9pt-gol", 3, 0),
+        ("box2d2r", 5, 10),
+        ("box2d3r", 14, 7),
+        ("j3d27pt", 9, 0),
+        ("box3d4r", 243, 0),
+        ("star3d3r", None, None),
+        ("star3d4r", None, None),
+    ],
 )
 def test_boxes_are_columns_of_three(name, found, left):
     cut = columns(weighted_sum(program(name).statements[0].tape))
@@ -79,21 +97,151 @@ def test_weights_that_would_cost_accuracy_are_taken_one_by_one():
     assert columns(terms) is None
 
 
+def check(problem, tiling, seed=2):
+    """Run a kernel and compare every cell with the float64 reference."""
+    (kernel,) = cpu.compile_source(emit(problem, catalogue.complete(problem, parse(tiling))), toolchain())
+    draw = np.random.default_rng(seed)
+    given = {
+        field: [draw.random(problem.shape).astype(problem.dtype) for _ in range(problem.program.history(field))]
+        for field in problem.program.fields
+    }
+    result = cpu.execute(kernel, problem, Inputs(arrays=given, scalars={}), threads=2)
+    exact, allowed = rounding.bound(problem, given, {})
+    for field in exact:
+        error, good = rounding.worst_excess(result[field], exact[field], allowed[field])
+        assert good, f"{field} is off by up to {error:g}"
+
+
 @pytest.mark.parametrize("tiling", ["streaming:t=2,s=24x16x64,rows=2", "streaming:t=2,s=24x16x64,rows=5"])
 def test_every_plane_and_line_of_a_box_is_right(tiling):
-    problem = make_problem(program("j3d27pt"), (29, 25, 70), 3, "float32")
-    (kernel,) = cpu.compile_source(emit(problem, catalogue.complete(problem, parse(tiling))), toolchain())
-    given = {"u": [np.random.default_rng(2).standard_normal(problem.shape).astype(np.float32)]}
-    result = cpu.execute(kernel, problem, Inputs(arrays=given, scalars={}), threads=2)["u"]
-    exact, allowed = rounding.bound(problem, given, {})
-    assert np.all(np.abs(result - exact["u"]) <= allowed["u"])
+    check(make_problem(program("j3d27pt"), (29, 25, 70), 3, "float32"), tiling)
 
 
-@pytest.mark.parametrize(("name", "rows", "groups"), [("j3d27pt", 4, [(0, 1), (2, 3)]), ("j3d27pt", 1, [(0,)])])
-def test_two_results_of_a_column_at_a_time(name, rows, groups):
-    problem = make_problem(program(name), (20, 24, 64), 4, "float32")
-    plan = make_plan(Site(problem=problem, prefix="tw", strict=False), parse(f"streaming:t=2,s=9x8x32,rows={rows}"))
+def test_a_box_is_one_loop_over_the_places_along_the_rows():
+    found, rest = columns(weighted_sum(program("box3d3r").statements[0].tape))
+    near = nears(found, rest)
+    assert [each.offset for each in near] == list(range(-3, 4))
+    assert [len(run) for run in runs(near)] == [7]
+    text = emit(
+        problem := make_problem(program("box3d3r"), (32, 32, 64), 2),
+        catalogue.complete(problem, parse("streaming:t=1,s=32x32x64,rows=6")),
+    ).text
+    assert text.count("near < 7;") == 2  # three lines together, and one
+    assert text.count("\n") < 1500
+
+
+def test_columns_that_are_none_elsewhere_are_taken_apart_in_a_large_box():
+    terms = dict(weighted_sum(program("box3d3r").statements[0].tape))
+    terms[Read("u", 0, (-3, 0, 0))] = 1e-9  # what two results at a time would do to this one's accuracy is too much
+    found, rest = columns(terms)
+    assert [len(run) for run in runs(nears(found, rest))] == [7]
+    assert {read for each in nears(found, rest) for read, _ in each.rest} >= {Read("u", 0, (-3, 0, x)) for x in (0, 1)}
+
+
+@tw.stencil
+def edges(u):
+    """19 points: not every place along the rows has the same reads."""
+    total = 0
+    for z, y, x in itertools.product((-1, 0, 1), repeat=3):
+        if abs(z) + abs(y) + abs(x) < 3:
+            total = total + (1 + 0.1 * z + 0.03 * y + 0.01 * x) / 19 * u[z, y, x]
+    return total
+
+
+@tw.stencil
+def acoustic(u, v):
+    """Waves of eighth order: a sum of 25 reads with equal weights, inside a larger expression."""
+    total = -8.5 * u[0, 0, 0]
+    for k, weight in enumerate((1.6, -0.2, 0.025, -0.0018), start=1):
+        axes = u[-k, 0, 0] + u[k, 0, 0] + u[0, -k, 0] + u[0, k, 0] + u[0, 0, -k] + u[0, 0, k]
+        total = total + weight * axes
+    return 2 * u[0, 0, 0] - u.prev[0, 0, 0] + 0.05 * v[0, 0, 0] * total
+
+
+@tw.stencil
+def diffusion(u, k):
+    """A box inside a larger expression."""
+    total = 0.5
+    for z, y, x in itertools.product((-1, 0, 1), repeat=3):
+        total = total + (1 + 0.1 * z + 0.03 * y + 0.01 * x) / 30 * u[z, y, x]
+    return u[0, 0, 0] + 0.5 * k[0, 0, 0] * (total - u[0, 0, 0])
+
+
+@tw.stencil
+def limited(u, k):
+    """Two sums in one expression, one of them under a minimum."""
+    wide, near = 0, 0
+    for y, x in itertools.product(range(-2, 3), repeat=2):
+        wide = wide + (1 + 0.03 * y + 0.01 * x) / 30 * u[y, x]
+    for x in range(-4, 5):
+        near = near + (1 + 0.1 * x) / 12 * k[0, x]
+    return tw.minimum(u[0, 0] + k[0, 0] * (wide - u[0, 0]), near)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "shape", "tiling", "sums"),
+    [
+        (edges, (13, 21, 70), "streaming:t=2,s=13x12x64,rows=4", [19]),
+        (acoustic, (21, 19, 70), "streaming:t=2,s=21x12x70", [25]),
+        (acoustic, (21, 19, 70), "hybrid:t=2,s=4x16x64", [25]),
+        (diffusion, (13, 21, 70), "streaming:t=2,s=13x12x64,rows=3", [27]),
+        (limited, (45, 90), "streaming:t=3,s=20x64", [25, 9]),
+        (limited, (45, 90), "none", [25, 9]),
+    ],
+)
+def test_sums_inside_larger_expressions(chosen, shape, tiling, sums):
+    assert [len(terms) for terms in apart(chosen.program.statements[0].tape).sums] == sums
+    for dtype in ("float32", "float64"):
+        check(make_problem(chosen.program, shape, 3, dtype), tiling)
+
+
+def test_what_is_left_of_an_expression_means_the_same():
+    total = sum((0.1 * x * _U[x] for x in range(1, 9)), _U[0])
+    hot = (_U[1] > 0.5) + (_U[2] > 0.5)  # truth values: at least one of them
+    cases = [
+        3.0 - total / 4 + _U[1] * _U[2],
+        apply("maximum", total, 2.0) * (1 - total),
+        hot + total,
+        -(total - 2 * (_U[3] / _U[4] - total)),
+        apply("where", hot, total, _U[1]),
+    ]
+    values = {read: 0.3 + 0.1 * number for number, read in enumerate(sorted(reads(flatten(total)), key=str))}
+    for value in cases:
+        tape = flatten(value)
+        found = apart(tape)
+        assert 1 <= len(found.sums) <= 2  # the second case holds one and its opposite
+        assert len([node for node in found.tape if isinstance(node, Read)]) < 6
+        given = values | {
+            Read(f"+{number}", 0, ()): sum(weight * values[read] for read, weight in terms.items())
+            for number, terms in enumerate(found.sums)
+        }
+        assert evaluated(found.tape, given) == pytest.approx(evaluated(tape, values), rel=1e-13)
+
+
+def evaluated(tape, values):
+    """The value of a tape."""
+    done = []
+    for node in tape:
+        if isinstance(node, Apply):
+            done.append(OPERATORS[node.op].evaluate(*(done[arg] for arg in node.args)))
+        else:
+            done.append(np.float64(values[node]) if isinstance(node, Read) else node.value)
+    return done[-1]
+
+
+@pytest.mark.parametrize(("dtype", "kept"), [("float32", False), ("float32", True), ("int32", False)])
+def test_sums_are_taken_apart_where_order_is_free(dtype, kept):
+    problem = make_problem(program("star2d2r"), (64, 64), 4, dtype)
+    plan = make_plan(Site(problem=problem, prefix="tw", strict=kept), parse("streaming:t=2,s=32x64,rows=2"))
+    assert len(row_block.field_sums(plan, 0).sums) == (dtype == "float32" and not kept)
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(4, ["2x3", "2x1"]), (5, ["2x3", "1x3", "2x1", "1x1"]), (1, [])])
+def test_two_results_of_a_column_at_a_time(rows, blocks):
+    problem = make_problem(program("j3d27pt"), (20, 24, 64), 4, "float32")
+    tiling = parse(f"streaming:t=2,s=9x8x32,rows={rows}")
+    plan = make_plan(Site(problem=problem, prefix="tw", strict=False), tiling)
     assert row_block.paired(plan, 0) is (rows > 1)
-    assert [tuple(group) for group in row_block.shift_groups(plan, 0)] == groups
-    strict = make_plan(Site(problem=problem, prefix="tw", strict=True), parse("streaming:t=2,s=9x8x32,rows=4"))
+    assert [each.name.removeprefix("tw_rows_0_") for each in stage_functions(plan, 0)[:-1]] == blocks
+    strict = make_plan(Site(problem=problem, prefix="tw", strict=True), tiling)
     assert not row_block.paired(strict, 0)

@@ -39,7 +39,8 @@ static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
 
 static inline tw_v_f32 tw_splat_v_f32(float a) { return a - (tw_v_f32){0}; }
 
-static void tw_gradient2d_cells_0(float *const *field, const int64_t *size, const float *scalar, const float *const *constant, int64_t t, int64_t x0, int64_t low, int64_t high) {
+static void tw_gradient2d_cells_0(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, int64_t t, int64_t x0, int64_t low, int64_t high) {
   const int64_t n0 = size[2];
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
@@ -75,7 +76,8 @@ static void tw_gradient2d_cells_0(float *const *field, const int64_t *size, cons
   }
 }
 
-static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1, int64_t high1) {
+static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1, int64_t high1) {
   const int64_t n0 = size[2];
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
@@ -266,7 +268,8 @@ static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const 
   }
 }
 
-void tw_gradient2d(float *const *field, const int64_t *size, const float *scalar, const float *const *constant) {
+void tw_gradient2d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];

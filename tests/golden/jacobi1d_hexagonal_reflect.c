@@ -23,7 +23,8 @@ static inline float tw_jacobi1d_cell_0(const float *row, int64_t x, int64_t n) {
   return row[((x >= n) ? tw_min(tw_floormod(x, (n * 2)), (((n * 2) - 1) - tw_floormod(x, (n * 2)))) : ((x < 0) ? tw_min(tw_floormod(x, (n * 2)), (((n * 2) - 1) - tw_floormod(x, (n * 2)))) : x))];
 }
 
-static void tw_jacobi1d_cells_0(float *const *field, const int64_t *size, const float *scalar, const float *const *constant, int64_t t, int64_t low, int64_t high) {
+static void tw_jacobi1d_cells_0(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, int64_t t, int64_t low, int64_t high) {
   const int64_t n0 = size[2];
   const int64_t slot = size[3];
   const float *const v_u = (field[0] + ((t % 2) * slot));
@@ -41,7 +42,8 @@ static void tw_jacobi1d_cells_0(float *const *field, const int64_t *size, const 
   }
 }
 
-static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0) {
+static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, int64_t t, int64_t low0, int64_t high0) {
   const int64_t n0 = size[2];
   const int64_t slot = size[3];
   const float *const v_u = (field[0] + ((t % 2) * slot));
@@ -75,7 +77,8 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
   }
 }
 
-void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar, const float *const *constant) {
+void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];

@@ -19,7 +19,8 @@ typedef float tw_v_f32 __attribute__((vector_size(TW_BYTES)));
 typedef float tw_u_f32 __attribute__((vector_size(TW_BYTES), aligned(sizeof(float)), may_alias));
 typedef int32_t tw_m_f32 __attribute__((vector_size(TW_BYTES)));
 
-static void tw_jacobi2d_cells_0(float *const *field, const int64_t *size, const float *scalar, const float *const *constant, int64_t t, int64_t x0, int64_t low, int64_t high) {
+static void tw_jacobi2d_cells_0(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, int64_t t, int64_t x0, int64_t low, int64_t high) {
   const int64_t n0 = size[2];
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
@@ -45,7 +46,8 @@ static void tw_jacobi2d_cells_0(float *const *field, const int64_t *size, const 
   }
 }
 
-static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1, int64_t high1) {
+static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1, int64_t high1) {
   const int64_t n0 = size[2];
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
@@ -147,7 +149,8 @@ static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const fl
   }
 }
 
-void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar, const float *const *constant) {
+void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];

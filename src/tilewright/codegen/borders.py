@@ -69,7 +69,12 @@ def border_function(plan: Plan, field: int) -> Function:
         if plan.rank == 3 and _lines_matter(plan, field):
             body.append(If(inside, (Call(plan.name(f"brim_{field}"), (slab, before, FRESH, ROWS1, N, GX, GY, EDGE)),)))
     body += _ghost_slabs(plan, field, new)
-    return Function(name=plan.name(f"border_{field}"), params=border_params(plan, field), body=tuple(body))
+    return Function(
+        name=plan.name(f"border_{field}"),
+        params=border_params(plan, field),
+        body=tuple(body),
+        about="Rows that keep their values, and rows outside the grid.",
+    )
 
 
 def _lines_matter(plan: Plan, field: int) -> bool:
@@ -168,7 +173,10 @@ def brim_function(plan: Plan, field: int) -> Function:
         fill = _ghost_line(plan, field, (at(plane, here), at(plane, there)), sides[1])
         body.append(If(Op("lt", (sub(here, GY), Int(plan.lines))), fill))
     return Function(
-        name=plan.name(f"brim_{field}"), params=(plane, old, FRESH, ROWS1, N, GX, GY, EDGE), body=tuple(body)
+        name=plan.name(f"brim_{field}"),
+        params=(plane, old, FRESH, ROWS1, N, GX, GY, EDGE),
+        body=tuple(body),
+        about="First and last rows of a plane: those that keep their values, and those outside the grid.",
     )
 
 

@@ -14,6 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen.c_helpers import CTYPES, SUFFIX, helper, prelude
 from tilewright.codegen.c_lift import lift_helpers
 from tilewright.codegen.ir import (
+    Assign,
     Call,
     Comment,
     Expr,
@@ -23,6 +24,7 @@ from tilewright.codegen.ir import (
     Int,
     Let,
     Load,
+    Mutable,
     Op,
     Parallel,
     Real,
@@ -30,6 +32,7 @@ from tilewright.codegen.ir import (
     Scope,
     Stmt,
     Store,
+    Table,
     Var,
 )
 
@@ -48,6 +51,11 @@ INFIX = {
     "shr": ">>",
 }
 LOGICAL = {"and": "&", "or": "|"}
+_APART = "static __attribute__((noinline)) "
+_TABLE_LINE = 8
+"""Numbers of a table per line."""
+_WIDTH = 120
+"""Characters of the first lines of a function."""
 INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
 
 
@@ -124,6 +132,21 @@ def _shortest32(value: float) -> str:
     return text if any(c in text for c in ".e") else f"{text}.0"
 
 
+def _wrapped(head: str) -> list[str]:
+    """Break the first lines of a function after commas.
+
+    >>> _wrapped("static void f(int64_t a, int64_t b) {")
+    ['static void f(int64_t a, int64_t b) {']
+    """
+    lines: list[str] = []
+    for part in head.split(", "):
+        if lines and len(lines[-1]) + len(part) + 3 <= _WIDTH:
+            lines[-1] += f", {part}"
+        else:
+            lines = [*lines[:-1], f"{lines[-1]},", f"    {part}"] if lines else [part]
+    return lines
+
+
 class _Printer:
     def __init__(self) -> None:
         self.helpers: dict[tuple[str, str, bool], None] = {}
@@ -135,9 +158,10 @@ class _Printer:
         if function.distinct:
             parameters = parameters.replace(" *", " *restrict ")
         result = c_type(function.result_type) if function.result is not None else "void"
-        start = {"entry": "", "inline": "static inline ", "local": "static "}[function.kind]
+        start = {"entry": "", "inline": "static inline ", "local": "static ", "apart": _APART}[function.kind]
         gap = "" if result.endswith("*") else " "
-        lines = [f"{start}{result}{gap}{function.name}({parameters}) {{"]
+        lines = [f"/* {function.about} */"] if function.about else []
+        lines += _wrapped(f"{start}{result}{gap}{function.name}({parameters}) {{")
         lines += self.block(function.body, 1)
         if function.result is not None:
             lines.append(f"  return {self.expr(function.result)};")
@@ -166,6 +190,10 @@ class _Printer:
                     else f"const {text}"
                 )
                 return [f"{pad}{constant} = {self.expr(value)};"]
+            case Mutable(var, value) | Assign(var, value):
+                return [f"{pad}{self.declare(var) if isinstance(node, Mutable) else var.name} = {self.expr(value)};"]
+            case Table(var, values):
+                return self.table(var, values, pad)
             case Room(var, length):
                 return [f"{pad}{c_type(var.type.partition(':')[2])} {var.name}[{length}];"]
             case Store(base, index, value, kind):
@@ -185,6 +213,14 @@ class _Printer:
             case For():
                 return self.loop(node, depth)
         raise TypeError(type(node).__name__)
+
+    def table(self, var: Var, values: tuple[float, ...], pad: str) -> list[str]:
+        """A constant array, some numbers a line."""
+        kind = var.type.rpartition(":")[2]
+        numbers = [c_literal(value, kind) for value in values]
+        lines = [", ".join(numbers[i : i + _TABLE_LINE]) for i in range(0, len(numbers), _TABLE_LINE)]
+        head = f"{pad}static const {c_type(kind)} {var.name}[{len(values)}] = {{"
+        return [head, *(f"{pad}  {line}," for line in lines), f"{pad}}};"]
 
     def loop(self, node: For, depth: int) -> list[str]:
         pad, name = "  " * depth, node.var.name

@@ -79,6 +79,30 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
+class Mutable:
+    """A new name whose value :class:`Assign` may change; C only."""
+
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """A new value of a :class:`Mutable` name."""
+
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers known now, in memory for as long as the program runs; C only. ``var`` is of type ``array:T``."""
+
+    var: Var
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """A small array of a thread's own, of a fixed number of elements and with arbitrary content.
 
@@ -164,7 +188,7 @@ class Comment:
     text: str
 
 
-Stmt = Let | Room | Store | For | If | Scope | Parallel | Shared | Barrier | Comment | Call
+Stmt = Let | Mutable | Assign | Table | Room | Store | For | If | Scope | Parallel | Shared | Barrier | Comment | Call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,9 +201,10 @@ class Function:
         body: Its statements.
         result: Expression to return, or None.
         result_type: Type of ``result``.
-        kind: ``entry`` (exported), ``inline``, ``local``, or ``kernel`` (a GPU's).
+        kind: ``entry`` (exported), ``inline``, ``local``, ``apart`` (never inlined; C only), or ``kernel`` (a GPU's).
         distinct: Whether what one pointer parameter writes is reached through no other one.
         threads: Threads per group of a kernel.
+        about: A line for the reader of the kernel; C only.
     """
 
     name: str
@@ -190,6 +215,7 @@ class Function:
     kind: str = "local"
     distinct: bool = False
     threads: int = 0
+    about: str = ""
 
 
 def add(a: Expr, b: Expr | int) -> Expr:

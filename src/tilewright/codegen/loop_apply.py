@@ -21,8 +21,8 @@ from tilewright.codegen.loop_transforms import (
     refuse,
     swap,
     tile,
-    unroll_jam,
 )
+from tilewright.codegen.loop_unroll import unroll_jam
 from tilewright.programs.loopnest import (
     Expr,
     Item,

@@ -16,6 +16,7 @@ def ends_function(plan: Plan, field: int) -> Function:
         params=(row, old, GX, N, EDGE),
         body=(Let(Var("V"), lanes(plan)), sizes(plan)[0], *((If(EDGE, edits),) if edits else ()), wrap),
         kind="inline",
+        about="Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors.",
     )
 
 

@@ -10,10 +10,7 @@ from tilewright.codegen.ir import (
     Let,
     Load,
     Op,
-    Real,
-    Room,
     Stmt,
-    Store,
     Var,
     add,
     mul,
@@ -22,17 +19,15 @@ from tilewright.codegen.ir import (
 from tilewright.codegen.pipeline import EDGE, GX, PITCH, VECTORS, N, Plan, lanes, mul_vector, sizes, slab_at
 from tilewright.codegen.row_block import (
     INDEX,
-    TABLE,
-    Body,
     block_body,
     moved,
     paired,
-    shift_groups,
     source,
     stage_outputs,
     stage_sources,
     target,
 )
+from tilewright.codegen.row_planes import Planes, planes_function
 from tilewright.programs.expression import Scalar
 from tilewright.tilings.pipeline import line_cells
 
@@ -40,6 +35,8 @@ FIRST, LAST = Var("first"), Var("last")
 CHUNK = Var("chunk")
 _SCALARS = Var("scalar")
 LINE = Var("line")
+_PAIRED_LINES = 3
+"""Rows of a plane computed together where two planes are: the sums of 12 results fit into 32 registers."""
 _SHARED = 9
 """Reads common to neighbouring rows of a plane from which on computing two together pays."""
 
@@ -73,41 +70,69 @@ def next_strides(start: Var) -> tuple[Var, Var]:
     return Var(f"{start.name}_plane"), Var(f"{start.name}_row")
 
 
-def stage_function(plan: Plan, stage: int) -> Function:
-    """A function that computes one stage over the rows of one advance, the ends of the rows included."""
+def stage_functions(plan: Plan, stage: int) -> tuple[Function, ...]:
+    """The function that computes one stage over the rows of one advance, the ends of the rows included.
+
+    It comes last, after functions that it calls.
+    """
     lets = (Let(Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
     if plan.rank == 2:
-        part = _rows(plan, stage, 1)
-        return _stage(plan, stage, (*lets, *part.statements), distinct=part.distinct)
+        body = block_body(plan, stage, 1)
+        return (_stage(plan, stage, (*lets, *_rows(plan, stage, 1, body.statements)), distinct=body.distinct),)
+    if paired(plan, stage):
+        return _in_planes(plan, stage)
     lines = _lines(plan, stage)
-    part = _rows(plan, stage, lines)
-    body, distinct, table = part.statements, part.distinct, part.table
-    if table:
-        room, kind = Var(TABLE, f"pointer:{plan.site.dtype}"), plan.site.dtype
-        stores = (Store(room, Int(i), Real(value, kind), kind) for i, value in enumerate(table))
-        lets = (*lets, Room(room, len(table)), *stores)
+    body = block_body(plan, stage, lines)
+    rest = block_body(plan, stage, 1) if lines > 1 else body
+    loops = _blocks(lines, _rows(plan, stage, lines, body.statements), _rows(plan, stage, 1, rest.statements))
+    return (_stage(plan, stage, (*lets, *loops), distinct=body.distinct),)
+
+
+def _in_planes(plan: Plan, stage: int) -> tuple[Function, ...]:
+    """A stage that computes two planes of results at a time, by functions of their own."""
+    lets = (Let(Var("V"), lanes(plan)), *sizes(plan))
+    functions: dict[tuple[int, int], Planes] = {}
+    parts: dict[int, tuple[Stmt, ...]] = {}
+    for lines in (_PAIRED_LINES, 1):
+        calls = []
+        for shift in range(0, plan.rows, 2):
+            block = (min(2, plan.rows - shift), lines)
+            if block not in functions:
+                functions[block] = planes_function(plan, stage, block, _scalars(plan, stage))
+            calls.append(functions[block].call(plan, shift, mul(LINE, PITCH)))
+        parts[lines] = (*calls, *_finish(plan, stage, lines))
+    tables = tuple(dict.fromkeys(each.table for each in functions.values()))
+    loops = _blocks(_PAIRED_LINES, parts[_PAIRED_LINES], parts[1])
+    called = tuple(each.function for each in functions.values())
+    return (*called, _stage(plan, stage, (*lets, *tables, *loops), distinct=False))
+
+
+def _blocks(lines: int, body: tuple[Stmt, ...], rest: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Loops over the rows of a plane, some at a time, then what is left one by one."""
     if lines == 1:
-        loops: tuple[Stmt, ...] = (For(var=LINE, low=FIRST, high=LAST, body=body),)
-    else:
-        whole = Var("whole")
-        rest = _rows(plan, stage, 1).statements
-        count = sub(LAST, Op("mod", (Op("max", (sub(LAST, FIRST), Int(0))), Int(lines))))
-        loops = (
-            Let(whole, count),
-            For(var=LINE, low=FIRST, high=whole, step=Int(lines), body=body),
-            For(var=LINE, low=whole, high=LAST, body=rest),
-        )
-    return _stage(plan, stage, (*lets, *loops), distinct=distinct)
+        return (For(var=LINE, low=FIRST, high=LAST, body=body),)
+    whole = Var("whole")
+    count = sub(LAST, Op("mod", (Op("max", (sub(LAST, FIRST), Int(0))), Int(lines))))
+    return (
+        Let(whole, count),
+        For(var=LINE, low=FIRST, high=whole, step=Int(lines), body=body),
+        For(var=LINE, low=whole, high=LAST, body=rest),
+    )
 
 
 def _stage(plan: Plan, stage: int, body: tuple[Stmt, ...], *, distinct: bool) -> Function:
-    return Function(name=plan.name(f"stage_{stage}"), params=stage_params(plan, stage), body=body, distinct=distinct)
+    new = ", ".join(plan.fields[field] for field in stage_outputs(plan, stage))
+    return Function(
+        name=plan.name(f"stage_{stage}"),
+        params=stage_params(plan, stage),
+        body=body,
+        distinct=distinct,
+        about=f"New values ({new}) in the rows of one advance of one level.",
+    )
 
 
 def _lines(plan: Plan, stage: int) -> int:
-    """Rows of a plane computed together: two where a row shares many reads with the next one, three in pairs."""
-    if len(shift_groups(plan, stage)) > 1 or (plan.rows == 2 and paired(plan, stage)):
-        return 3
+    """Rows of a plane computed together: two where a row shares many reads with the next one."""
     reads = [
         (read.field, read.level, read.offset)
         for number in plan.pipeline.stages[stage]
@@ -117,12 +142,16 @@ def _lines(plan: Plan, stage: int) -> int:
     return 2 if shared >= _SHARED else 1
 
 
-def _rows(plan: Plan, stage: int, lines: int) -> Body:
+def _rows(plan: Plan, stage: int, lines: int, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Compute and finish the rows of one block."""
     low: Expr = mul(LINE, PITCH) if plan.rank == 3 else Int(0)
-    parts = [block_body(plan, stage, lines, shifts) for shifts in shift_groups(plan, stage)]
-    high = add(low, mul_vector(VECTORS))
-    inner = [For(var=INDEX, low=low, high=high, step=lanes(plan), body=part.statements) for part in parts]
+    inner = For(var=INDEX, low=low, high=add(low, mul_vector(VECTORS)), step=lanes(plan), body=body)
+    return (inner, *_finish(plan, stage, lines))
+
+
+def _finish(plan: Plan, stage: int, lines: int) -> tuple[Stmt, ...]:
+    """Finish the rows of one block, and ask for cells that the next advance loads."""
+    low: Expr = mul(LINE, PITCH) if plan.rank == 3 else Int(0)
     ends = []
     for field in stage_outputs(plan, stage):
         for shift in range(plan.rows):
@@ -133,8 +162,7 @@ def _rows(plan: Plan, stage: int, lines: int) -> Body:
                     Call(plan.name(f"ends_{field}"), (row, _previous(plan, stage, field, shift, at), GX, N, EDGE))
                 )
     asks = tuple(ask for line in range(lines) for ask in _aheads(plan, stage, line)) if plan.rank == 3 else ()
-    distinct = all(part.distinct for part in parts)
-    return Body(statements=(*inner, *ends, *asks), distinct=distinct, table=max((p.table for p in parts), key=len))
+    return (*ends, *asks)
 
 
 def _aheads(plan: Plan, stage: int, line: int) -> tuple[Stmt, ...]:

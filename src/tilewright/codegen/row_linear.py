@@ -1,10 +1,16 @@
 """Weighted sums of many reads, written input by input: every vector is added to all results that read it at once.
 
 Output by output, the 27 reads of a cube wait in registers for three planes of results each, and compilers spill them.
-Input by input, only the results of a block are alive. The order of a sum changes, so strict kernels do without.
+Input by input, only the results of a block are alive. Vectors that one result alone reads, with the same weight, are
+added up before they are multiplied. The order of a sum changes, so strict kernels do without.
 """
 
+from collections.abc import Mapping, MutableMapping, Sequence
+
 from tilewright.codegen.ir import Expr, Let, Op, Real, Stmt, Var
+
+Uses = Sequence[tuple[tuple[int, int], float]]
+"""Places of a block that read a vector, with their weights."""
 
 
 class Sums:
@@ -23,7 +29,50 @@ class Sums:
         term: Expr = Op("mul", (Real(weight, self.dtype), value), kind)
         if place in self.results:
             term = Op("add", (self.results[place], term), kind)
+        self.results[place] = self.let(term)
+
+    def let(self, value: Expr) -> Var:
+        """Name a value."""
         self.count += 1
-        var = Var(f"{self.prefix}{self.count}", kind)
-        self.body.append(Let(var, term))
-        self.results[place] = var
+        var = Var(f"{self.prefix}{self.count}", f"vector:{self.dtype}")
+        self.body.append(Let(var, value))
+        return var
+
+
+def add_up(sums: Sums, uses: Mapping[Var, Uses], pending: MutableMapping[Expr, Let]) -> list[Stmt]:
+    """Add inputs to the results that read them.
+
+    Before: ``y += w * a; y += w * b`` where only ``y`` reads a and b. After: ``y += w * (a + b)``.
+
+    Args:
+        sums: The results so far.
+        uses: Who reads which input, in the order in which they go by.
+        pending: Loads of inputs that are not written yet; those that are needed are taken out.
+
+    Returns:
+        The statements.
+    """
+    alike: dict[tuple[tuple[int, int], float], list[Var]] = {}
+    for var, readers in uses.items():
+        if len(readers) == 1:
+            alike.setdefault(readers[0], []).append(var)
+    for var, readers in uses.items():
+        if len(readers) > 1:
+            _need(sums, var, pending)
+            for place, weight in readers:
+                sums.add(place, weight, var)
+        elif alike[readers[0]][0] == var:
+            together, *others = alike[readers[0]]
+            _need(sums, together, pending)
+            for other in others:
+                _need(sums, other, pending)
+                together = sums.let(Op("add", (together, other), f"vector:{sums.dtype}"))
+            sums.add(*readers[0], together)
+    body, sums.body = sums.body, []
+    return body
+
+
+def _need(sums: Sums, var: Var, pending: MutableMapping[Expr, Let]) -> None:
+    load = pending.pop(var, None)
+    if load is not None:
+        sums.body.append(load)

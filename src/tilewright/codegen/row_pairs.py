@@ -1,4 +1,4 @@
-"""Weighted sums of boxes, two results along axis 0 from four multiplications per column instead of six.
+"""Weighted sums of columns, two results along axis 0 from four multiplications per column instead of six.
 
 Two neighbouring results of a column of three weights g read four values d:
 
@@ -18,12 +18,17 @@ the sum of absolute values; the package promises 4 (6 n - 1) eps.
 
 from collections.abc import Callable, Iterable
 
-from tilewright.codegen.ir import Call, Expr, Int, Let, Load, Op, Real, Stmt, Var
+from tilewright.codegen.ir import Expr, Let, Op, Real, Stmt, Var
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Column
 
 Fetch = Callable[[Read, tuple[int, int]], Var]
 """Writes the load of a read for a place of a block, a row along axis 0 and a line, and names the vector."""
+
+A, B, C, E = range(4)
+"""The four sums, in the order of :attr:`tilewright.programs.weights.Column.factors`."""
+TURNED = (("sub", 0, 2), ("add", 1, 2), ("sub", 2, 1), ("sub", 3, 1))
+"""What of the four values of a column goes into each of them."""
 
 
 def sides(found: Iterable[Column]) -> dict[int, list[Column]]:
@@ -35,13 +40,9 @@ def sides(found: Iterable[Column]) -> dict[int, list[Column]]:
 
 
 class Pairs:
-    """Writes two neighbouring results at a time.
+    """Writes two neighbouring rows of results in 2D at a time; see :mod:`tilewright.codegen.row_boxes` for 3D."""
 
-    Attributes:
-        factors: What the sums are multiplied with, where they are read from a table: their place in it.
-    """
-
-    def __init__(self, dtype: str, prefix: str, fetch: Fetch, body: list[Stmt], table: Var | None) -> None:
+    def __init__(self, dtype: str, prefix: str, fetch: Fetch, body: list[Stmt]) -> None:
         """Start.
 
         Args:
@@ -49,93 +50,47 @@ class Pairs:
             prefix: Of new names.
             fetch: Writes the load of a read for a place of the block and names the vector.
             body: Statements go here.
-            table: Where there are too many factors for the registers: where they lie. Every factor is then read once
-                for each place on the innermost axis, since compilers would rather store all of them as whole vectors.
         """
         self.kind = f"vector:{dtype}"
-        self.dtype, self.prefix, self.fetch, self.body, self.table = dtype, prefix, fetch, body, table
-        self.factors: dict[float, int] = {}
-        self.again = table
+        self.dtype, self.prefix, self.fetch, self.body = dtype, prefix, fetch, body
         self.count = 0
 
-    def write(self, shift: int, lines: int, found: tuple[Column, ...]) -> dict[tuple[int, int], Var]:
-        """Write the results at ``shift`` and the next one, in every line.
+    def write(self, shift: int, found: tuple[Column, ...]) -> dict[tuple[int, int], Var]:
+        """Write the results at ``shift`` and the next row.
 
         Returns:
             The results by place.
         """
-        sums: dict[tuple[int, int], Var] = {}
-        # With few factors b and c go first and a and e onto them, which saves additions; with many, values are
-        # fetched once for all four.
-        for phase in ((1, 2), (0, 3)) if self.table is None else ((0, 1, 2, 3),):
+        sums: dict[int, Var] = {}
+        # b and c go first, and a and e onto what they make, which saves additions.
+        for phase in ((B, C), (A, E)):
             for near in sides(found).values():
-                self._refresh()
-                for source in sorted(
-                    {(*_source(column), line + _line(column)) for column in near for line in range(lines)}
-                ):
-                    users = [
-                        (line, c) for c in near for line in range(lines) if (*_source(c), line + _line(c)) == source
-                    ]
-                    line, column = users[0]
-                    values = self._turned(column.read, (shift, line), phase)
-                    for line, column in users:
-                        for k in phase:
-                            self._accumulate(sums, (line, k), column.factors[k], values[k])
-            if 1 in phase:
-                for line in range(lines):
-                    self._join(sums, line)
-        return {(shift + j, line): sums[line, 3 * j] for line in range(lines) for j in (0, 1)}
-
-    def _refresh(self) -> None:
-        """Name the table anew, so that the compiler takes no factor for known."""
-        if self.table is not None:
-            self.again = Var(self._name(), f"array:{self.dtype}")
-            self.body.append(Let(self.again, Call(f"again:{self.dtype}", (self.table,))))
-
-    def _name(self) -> str:
-        self.count += 1
-        return f"{self.prefix}{self.count}"
+                for column in near:
+                    values = self._turned(column.read, (shift, 0), phase)
+                    for k in phase:
+                        self._accumulate(sums, k, column.factors[k], values[k])
+            if B in phase:
+                sums = {A: self._let(_both("add", sums, self.kind)), E: self._let(_both("sub", sums, self.kind))}
+        return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}
 
     def _let(self, value: Expr) -> Var:
-        var = Var(self._name(), self.kind)
+        self.count += 1
+        var = Var(f"{self.prefix}{self.count}", self.kind)
         self.body.append(Let(var, value))
         return var
 
     def _turned(self, read: Read, place: tuple[int, int], phase: tuple[int, ...]) -> dict[int, Var]:
         """The sums of values that a column of this phase needs."""
-        pairs = {0: ("sub", 0, 2), 1: ("add", 1, 2), 2: ("sub", 2, 1), 3: ("sub", 3, 1)}
-        wanted = sorted({j for k in phase for j in pairs[k][1:]})
+        wanted = sorted({j for k in phase for j in TURNED[k][1:]})
         values = {
-            j: self._held(Read(read.field, read.level, (read.offset[0] + j, *read.offset[1:])), place) for j in wanted
+            j: self.fetch(Read(read.field, read.level, (read.offset[0] + j, *read.offset[1:])), place) for j in wanted
         }
-        return {k: self._let(Op(pairs[k][0], (values[pairs[k][1]], values[pairs[k][2]]), self.kind)) for k in phase}
+        return {k: self._let(Op(TURNED[k][0], (values[TURNED[k][1]], values[TURNED[k][2]]), self.kind)) for k in phase}
 
-    def _held(self, read: Read, place: tuple[int, int]) -> Var:
-        """A value; where registers are scarce, one that is loaded once for all its uses."""
-        value = self.fetch(read, place)
-        return value if self.table is None else self._let(Call(f"hold:{self.dtype}", (value,)))
-
-    def _accumulate(self, sums: dict[tuple[int, int], Var], at: tuple[int, int], factor: float, value: Var) -> None:
-        term: Expr = Op("mul", (self._factor(factor), value), self.kind)
-        sums[at] = self._let(Op("add", (sums[at], term), self.kind) if at in sums else term)
-
-    def _factor(self, value: float) -> Expr:
-        if self.again is None:
-            return Real(value, self.dtype)
-        return Load(self.again, Int(self.factors.setdefault(value, len(self.factors))), self.dtype)
-
-    def _join(self, sums: dict[tuple[int, int], Var], line: int) -> None:
-        """Put b and c together, and onto them what there is of a and e."""
-        for k, op in ((0, "add"), (3, "sub")):
-            both = self._let(Op(op, (sums[line, 1], sums[line, 2]), self.kind))
-            sums[line, k] = self._let(Op("add", (both, sums[line, k]), self.kind)) if (line, k) in sums else both
+    def _accumulate(self, sums: dict[int, Var], k: int, factor: float, value: Var) -> None:
+        term: Expr = Op("mul", (Real(factor, self.dtype), value), self.kind)
+        sums[k] = self._let(Op("add", (sums[k], term), self.kind) if k in sums else term)
 
 
-def _source(column: Column) -> tuple[str, int, int]:
-    """Where a column's values come from, but for the line."""
-    return (column.read.field, column.read.level, column.read.offset[0])
-
-
-def _line(column: Column) -> int:
-    """A column's offset on the middle axis; 0 in 2D."""
-    return column.read.offset[1] if len(column.read.offset) > 2 else 0
+def _both(op: str, sums: dict[int, Var], kind: str) -> Expr:
+    return Op(op, (sums[B], sums[C]), kind)

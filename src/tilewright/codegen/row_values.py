@@ -6,14 +6,16 @@ is loaded once, just before its first use, and the rows advance together, so tha
 independent. Sums are regrouped as in streaming kernels, except where the program's own order is kept.
 """
 
+from collections.abc import Sequence
+
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Let, Load, Stmt, Var, add
 from tilewright.codegen.regroup import regroup
-from tilewright.codegen.row_linear import Sums
+from tilewright.codegen.row_linear import Sums, add_up
 from tilewright.codegen.sites import Rows, Site
 from tilewright.programs.expression import Read, Tape
 from tilewright.programs.stencil import Statement
-from tilewright.programs.weights import Terms, weighted_sum
+from tilewright.programs.weights import SUM, Apart, Terms, apart, weighted_sum
 
 
 def row_values(
@@ -32,9 +34,10 @@ def row_values(
         The operations, and the new value of each row.
     """
     values = _Values(site, rows, place)
-    terms = None if _keeps_order(site) else weighted_sum(statement.tape)
-    found = values.by_output(statement, block) if terms is None else values.by_input(terms, block)
-    return tuple(values.body), found
+    found = Apart(statement.tape, ()) if _keeps_order(site) else apart(statement.tape)
+    sums = [values.by_input(f"s{number}_", terms, block) for number, terms in enumerate(found.sums)]
+    new = sums[0] if len(found.tape) == len(sums) == 1 else values.by_output(found.tape, block, sums)
+    return tuple(values.body), new
 
 
 def rows_together(site: Site, statement: Statement, family: str) -> int:
@@ -69,15 +72,16 @@ class _Values:
         self.loaded: dict[tuple[Var, int], Var] = {}
         self.pending: dict[Expr, Let] = {}
 
-    def by_output(self, statement: Statement, block: int) -> tuple[Expr, ...]:
-        """One expression per row, their operations in turn."""
-        tape: Tape = statement.tape
+    def by_output(self, tape: Tape, block: int, sums: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:
+        """One expression per row, their operations in turn; ``sums`` are written already."""
         if not _keeps_order(self.site):
             tape = regroup(fuse_roots(tape) if self.site.dtype == "float32" else tape)
         lowered = []
         for shift in range(block):
 
             def read(node: Read, shift: int = shift) -> Expr:
+                if node.field.startswith(SUM):
+                    return sums[int(node.field[1:])][shift]
                 return self.load(node, shift)
 
             leaves = Leaves(dtype=self.site.dtype, read=read, vector=True)
@@ -89,19 +93,15 @@ class _Values:
                 self.body.append(operation)
         return tuple(value for _, value in lowered)
 
-    def by_input(self, terms: Terms, block: int) -> tuple[Expr, ...]:
+    def by_input(self, prefix: str, terms: Terms, block: int) -> tuple[Expr, ...]:
         """Every vector is added to all results that read it at once."""
-        sums = Sums(self.site.dtype, "t")
-        uses: dict[Var, list[tuple[int, float]]] = {}
+        sums = Sums(self.site.dtype, prefix)
+        uses: dict[Var, list[tuple[tuple[int, int], float]]] = {}
         for shift in range(block):
             for read, weight in terms.items():
-                uses.setdefault(self.load(read, shift), []).append((shift, weight))
+                uses.setdefault(self.load(read, shift), []).append(((shift, 0), weight))
         places = {var: (self.order[row], offset) for (row, offset), var in self.loaded.items()}
-        for var in sorted(uses, key=lambda var: places[var]):
-            sums.body.append(self.pending.pop(var))
-            for shift, weight in uses[var]:
-                sums.add((shift, 0), weight, var)
-        self.body += sums.body
+        self.body += add_up(sums, {var: uses[var] for var in sorted(uses, key=lambda var: places[var])}, self.pending)
         return tuple(sums.results[shift, 0] for shift in range(block))
 
     def load(self, node: Read, shift: int) -> Var:

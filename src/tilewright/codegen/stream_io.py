@@ -38,6 +38,7 @@ def fetch_function(plan: Plan) -> Function:
         body=body,
         result=select(whole, add(line, GX), spare),
         result_type=f"array:{plan.site.dtype}",
+        about="The cells of a row of memory, copied where some of them would lie outside the array.",
     )
 
 
@@ -74,6 +75,7 @@ def load_function(plan: Plan, field: int) -> Function:
         name=plan.name(f"load_{field}"),
         params=(*outer(plan), *new.params[:2], base, spare, Var("y0"), GX, GY, N, EDGE, LIFTED_IN),
         body=tuple(body),
+        about=f"Reads the rows of one advance from memory ({plan.fields[field]}).",
     )
 
 
@@ -89,7 +91,10 @@ def ahead_function(plan: Plan, field: int) -> Function:
         inside = Op("and", (Op("ge", (add(y0, r), Int(0))), Op("lt", (add(y0, r), Var("n0")))))
         body.append(If(inside, (loop,)))
     return Function(
-        name=plan.name(f"ahead_{field}"), params=(*outer(plan), base, y0, GX, part, shares), body=tuple(body)
+        name=plan.name(f"ahead_{field}"),
+        params=(*outer(plan), base, y0, GX, part, shares),
+        body=tuple(body),
+        about=f"Asks for the rows that the next advance reads ({plan.fields[field]}).",
     )
 
 
@@ -133,4 +138,5 @@ def store_function(plan: Plan, field: int) -> Function:
         name=plan.name(f"store_{field}"),
         params=(*outer(plan), *new.params[:2], base, spare, y0, *BOUNDS, GX, GY, count, LIFTED_OUT),
         body=tuple(body),
+        about=f"Writes a tile's own cells of the rows of one advance to memory ({plan.fields[field]}).",
     )

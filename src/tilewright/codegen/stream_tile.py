@@ -58,6 +58,7 @@ def tile_function(plan: Plan) -> Function:
             advance,
             Call(f"fence:{plan.site.dtype}", ()),
         ),
+        about=f"One tile: its rows advance {plan.rows} at a time, every level a few rows behind what it reads.",
     )
 
 

@@ -1,10 +1,12 @@
 """Weighted sums of reads, and the columns of three weights in them that two results at a time can share."""
 
+import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.programs.expression import Apply, Const, Node, Read, Tape
+from tilewright.programs.operators import BOOLEAN
 
 FEWEST = 8
 """Reads from which on a sum is written input by input."""
@@ -12,10 +14,118 @@ FEWEST = 8
 Terms = dict[Read, float]
 
 
+SUM = "+"
+"""What the names of fields start with that stand for a sum: ``+0`` for the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """An expression whose weighted sums are written apart.
+
+    Attributes:
+        tape: What is left of it; a sum is a read of a field :data:`SUM` and its number.
+        sums: Weights of the sums.
+    """
+
+    tape: Tape
+    sums: tuple[Terms, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """A value as a weighted sum.
+
+    Attributes:
+        reads: Weights of reads.
+        others: Weights of what is neither a read nor a sum, by position in the tape.
+    """
+
+    reads: Terms
+    others: dict[int, float]
+
+    def plus(self, other: "_Linear", factor: float) -> "_Linear":
+        """Add another one, times a factor."""
+        reads, others = dict(self.reads), dict(self.others)
+        for read, weight in other.reads.items():
+            reads[read] = reads.get(read, 0.0) + factor * weight
+        for position, weight in other.others.items():
+            others[position] = others.get(position, 0.0) + factor * weight
+        return _Linear(reads, others)
+
+
+_NOTHING = _Linear({}, {})
+
+
+@functools.lru_cache(maxsize=256)
+def apart(tape: Tape) -> Apart:
+    """Take the weighted sums of a tape out of it: the largest ones that are worth writing input by input.
+
+    Before: ``u * u + 0.5 * u[-1] + … - 3``. After: ``(+0 + u * u) - 3`` with the weights of ``+0``.
+
+    >>> from tilewright.programs.catalogue import program
+    >>> apart(program("j3d27pt").statements[0].tape).tape, len(apart(program("gradient2d").statements[0].tape).sums)
+    ((Read(field='+0', level=0, offset=()),), 0)
+    """
+    values = _values(tape)
+    used = {len(tape) - 1}
+    for position, node in enumerate(tape):
+        if isinstance(node, Apply) and position in values[position].others:
+            used.update(node.args)
+    found = {position: values[position] for position in sorted(used) if _worth(values[position].reads)}
+    if not found:
+        return Apart(tape, ())
+    return _Rest(tape, found).apart()
+
+
+class _Rest:
+    """Writes what is left of a tape without its sums."""
+
+    def __init__(self, tape: Tape, found: dict[int, _Linear]) -> None:
+        self.tape, self.found = tape, found
+        self.left: list[Node] = []
+        self.moved: dict[int, int] = {}
+        self.sums: list[Terms] = []
+
+    def apart(self) -> Apart:
+        needed = set[int]()
+        stack = [len(self.tape) - 1]
+        while stack:
+            position = stack.pop()
+            if position not in needed:
+                needed.add(position)
+                stack.extend(self.parts(position))
+        for position in sorted(needed):
+            self.moved[position] = self.write(position)
+        return Apart(tuple(self.left), tuple(self.sums))
+
+    def parts(self, position: int) -> tuple[int, ...]:
+        node = self.tape[position]
+        if position in self.found:
+            return tuple(self.found[position].others)
+        return node.args if isinstance(node, Apply) else ()
+
+    def write(self, position: int) -> int:
+        """Write a node; return where it is now."""
+        node = self.tape[position]
+        if position not in self.found:
+            args = tuple(self.moved[arg] for arg in self.parts(position))
+            return self.push(Apply(node.op, args) if isinstance(node, Apply) else node)
+        total = self.push(Read(f"{SUM}{len(self.sums)}", 0, ()))
+        self.sums.append(self.found[position].reads)
+        for other, weight in self.found[position].others.items():
+            term = self.moved[other]
+            if abs(weight) != 1.0:
+                term = self.push(Apply("mul", (self.push(Const(abs(weight))), term)))
+            total = self.push(Apply("add" if weight > 0 else "sub", (total, term)))
+        return total
+
+    def push(self, node: Node) -> int:
+        self.left.append(node)
+        return len(self.left) - 1
+
+
 def weighted_sum(tape: Tape) -> Terms | None:
     """Return the weights of a tape's reads, or None if it is no weighted sum worth writing input by input.
-
-    Sums of mostly equal weights are not: their partial sums can be shared (:mod:`tilewright.codegen.regroup`).
 
     >>> from tilewright.programs.catalogue import program
     >>> len(weighted_sum(program("j3d27pt").statements[0].tape) or ())
@@ -23,48 +133,62 @@ def weighted_sum(tape: Tape) -> Terms | None:
     >>> weighted_sum(program("heat3d").statements[0].tape), weighted_sum(program("gradient2d").statements[0].tape)
     (None, None)
     """
-    values: list[Terms | float | None] = []
-    for node in tape:
-        values.append(_value(node, values))
-    found = values[-1]
-    if not isinstance(found, dict) or len(found) < FEWEST or 2 * len(set(found.values())) <= len(found):
-        return None
-    return found
+    found = _values(tape)[-1]
+    return found.reads if not found.others and _worth(found.reads) else None
 
 
-def _value(node: Node, values: Sequence[Terms | float | None]) -> Terms | float | None:
-    """A number, a weighted sum, or None for anything else."""
-    if isinstance(node, Apply):
-        return _applied(node.op, [values[arg] for arg in node.args])
-    if isinstance(node, Const):
-        return float(node.value)
-    return {node: 1.0} if isinstance(node, Read) else None
+def _worth(terms: Terms) -> bool:
+    """Whether a sum is worth writing input by input.
+
+    One whose rows have mostly equal weights is not: neighbouring results share sums of rows
+    (:mod:`tilewright.codegen.regroup`).
+    """
+    different = {(read.field, read.level, read.offset[:-1], weight) for read, weight in terms.items()}
+    return len(terms) >= FEWEST and 2 * len(different) > len(terms)
 
 
-def _applied(op: str, args: list[Terms | float | None]) -> Terms | None:
-    match op, args:
-        case "neg", [dict() as only]:
-            return _combine({}, only, -1.0)
-        case "add" | "sub", [dict() as left, dict() as right]:
-            return _combine(left, right, 1.0 if op == "add" else -1.0)
-        case ("mul", [float() as factor, dict() as terms]) | ("mul", [dict() as terms, float() as factor]):
-            return _combine({}, terms, factor)
-        case "div", [dict() as terms, float() as factor] if factor:
-            return _combine({}, terms, 1.0 / factor)
+def _values(tape: Tape) -> list[_Linear]:
+    """Every position as a weighted sum; what is none is one of itself."""
+    values: list[_Linear] = []
+    truths: list[bool] = []
+    for position, node in enumerate(tape):
+        value = _NOTHING if node == Const(0) else None
+        truth = isinstance(node, Const) and isinstance(node.value, bool)
+        if isinstance(node, Read):
+            value = _Linear({node: 1.0}, {})
+        elif isinstance(node, Apply):
+            args = [truths[arg] for arg in node.args]
+            truth = node.op in BOOLEAN or (all(args) and node.op != "where")
+            # Truth values are added and multiplied in their own way.
+            value = None if any(args) else _applied(node, tape, values)
+        truths.append(truth)
+        values.append(_Linear({}, {position: 1.0}) if value is None else value)
+    return values
+
+
+def _applied(node: Apply, tape: Tape, values: Sequence[_Linear]) -> _Linear | None:
+    """A sum of sums, or a multiple of one."""
+    args = [values[arg] for arg in node.args]
+    numbers = [float(leaf.value) if isinstance(leaf := tape[arg], Const) else None for arg in node.args]
+    match node.op, numbers:
+        case "neg", _:
+            return _NOTHING.plus(args[0], -1.0)
+        case "add" | "sub", _:
+            return args[0].plus(args[1], 1.0 if node.op == "add" else -1.0)
+        case "mul", [float() as factor, _]:
+            return _NOTHING.plus(args[1], factor)
+        case "mul", [_, float() as factor]:
+            return _NOTHING.plus(args[0], factor)
+        case "div", [_, float() as factor] if factor:
+            return _NOTHING.plus(args[0], 1.0 / factor)
     return None
 
 
-def _combine(left: Terms, right: Terms, factor: float) -> Terms:
-    result = dict(left)
-    for read, weight in right.items():
-        result[read] = result.get(read, 0.0) + factor * weight
-    return result
-
-
 FEWEST_COLUMNS = 3
-"""Columns from which on two results at a time pay."""
-MOST_GROWTH = 8.0
-"""Most by which the absolute weights of a value may grow."""
+"""Places on the other axes with columns from which on two results at a time pay."""
+_COLUMN = 3
+MOST_GROWTH = 12.0
+"""Most by which the absolute weights of a value may grow; three columns with more would not keep the promised bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +202,12 @@ class Column:
 
     read: Read
     weights: tuple[float, float, float]
+
+    @property
+    def reads(self) -> tuple[Read, Read, Read]:
+        """The three reads."""
+        field, level, (z, *near) = self.read.field, self.read.level, self.read.offset
+        return Read(field, level, (z, *near)), Read(field, level, (z + 1, *near)), Read(field, level, (z + 2, *near))
 
     @property
     def factors(self) -> tuple[float, float, float, float]:
@@ -111,15 +241,17 @@ def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
     rest = dict(terms)
     for _, group in itertools.groupby(sorted(terms, key=_key), key=lambda read: _key(read)[:-1]):
         reads = list(group)
-        for three in zip(reads, reads[1:], reads[2:], strict=False):
-            first, last = three[0].offset[0], three[2].offset[0]
+        while len(reads) >= _COLUMN:
+            three = reads[:_COLUMN]
             column = Column(three[0], (terms[three[0]], terms[three[1]], terms[three[2]]))
-            if last - first == len(three) - 1 and column.growth <= MOST_GROWTH:  # offsets are distinct and sorted
+            near = three[2].offset[0] - three[0].offset[0] == _COLUMN - 1  # offsets are distinct and sorted
+            if near and column.growth <= MOST_GROWTH:
                 found.append(column)
                 for read in three:
                     del rest[read]
-                break
-    return (tuple(found), rest) if len(found) >= FEWEST_COLUMNS else None
+            del reads[: _COLUMN if rest.keys().isdisjoint(three) else 1]
+    places = {_key(column.read)[:-1] for column in found}
+    return (tuple(found), rest) if len(places) >= FEWEST_COLUMNS else None
 
 
 def _key(read: Read) -> tuple[object, ...]:

@@ -20,7 +20,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
-from tilewright.programs.weights import columns, weighted_sum
+from tilewright.programs.weights import apart, columns
 from tilewright.tilings import stream_block
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
@@ -111,7 +111,7 @@ def default_rows(problem: Problem) -> int:
 
 
 def two_at_a_time(problem: Problem) -> bool:
-    """Whether every value is a weighted sum that kernels compute for two neighbours along axis 0 at a time."""
+    """Whether every value holds weighted sums, all computed for two neighbours along axis 0 at a time."""
     if problem.program.rank == 1 or not problem.dtype.startswith("float"):
         return False
     return _all_columns(problem.program)
@@ -119,8 +119,8 @@ def two_at_a_time(problem: Problem) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _all_columns(program: Program) -> bool:
-    sums = [weighted_sum(statement.tape) for statement in program.statements]
-    return all(terms is not None and columns(terms) is not None for terms in sums)
+    found = [apart(statement.tape).sums for statement in program.statements]
+    return all(sums and all(columns(terms) is not None for terms in sums) for sums in found)
 
 
 def footing(problem: Problem) -> Footing:

@@ -1,0 +1,135 @@
+"""Functions of a streaming kernel in 3D that compute rows of two planes at a time; every pair of planes calls them.
+
+They are given where the planes that they read start, so that one text serves all pairs of planes of an advance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.codegen.ir import Call, Expr, For, Function, Int, Let, Load, Stmt, Store, Table, Var, add
+from tilewright.codegen.pipeline import PITCH, VECTORS, Plan, lanes, mul_vector, sizes, slab_at
+from tilewright.codegen.row_block import (
+    INDEX,
+    Block,
+    Place,
+    Slab,
+    field_columns,
+    moved,
+    source,
+    stage_outputs,
+    target,
+    version_tag,
+)
+from tilewright.codegen.row_boxes import Boxes, Near, nears
+from tilewright.programs.expression import Read
+from tilewright.programs.weights import Terms
+
+_FACTORS, _SCALAR = "factors", "scalar"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planes:
+    """A function that computes rows of one or two planes.
+
+    Attributes:
+        function: The function.
+        table: The factors that it is given.
+        reads: Slabs whose starts are its arguments: field, level, and position along axis 0 for the first plane.
+        fields: Fields whose results' slabs are its arguments, ``planes`` of each.
+        planes: Planes of results.
+        lines: Rows of each.
+    """
+
+    function: Function
+    table: Table
+    reads: tuple[tuple[int, int, int], ...]
+    fields: tuple[int, ...]
+    planes: int
+    lines: int
+
+    def call(self, plan: Plan, shift: int, low: Expr) -> Call:
+        """Call it for planes from ``shift`` on; rows start at ``low``."""
+        starts = [slab_at(plan, source(plan, key[:2]), key[2] + shift) for key in self.reads]
+        starts += [slab_at(plan, target(plan, f), shift + plane) for f in self.fields for plane in range(self.planes)]
+        given = {_FACTORS: self.table.var, _SCALAR: Var(_SCALAR)}
+        head = [given[param.name] for param in self.function.params if param.name in given]
+        return Call(self.function.name, (*head, *(add(start, low) for start in starts)))
+
+
+def planes_function(plan: Plan, stage: int, block: tuple[int, int], scalars: tuple[Stmt, ...]) -> Planes:
+    """Write the function for a number of planes and lines.
+
+    Args:
+        plan: The kernel's plan.
+        stage: The stage.
+        block: Planes of results, one or two, and rows of each.
+        scalars: Statements that name the program's scalars which the stage uses, out of the parameter ``scalar``.
+    """
+    (planes, lines), kind = block, plan.site.dtype
+    starts: dict[tuple[int, int, int], Var] = {}
+
+    def slab(field: int, level: int, position: int) -> Var:
+        name = f"{plan.fields[field]}_{version_tag(level)}_{'m' * (position < 0)}{abs(position)}"
+        return starts.setdefault((field, level, position), Var(name, f"array:{kind}"))
+
+    writer = _PlaneBlock(plan, stage, slab)
+    places = [(plane, line) for plane in range(planes) for line in range(lines)]
+    stores: list[Stmt] = []
+    fields = stage_outputs(plan, stage)
+    for field in fields:
+        values = writer.values(field, places, writer.sums(field, places))
+        for (plane, line), value in zip(places, values, strict=True):
+            stores.append(Store(_result(plan, field, plane), moved(INDEX, PITCH, line), value, f"vector:{kind}"))
+    writer.emit_loads()
+    loop = For(var=INDEX, low=Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=(*writer.body, *stores))
+    heads = ((Var(_SCALAR, f"array:{kind}"),) if scalars else (), (Var(_FACTORS, f"array:{kind}"),))
+    results = (_result(plan, field, plane) for field in fields for plane in range(planes))
+    function = Function(
+        name=plan.name(f"rows_{stage}_{planes}x{lines}"),
+        params=(*heads[0], *heads[1], *starts.values(), *results),
+        body=(Let(Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
+        about=_about(planes, lines),
+    )
+    table = Table(Var(f"{_FACTORS}_{planes}", f"array:{kind}"), tuple(writer.factors))
+    return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
+
+
+def _about(planes: int, lines: int) -> str:
+    rows = "a row of a plane" if lines == 1 else f"{lines} rows of a plane"
+    if planes == 1:
+        return f"New values in {rows}; a table holds the weights."
+    return f"New values in {rows} and the next one: y0 = (b + c) + a, y1 = (b - c) + e; a table holds the factors."
+
+
+def _result(plan: Plan, field: int, plane: int) -> Var:
+    return Var(f"{plan.fields[field]}_out_{plane}", f"pointer:{plan.site.dtype}")
+
+
+class _PlaneBlock(Block):
+    """A block whose boxes take their factors from a table.
+
+    Attributes:
+        factors: The table.
+    """
+
+    def __init__(self, plan: Plan, stage: int, slab: Slab) -> None:
+        super().__init__(plan, stage, slab)
+        self.factors: list[float] = []
+
+    def one_sum(self, prefix: str, places: Sequence[Place], terms: Terms) -> dict[Place, Expr]:
+        found = field_columns(self.plan, terms)
+        if found is None:
+            return super().one_sum(prefix, places, terms)
+        planes, lines = (1 + max(at[axis] for at in places) for axis in (0, 1))
+        near: tuple[Near, ...] = nears(*found) if planes > 1 else nears((), terms)
+        boxes = Boxes(self.plan.site.dtype, f"{prefix}_", self.raw_load, add(Var(_FACTORS), len(self.factors)))
+        results = boxes.write(planes, lines, near)
+        self.factors += [factor for each in near for factor in each.factors]
+        self.body += boxes.body
+        return dict(results)
+
+    def raw_load(self, read: Read, plane: int, line: int, at: Expr) -> Load:
+        """The load of a read, from a place along the rows that its offset is already part of."""
+        field = self.plan.fields.index(read.field)
+        position, row = self.position(field, read.level, read.offset, (plane, line))
+        return Load(self.slab(field, read.level, position), moved(at, PITCH, row), f"vector:{self.plan.site.dtype}")
