@@ -180,7 +180,7 @@ def walk(place: Place) -> dict[str, list[Step]]:
         for step in (
             install(place, "opencl"), command("tilewright doctor"),
             command("tilewright run heat2d --backend opencl --shape 64x64 --steps 8 --check"),
-            command("tilewright run gradient2d --backend opencl --shape 40x70 --steps 9 --tile hybrid:t=4,s=4x32 --check"),
+            command("tilewright run j2d5pt --backend opencl --shape 40x70 --steps 9 --tile hybrid:t=4,s=4x32 --check"),
         )
     ]  # fmt: skip
     return found
