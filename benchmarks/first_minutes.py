@@ -23,6 +23,7 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPILERS = re.compile(r"(.*-)?(gcc|g\+\+|cc|c\+\+|c89|c99|clang|clang\+\+|tcc|icx|cpp)(-[\d.]+)?")
+_LONGEST = 110
 HEAT = "def heat(u, alpha):\n    return u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])\n"
 
 
@@ -109,9 +110,11 @@ def outcome(printed: str, noted: str) -> str:
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     notes = [line.strip() for line in noted.splitlines() if line.strip() and not line.startswith("WARNING")]
     told = next((line for line in notes if line.startswith(("error: ", "drew "))), "")
+    last = told or (lines or notes or [""])[-1]
+    if re.search(r"\S {3,}\S", last):
+        last = "a table"
+    last = last if len(last) < _LONGEST else f"{last[: _LONGEST - 3]}..."
     missed = any("no C compiler" in line for line in notes) and not told
-    table = len(lines) > 10 and not told
-    last = "a table" if table else told or (lines or notes or [""])[-1]
     return f"{last}; a warning names the command that installs a compiler" if missed else last
 
 
@@ -202,7 +205,7 @@ def page(found: dict[str, list[Step]]) -> str:
         lines += [f"## {title}", "", "| step | seconds | last line |", "| --- | ---: | --- |"]
         for step in steps:
             said = step.said.replace("|", "\\|").strip()
-            lines.append(f"| `{step.shown}` | {step.seconds:.1f} | {said if len(said) < 110 else said[:107] + '...'} |")
+            lines.append(f"| `{step.shown}` | {step.seconds:.1f} | {said} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
