@@ -23,6 +23,7 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPILERS = re.compile(r"(.*-)?(gcc|g\+\+|cc|c\+\+|c89|c99|clang|clang\+\+|tcc|icx|cpp)(-[\d.]+)?")
+_LONGEST = 110
 HEAT = "def heat(u, alpha):\n    return u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])\n"
 
 
@@ -88,13 +89,10 @@ class Place:
             step.words, cwd=self.work, env=self.environment(), capture_output=True, text=True, check=False, timeout=900
         )
         seconds = time.perf_counter() - begin
-        told = done.stdout if done.stdout.strip() and done.returncode == 0 else done.stdout + done.stderr
-        lines = [line for line in told.splitlines() if line.strip() and "WARNING" not in line]
-        said = lines[-1] if lines else ""
         if done.returncode != step.status:
             print(done.stdout, done.stderr, file=sys.stderr)
-            said = next((line for line in lines if line.startswith("error")), said)
-        shown = replace(step, seconds=seconds, said=self.clean(said), ended=done.returncode)
+        said = self.clean(outcome(done.stdout, done.stderr))
+        shown = replace(step, seconds=seconds, said=said, ended=done.returncode)
         print(f"{seconds:7.1f} s  {'ok  ' if shown.passed else 'FAIL'}  {step.shown.splitlines()[0]}", file=sys.stderr)
         return shown
 
@@ -107,6 +105,19 @@ class Place:
         return sum(path.lstat().st_size for path in (self.work / ".venv").rglob("*") if not path.is_dir())
 
 
+def outcome(printed: str, noted: str) -> str:
+    """What a step came to, in a line: an error, what was drawn, or the last line; and whether a compiler was missed."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    notes = [line.strip() for line in noted.splitlines() if line.strip() and not line.startswith("WARNING")]
+    told = next((line for line in notes if line.startswith(("error: ", "drew "))), "")
+    last = told or (lines or notes or [""])[-1]
+    if re.search(r"\S {3,}\S", last):
+        last = "a table"
+    last = last if len(last) < _LONGEST else f"{last[: _LONGEST - 3]}..."
+    missed = any("no C compiler" in line for line in notes) and not told
+    return f"{last}; a warning names the command that installs a compiler" if missed else last
+
+
 def bring(place: Path) -> None:
     """What README's reader has."""
     np.save(place / "u.npy", np.random.default_rng(1).random((480, 640), dtype=np.float32))
@@ -114,7 +125,10 @@ def bring(place: Path) -> None:
     for name, letters in (("a", "GATTACAGATTACA"), ("b", "GCATGCAGATTTCA")):
         (place / f"{name}.fasta").write_text(f">{name}\n{letters}\n", encoding="utf-8")
     y, x = np.mgrid[:480, :640]
-    photo = np.stack([x * 255 // 640, y * 255 // 480, (x // 40 + y // 40) % 2 * 255], axis=-1).astype(np.uint8)
+    disc = (x - 400) ** 2 + (y - 200) ** 2 < 120**2
+    photo = np.stack([x * 255 // 640, np.where(disc, 240, y // 4), (x // 40 + y // 40) % 2 * 255], axis=-1).astype(
+        np.uint8
+    )
     Image.fromarray(photo).save(place / "photo.png")
 
 
@@ -169,7 +183,7 @@ def walk(place: Place) -> dict[str, list[Step]]:
         for step in (
             install(place, "opencl"), command("tilewright doctor"),
             command("tilewright run heat2d --backend opencl --shape 64x64 --steps 8 --check"),
-            command("tilewright run gradient2d --backend opencl --tile hybrid:t=4,s=4x32 --shape 40x70 --steps 9"),
+            command("tilewright run j2d5pt --backend opencl --shape 40x70 --steps 9 --tile hybrid:t=4,s=4x32 --check"),
         )
     ]  # fmt: skip
     return found
@@ -177,19 +191,21 @@ def walk(place: Place) -> dict[str, list[Step]]:
 
 def page(found: dict[str, list[Step]]) -> str:
     """The transcript as a page."""
+    cores = len(os.sched_getaffinity(0))
     total = sum(step.seconds for steps in found.values() for step in steps)
     lines = [
         "# The first ten minutes", "",
         "A newcomer's way through README and the tutorial, word for word: a fresh virtual environment, an empty home,",
         "no variable but `HOME` and `PATH`, installed from the wheel. Nothing was known beforehand: no calibration, no",
-        f"wisdom, no compiled kernels. {total:.0f} seconds in all. `benchmarks/first_minutes.py` made this page; times",
-        f"are those of one run on a machine of {len(os.sched_getaffinity(0))} cores that did other work as well.", "",
+        f"wisdom, no compiled kernels. {total:.0f} seconds in all, in one run on a machine of {cores} cores;",
+        "`python benchmarks/first_minutes.py --output docs/first-minutes.md` makes this page anew. What NumPy computes",
+        "without a compiler is many times slower.", "",
     ]  # fmt: skip
     for title, steps in found.items():
         lines += [f"## {title}", "", "| step | seconds | last line |", "| --- | ---: | --- |"]
         for step in steps:
             said = step.said.replace("|", "\\|").strip()
-            lines.append(f"| `{step.shown}` | {step.seconds:.1f} | {said if len(said) < 110 else said[:107] + '...'} |")
+            lines.append(f"| `{step.shown}` | {step.seconds:.1f} | {said} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 

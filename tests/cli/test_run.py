@@ -166,7 +166,7 @@ def test_without_a_compiler_numpy_computes(cli, monkeypatch, tmp_path):
         (("heat2d", "--input", "empty.npy"), 2, "at least 1"),
         (("heat2d", "--input", "text.npy"), 2, "text.npy"),
         (("heat2d", "--input", "flat.npy", "--shape", "9x9"), 2, "leave --shape out"),
-        (("fdtd2d", "--input", "flat.npy"), 2, "--input 3 times"),
+        (("fdtd2d", "--input", "flat.npy"), 2, "as many --input, got"),
         (("heat2d", "--shape", "8x8", "--output", "v.txt"), 2, ".npy"),
         (("heat2d", "--shape", "8x8", "--output", "no/v.npy"), 2, "no folder"),
         (("heat2d", "--shape", "8x8", "--output", "v.npy", "--output", "w.npy"), 2, "2 times"),

@@ -50,7 +50,7 @@ def test_figures_and_scores(cli, log, tmp_path):
 @pytest.mark.parametrize(
     ("args", "part"),
     [
-        (("--machine", "v100", "--log", "nowhere.log"), "one of j2d5pt"),
+        (("--machine", "v100", "--log", "nowhere.log"), "no file 'nowhere.log'"),
         (("--machine", "v100", "--log", "nowhere/j2d5pt.log"), "cannot be read"),
         (("--machine", "v101", "--log", "j2d5pt.log"), "v100"),
         (("--machine", "v100", "--log", "j2d5pt.log", "--model", "precise"), "exact"),
@@ -59,6 +59,11 @@ def test_figures_and_scores(cli, log, tmp_path):
 )
 def test_what_is_refused(refuses, log, args, part):
     assert part in refuses("validate", *args)
+
+
+def test_a_log_is_named_like_its_stencil(refuses, log, tmp_path):
+    (tmp_path / "mine.log").write_text("8_16_16_16_16 1234.5 GFLOPS\n", encoding="utf-8")
+    assert "one of j2d5pt" in refuses("validate", "--machine", "v100", "--log", str(tmp_path / "mine.log"))
 
 
 def test_something_to_validate_is_needed(cli):

@@ -91,6 +91,8 @@ def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
             array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise ArrayError(f"{name!r} is no array of numbers: {error}", "give a NumPy array") from error
+    if value is None:
+        raise ArrayError(f"{name!r} is None, where an array must be", "give a NumPy array")
     if array.dtype.kind not in "biufc":
         raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", "convert it with .astype('float32')")
     return array
@@ -149,10 +151,7 @@ def is_integral(program: Program) -> bool:
 def _scalars(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any]:
     unknown = [name for name in scalars if name not in program.scalars]
     if unknown:
-        known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
-        if unknown[0] in program.fields:
-            known = f"it is a field: pass the arrays of {', '.join(program.fields)} in this order, without names"
-        raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", known)
+        raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", hint_for_name(program, unknown[0]))
     missing = [name for name in program.scalars if name not in scalars]
     if missing:
         raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"pass {missing[0]}=…")
@@ -222,3 +221,16 @@ def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mappin
             f"{program.name!r} computes {natural} values here, which {name} cannot hold", "leave dtype out"
         )
     return name
+
+
+def hint_for_name(program: Program, name: str) -> str:
+    """Return what somebody may have meant by a name that is no scalar of a program: a field, a scalar or an option."""
+    if name in program.fields:
+        return f"it is a field: pass the arrays of {', '.join(program.fields)} in this order, without names"
+    import difflib
+
+    from tilewright.frontends.trace import RESERVED
+
+    known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
+    near = difflib.get_close_matches(name, [*program.scalars, *sorted(RESERVED)], n=1)
+    return f"did you mean {near[0]}? {known}" if near else known

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tilewright.api import predict as model_api
+from tilewright.api.arrays import hint_for_name
 from tilewright.api.gpu import circumstances as device_circumstances
 from tilewright.api.gpu import device_machine, is_gpu, open_device
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
@@ -112,7 +113,7 @@ def tune(
     known = as_program(program)
     unknown = sorted(set(scalars) - set(known.scalars))
     if unknown:
-        raise UsageError(f"{known.name!r} has no scalar {unknown[0]!r}", f"its scalars are {list(known.scalars)}")
+        raise UsageError(f"{known.name!r} has no scalar {unknown[0]!r}", hint_for_name(known, unknown[0]))
     fields = tuple(name for name, value in scalars.items() if np.ndim(value))
     problem = make_problem(with_coefficients(known, fields), shape, steps, dtype, boundary)
     device = open_device(backend) if is_gpu(backend) and effort != "none" else None

@@ -107,7 +107,9 @@ def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
     Raises:
         UsageError: If the stencil is none of the benchmark's, or a line is not as it must be.
     """
-    name, text = program or path.stem, read_text(path)
+    name = program or path.stem
+    if name not in FLOPS and not path.exists():
+        raise UsageError(f"there is no file {str(path)!r}")
     if name not in FLOPS:
         raise UsageError(
             f"a StencilBench log is of one of {', '.join(FLOPS)}, got {name!r}",
@@ -116,6 +118,7 @@ def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
     rank = catalogue.program(name).rank
     shape = SHAPES[rank]
     work = float(np.prod(shape)) * STEPS * FLOPS[name]
+    text = read_text(path)
     lines = text.splitlines()
     if lines and not text.endswith("\n") and not _LINE.fullmatch(lines[-1].strip()):
         lines.pop()
