@@ -83,7 +83,8 @@ def _results() -> bytes:
     return json.dumps({
         "schema_version": "1.0.0",
         "results": [
-            {"configuration": {"tile_t": t, "tile_1": 8, "tile_2": 64}, "objectives": ["time"],
+            {"configuration": {"tile_t": t, "tile_1": 8, "tile_2": 64, "threads_1": 1, "threads_2": 64},
+             "objectives": ["time"],
              "times": {"runtimes": [3.0 + t]}, "invalidity": "correct", "correctness": 1,
              "measurements": [{"name": "time", "value": 3.0 + t, "unit": "ms"}]}
             for t in range(2, 30, 2)

@@ -136,28 +136,31 @@ def read_points(path: Path) -> dict[str, list[tuple[float, float]]]:
     if len(text) > _LARGEST_FILE:
         raise UsageError(f"a file of points has at most {_LARGEST_FILE} bytes, {str(path)!r} has more")
     rows = csv.DictReader(text.splitlines())
-    if sorted(rows.fieldnames or ()) != ["kb", "memory", "mm2"]:
-        raise UsageError(f"the points {str(path)!r} need the columns memory, kb and mm2, got {rows.fieldnames}")
+    try:
+        names, lines = rows.fieldnames, [(rows.line_num, row) for row in rows]
+    except csv.Error as error:
+        raise UsageError(f"the points {str(path)!r} are no CSV: {error}") from None
+    if sorted(names or ()) != ["kb", "memory", "mm2"]:
+        raise UsageError(f"the points {str(path)!r} need the columns memory, kb and mm2, got {names}")
     points: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:
+    for number, row in lines:
         memory = (row["memory"] or "").strip()
         if memory not in model.MEMORIES:
             raise UsageError(
-                f"a memory is one of {', '.join(model.MEMORIES)}, got {memory!r} in line {rows.line_num} of {path.name}"
+                f"a memory is one of {', '.join(model.MEMORIES)}, got {memory!r} in line {number} of {path.name}"
             )
-        points.setdefault(memory, []).append((_number(row["kb"], path, rows), _number(row["mm2"], path, rows)))
+        where = f"line {number} of {path.name}"
+        points.setdefault(memory, []).append((_number(row["kb"], where), _number(row["mm2"], where)))
     if not points:
         raise UsageError(f"the points {str(path)!r} are empty")
     return points
 
 
-def _number(text: str | None, path: Path, rows: "csv.DictReader[str]") -> float:
+def _number(text: str | None, where: str) -> float:
     try:
         value = float(text or "")
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise UsageError(
-            f"a size or an area is a number of at least 0, got {text!r} in line {rows.line_num} of {path.name}"
-        )
+        raise UsageError(f"a size or an area is a number of at least 0, got {text!r} in {where}")
     return value

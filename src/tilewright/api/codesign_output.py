@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import io
 import json
 import zipfile
 import zlib
@@ -31,7 +32,8 @@ from tilewright.tuning.codesign_solve import Choices, Solution
 from tilewright.tuning.codesign_tiles import configurations
 
 _VERSION = 2
-_LARGEST = 2**31
+_LARGEST, _LARGEST_FILE = 2**31, 2**28
+"""Bytes of tables, and of the file that holds them."""
 _DAMAGE = (
     ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, EOFError, MemoryError, RuntimeError,
     zipfile.BadZipFile, zlib.error,
@@ -190,8 +192,11 @@ def load(path: Path) -> Codesign:
         UsageError: If the file is not one of those.
     """
     try:
-        _inspect(path)
-        with np.load(path, allow_pickle=False) as data:
+        with path.open("rb") as stream:  # never more: a device has no end
+            held = io.BytesIO(stream.read(_LARGEST_FILE + 1))
+        _inspect(held, path)
+        held.seek(0)
+        with np.load(held, allow_pickle=False) as data:
             meta = json.loads(str(data["meta"]))
             seconds, choice = data["seconds"], data["choice"]
         return _restored(meta, seconds, choice)
@@ -203,10 +208,10 @@ def load(path: Path) -> Codesign:
         raise UsageError(f"{str(path)!r} holds no tables of codesign", "write them with --save") from None
 
 
-def _inspect(path: Path) -> None:
+def _inspect(held: io.BytesIO, path: Path) -> None:
     """Refuse an archive that is too large or whose checksums do not hold, before anything in it is parsed."""
-    with zipfile.ZipFile(path) as archive:
-        if sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
+    with zipfile.ZipFile(held) as archive:
+        if len(held.getbuffer()) > _LARGEST_FILE or sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
             raise UsageError(f"tables of codesign have at most {_LARGEST} bytes, {str(path)!r} has more")
         if archive.testzip() is not None:
             raise zipfile.BadZipFile

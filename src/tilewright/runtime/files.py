@@ -5,6 +5,7 @@ A picture's values are numbers from 0 (black) to 1 (white). A grey picture is on
 """
 
 import importlib.util
+import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ Array = npt.NDArray[Any]
 PICTURES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 """File name endings that are read and written as pictures."""
 _CHANNELS = 3
+_DAMAGE = (ValueError, EOFError, OverflowError, SyntaxError, RecursionError, tokenize.TokenError)
+"""What reading a damaged array can raise: its header is Python's text for a dictionary."""
 
 
 def read_planes(path: Path, dtype: str | None = None) -> tuple[Array, ...]:
@@ -134,7 +137,7 @@ def _read_npy(path: Path) -> Array:
     try:
         with path.open("rb") as file:
             values: Array = np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError, OverflowError) as error:
+    except _DAMAGE as error:
         raise ArrayError(
             f"{str(path)!r} is no .npy file of plain numbers: {error}", "write it with numpy.save"
         ) from None
