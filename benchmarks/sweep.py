@@ -318,7 +318,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if chosen.stage in {"measure", "all"}:
             left = chosen.seconds - (time.monotonic() - begin)
             finished = measure(sweep, tilings, tuple(chosen.rounds), left) and finished
-        if chosen.stage != "build":
+        measured = any(found.seconds for found in read_history(sweep.log).measurements.values())
+        if chosen.stage != "build" and measured:
             found = report(sweep, tilings)
             print(
                 f"{found['program']} {format_shape(problem.shape)}: {found['tilings']} tilings, slowest "
