@@ -202,26 +202,14 @@ static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const 
     }
     if ((a1 < start)) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, x0, a1, start);
-    }
-    if ((stop < b1)) {
-      tw_gradient2d_cells_0(field, size, scalar, constant, t, x0, stop, b1);
-    }
-    if ((a1 < start)) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 1), a1, start);
-    }
-    if ((stop < b1)) {
-      tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 1), stop, b1);
-    }
-    if ((a1 < start)) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 2), a1, start);
-    }
-    if ((stop < b1)) {
-      tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 2), stop, b1);
-    }
-    if ((a1 < start)) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 3), a1, start);
     }
     if ((stop < b1)) {
+      tw_gradient2d_cells_0(field, size, scalar, constant, t, x0, stop, b1);
+      tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 1), stop, b1);
+      tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 2), stop, b1);
       tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 3), stop, b1);
     }
   }

@@ -73,13 +73,13 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
   if ((a0 < start)) {
     if ((at_low != 0)) {
       {
-        const float t0 = r0[0];
-        const float t1 = r0[0];
-        const float t2 = (t0 + t1);
-        const float t3 = r0[1];
-        const float t4 = (t2 + t3);
-        const float t6 = (t4 * 0.33333334f);
-        w0[0] = t6;
+        const float e0_0_0 = r0[0];
+        const float e0_0_1 = r0[0];
+        const float e0_0_2 = (e0_0_0 + e0_0_1);
+        const float e0_0_3 = r0[1];
+        const float e0_0_4 = (e0_0_2 + e0_0_3);
+        const float e0_0_6 = (e0_0_4 * 0.33333334f);
+        w0[0] = e0_0_6;
       }
     } else {
       tw_jacobi1d_cells_0(field, size, scalar, constant, t, a0, start);
@@ -88,13 +88,13 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
   if ((stop < b0)) {
     if ((at_high != 0)) {
       {
-        const float t0 = r0[(n0 - 2)];
-        const float t1 = r0[(n0 - 1)];
-        const float t2 = (t0 + t1);
-        const float t3 = r0[(n0 - 1)];
-        const float t4 = (t2 + t3);
-        const float t6 = (t4 * 0.33333334f);
-        w0[(n0 - 1)] = t6;
+        const float e0_0_0 = r0[(n0 - 2)];
+        const float e0_0_1 = r0[(n0 - 1)];
+        const float e0_0_2 = (e0_0_0 + e0_0_1);
+        const float e0_0_3 = r0[(n0 - 1)];
+        const float e0_0_4 = (e0_0_2 + e0_0_3);
+        const float e0_0_6 = (e0_0_4 * 0.33333334f);
+        w0[(n0 - 1)] = e0_0_6;
       }
     } else {
       tw_jacobi1d_cells_0(field, size, scalar, constant, t, stop, b0);

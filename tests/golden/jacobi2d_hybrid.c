@@ -104,14 +104,10 @@ static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const fl
     }
     if ((a1 < start)) {
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, a1, start);
-    }
-    if ((stop < b1)) {
-      tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, stop, b1);
-    }
-    if ((a1 < start)) {
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, (x0 + 1), a1, start);
     }
     if ((stop < b1)) {
+      tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, stop, b1);
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, (x0 + 1), stop, b1);
     }
   }

@@ -228,32 +228,43 @@ def _outer_loops(site: Site, number: int, clipped: list[tuple[Var, Var]], block:
     return nest
 
 
-def _end(site: Site, statement: Statement, rows: Rows, shift: int, *, low_side: bool) -> tuple[Stmt, ...]:
-    """The cells at one end of a row of the grid, one after the other, every read outside being known."""
+def _end(site: Site, statement: Statement, rows: Rows, block: int, *, low_side: bool) -> tuple[Stmt, ...]:
+    """The cells at one end of some rows of the grid, every read outside being known.
+
+    All are computed before any is stored, so that the compiler sees that rows share what they read.
+    """
     size = extent(site.rank - 1)
     left, right = _reach(statement)
-    target = _target_row(site, shift)
-    cells: list[Stmt] = []
-    for distance in range(left if low_side else right):
-        place = Int(distance) if low_side else sub(size, distance + 1)
+    body: list[Stmt] = []
+    stores: list[Stmt] = []
+    for shift in range(block):
+        for distance in range(left if low_side else right):
 
-        def read(node: Read, distance: int = distance) -> Expr:
-            outside = (-node.offset[-1] if low_side else node.offset[-1]) - distance  # by so many cells, from 1
-            side = site.problem.sides(node.field)[-1][0 if low_side else 1]
-            if outside > 0 and side.kind == "constant":
-                return literal(side.value, site.dtype)
-            if outside <= 0:
-                inner = -outside
-            elif side.kind == "wrap":
-                return Load(rows.of(node, shift), sub(size, outside) if low_side else Int(outside - 1), site.dtype)
-            else:
-                inner = {"nearest": 0, "reflect": outside - 1, "mirror": outside}[side.kind]
-            index = Int(inner) if low_side else sub(size, inner + 1)
-            return Load(rows.of(node, shift), index, site.dtype)
+            def read(node: Read, shift: int = shift, distance: int = distance) -> Expr:
+                return _known_read(site, node, rows.of(node, shift), distance, low_side=low_side)
 
-        body, value = lower_tape(statement.tape, Leaves(dtype=site.dtype, read=read, vector=False))
-        cells.append(Scope((*body, Store(target, place, value, site.dtype))))
-    return tuple(cells)
+            leaves = Leaves(dtype=site.dtype, read=read, vector=False)
+            lets, value = lower_tape(statement.tape, leaves, f"e{shift}_{distance}_")
+            body += lets
+            place = Int(distance) if low_side else sub(size, distance + 1)
+            stores.append(Store(_target_row(site, shift), place, value, site.dtype))
+    return (Scope((*body, *stores)),)
+
+
+def _known_read(site: Site, node: Read, row: Var, distance: int, *, low_side: bool) -> Expr:
+    """What a cell so far from an end of the row reads; outside, what the boundary says."""
+    size = extent(site.rank - 1)
+    outside = (-node.offset[-1] if low_side else node.offset[-1]) - distance  # by so many cells, from 1
+    side = site.problem.sides(node.field)[-1][0 if low_side else 1]
+    if outside <= 0:
+        inner = -outside
+    elif side.kind == "constant":
+        return literal(side.value, site.dtype)
+    elif side.kind == "wrap":
+        return Load(row, sub(size, outside) if low_side else Int(outside - 1), site.dtype)
+    else:
+        inner = {"nearest": 0, "reflect": outside - 1, "mirror": outside}[side.kind]
+    return Load(row, Int(inner) if low_side else sub(size, inner + 1), site.dtype)
 
 
 def _block(
@@ -282,13 +293,15 @@ def _block(
         stores.append(Store(target, j, value, f"vector:{site.dtype}"))
     vectors = For(var=i, low=_BEGIN, high=stop, step=lanes, body=(*body, *stores))
     ends: list[Stmt] = []
-    for shift in range(block):
-        at = tuple(add(place, shift) if axis == len(places) - 1 else place for axis, place in enumerate(places))
-        for low_side, (low, high) in ((True, (row[0], start)), (False, (stop, row[1]))):
-            slow: tuple[Stmt, ...] = (Call(cells_name(site, number), (*site.params, STEP, *at, low, high)),)
-            if written_out(site, statement, most):
-                known = _end(site, statement, rows, shift, low_side=low_side)
-                slow = (If(Op("ne", (_AT_LOW if low_side else _AT_HIGH, Int(0))), known, slow),)
-            ends.append(If(below(low, high), slow))
+    for low_side, (low, high) in ((True, (row[0], start)), (False, (stop, row[1]))):
+        slow: list[Stmt] = []
+        for shift in range(block):
+            at = tuple(add(place, shift) if axis == len(places) - 1 else place for axis, place in enumerate(places))
+            slow.append(Call(cells_name(site, number), (*site.params, STEP, *at, low, high)))
+        body_of_end = tuple(slow)
+        if written_out(site, statement, most):
+            known = _end(site, statement, rows, block, low_side=low_side)
+            body_of_end = (If(Op("ne", (_AT_LOW if low_side else _AT_HIGH, Int(0))), known, body_of_end),)
+        ends.append(If(below(low, high), body_of_end))
     named = [_target_let(site, target, places, shift) for shift, target in enumerate(targets)]
     return (*rows.lets, *named, vectors, *ends)
