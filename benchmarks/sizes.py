@@ -9,7 +9,8 @@ With ``fixed`` boundaries a 2D program runs at 64, 256, 1024, 4096 and 16384 squ
 are left out, so that a run that ``--seconds`` stopped goes on where it was.
 
 A run is whole and has as many steps as naive C does in about 0.6 s, or in 4 s where the grid has more than 2^25 cells,
-by a rough estimate; from 20 to 10000. Naive C is the faster of its two sets of flags, which it finds out before. Every
+by a rough estimate; from 20 to 5000. Where that takes less than 0.1 s, a sample is the mean of several runs one after
+the other. Naive C is the faster of its two sets of flags, which it finds out before. Every
 result is checked: all cells by strict float64 C, or, where that would take more than three seconds, three blocks of
 cells by strict C, and all cells of ours by naive C's. Three repetitions, and up to ``--repeats`` unless the first three
 are all more than 1.2 times as fast. Judged as in ``every_program.py``.
@@ -54,7 +55,8 @@ NOT_ASKED = {
 }
 """Programs that take part only if they are named, and why."""
 RUN_SECONDS, LARGE_RUN_SECONDS, LARGE = 0.6, 4.0, 2**25
-LEAST_STEPS, MOST_STEPS = 20, 10000
+LEAST_STEPS, MOST_STEPS = 20, 5000
+SAMPLE_SECONDS, MOST_RUNS = 0.1, 100
 CELLS_PER_SECOND, FLOPS_PER_SECOND = 3e9, 8e10
 """What naive C on two cores does, roughly."""
 CHECK_SECONDS = 3.0
@@ -66,7 +68,7 @@ def steps_of(program: str, cells: int) -> int:
     """Steps of a run, by a rough estimate of naive C's speed.
 
     >>> steps_of("j2d5pt", 64 * 64), steps_of("j2d5pt", 4096 * 4096), steps_of("j2d5pt", 16384 * 16384)
-    (10000, 107, 45)
+    (5000, 107, 45)
     """
     rate = min(CELLS_PER_SECOND, FLOPS_PER_SECOND / catalogue.program(program).flops)
     seconds = LARGE_RUN_SECONDS if cells > LARGE else RUN_SECONDS
@@ -91,6 +93,7 @@ class Measured:
     left_out: dict[str, str] = field(default_factory=dict)
     checked: str = ""
     first: float = 0.0
+    runs: int = 1
     faults: list[int] = field(default_factory=list)
 
 
@@ -111,7 +114,7 @@ def running(case: Case) -> Iterator[Measured]:
                     print(f"  {entry.name}: left out: {reason}", file=sys.stderr)
                 else:
                     found.entries.append(entry)
-                    found.first = entry.setup["first_seconds"]
+                    found.first = entry.setup["first_seconds"]  # of naive C, the last one
             del reference, judge
             yield found
         finally:
@@ -138,11 +141,12 @@ def _try(entry: cpu.Entry, directory: Path, judge: verify.Judge) -> str:
 
 def sample(found: Measured, repeats: int) -> None:
     """Run the contenders in turn, until the case is sure or has its repetitions."""
+    found.runs = max(1, min(MOST_RUNS, int(SAMPLE_SECONDS / max(found.first, 1e-6))))
     warm = int(found.first < RUN_SECONDS)
     for repetition in range(-warm, repeats):
         for entry in found.entries:
             time.sleep(cpu.PAUSE)
-            answer = entry.worker.ask(do="run")
+            answer = entry.worker.ask(do="run", count=found.runs)
             if repetition >= 0:
                 entry.seconds.append(answer["seconds"])
                 if entry.name == CONTENDERS[0]:
@@ -169,6 +173,7 @@ def measured(case: Case, repeats: int) -> dict[str, Any]:
         "naive_flags": naive.get("describe", {}).get("flags"),
         "against_naive": ratio,
         "samples": {key: item["samples"] for key, item in record["contenders"].items()},
+        "runs_per_sample": found.runs,
         "page_faults": statistics.median(found.faults) if found.faults else None,
         "checked": found.checked,
         "max_error": {key: item["max_error"] for key, item in record["contenders"].items()},

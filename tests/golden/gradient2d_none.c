@@ -92,6 +92,7 @@ static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const 
   const int64_t last = tw_min(b1, (n1 - 1));
   const int64_t start = (((last - first) >= TW_LANES_F32) ? first : b1);
   const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b1);
+  const int64_t begin = (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b1);
   const int64_t whole = (a0 + (tw_max((b0 - a0), 0) - (tw_max((b0 - a0), 0) % 4)));
   for (int64_t x0 = a0; x0 < whole; x0 += 4) {
     const float *const r0 = (v_u + ((x0 - 1) * s0));
@@ -104,8 +105,8 @@ static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const 
     float *const w1 = (target + ((x0 + 1) * s0));
     float *const w2 = (target + ((x0 + 2) * s0));
     float *const w3 = (target + ((x0 + 3) * s0));
-    for (int64_t i = start; i < stop; i += TW_LANES_F32) {
-      const int64_t j = tw_min(i, (stop - TW_LANES_F32));
+    for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
+      const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
       const tw_v_f32 l0 = *(const tw_u_f32 *)(r1 + j);
       const tw_v_f32 t0_0 = l0;
       const tw_v_f32 l2 = *(const tw_u_f32 *)(r2 + j);
@@ -203,26 +204,14 @@ static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const 
     }
     if ((a1 < start)) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, x0, a1, start);
-    }
-    if ((stop < b1)) {
-      tw_gradient2d_cells_0(field, size, scalar, constant, t, x0, stop, b1);
-    }
-    if ((a1 < start)) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 1), a1, start);
-    }
-    if ((stop < b1)) {
-      tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 1), stop, b1);
-    }
-    if ((a1 < start)) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 2), a1, start);
-    }
-    if ((stop < b1)) {
-      tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 2), stop, b1);
-    }
-    if ((a1 < start)) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 3), a1, start);
     }
     if ((stop < b1)) {
+      tw_gradient2d_cells_0(field, size, scalar, constant, t, x0, stop, b1);
+      tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 1), stop, b1);
+      tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 2), stop, b1);
       tw_gradient2d_cells_0(field, size, scalar, constant, t, (x0 + 3), stop, b1);
     }
   }
@@ -231,8 +220,8 @@ static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const 
     const float *const r1 = (v_u + (x0 * s0));
     const float *const r2 = (v_u + ((x0 + 1) * s0));
     float *const w0 = (target + (x0 * s0));
-    for (int64_t i = start; i < stop; i += TW_LANES_F32) {
-      const int64_t j = tw_min(i, (stop - TW_LANES_F32));
+    for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
+      const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
       const tw_v_f32 l0 = *(const tw_u_f32 *)(r1 + j);
       const tw_v_f32 t0_0 = l0;
       const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);

@@ -54,10 +54,13 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
   const int64_t last = tw_min(b0, (n0 - 1));
   const int64_t start = (((last - first) >= TW_LANES_F32) ? first : b0);
   const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b0);
+  const int64_t begin = (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b0);
+  const int64_t at_low = (((a0 == 0) & (start == 1)) ? 1 : 0);
+  const int64_t at_high = (((b0 == n0) & (stop == (n0 - 1))) ? 1 : 0);
   const float *const r0 = v_u;
   float *const w0 = target;
-  for (int64_t i = start; i < stop; i += TW_LANES_F32) {
-    const int64_t j = tw_min(i, (stop - TW_LANES_F32));
+  for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
+    const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
     const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + (j - 1));
     const tw_v_f32 t0_0 = l0;
     const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);
@@ -70,10 +73,34 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
     *(tw_u_f32 *)(w0 + j) = t0_6;
   }
   if ((a0 < start)) {
-    tw_jacobi1d_cells_0(field, size, scalar, constant, t, a0, start);
+    if ((at_low != 0)) {
+      {
+        const float e0_0_0 = r0[0];
+        const float e0_0_1 = r0[0];
+        const float e0_0_2 = (e0_0_0 + e0_0_1);
+        const float e0_0_3 = r0[1];
+        const float e0_0_4 = (e0_0_2 + e0_0_3);
+        const float e0_0_6 = (e0_0_4 * 0.33333334f);
+        w0[0] = e0_0_6;
+      }
+    } else {
+      tw_jacobi1d_cells_0(field, size, scalar, constant, t, a0, start);
+    }
   }
   if ((stop < b0)) {
-    tw_jacobi1d_cells_0(field, size, scalar, constant, t, stop, b0);
+    if ((at_high != 0)) {
+      {
+        const float e0_0_0 = r0[(n0 - 2)];
+        const float e0_0_1 = r0[(n0 - 1)];
+        const float e0_0_2 = (e0_0_0 + e0_0_1);
+        const float e0_0_3 = r0[(n0 - 1)];
+        const float e0_0_4 = (e0_0_2 + e0_0_3);
+        const float e0_0_6 = (e0_0_4 * 0.33333334f);
+        w0[(n0 - 1)] = e0_0_6;
+      }
+    } else {
+      tw_jacobi1d_cells_0(field, size, scalar, constant, t, stop, b0);
+    }
   }
 }
 
