@@ -79,7 +79,7 @@ def test_no_weight_grows_by_more_than_it_says():
     [
         ("j2d9pt-gol", 3, 0),
         ("box2d2r", 5, 10),
-        ("box2d3r", 14, 7),
+        ("box2d3r", 7, 28),
         ("j3d27pt", 9, 0),
         ("box3d4r", 243, 0),
         ("star3d3r", None, None),

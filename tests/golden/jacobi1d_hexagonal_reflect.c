@@ -27,17 +27,17 @@ static void tw_jacobi1d_cells_0(float *const *field, const int64_t *size, const 
     const float *const *constant, int64_t t, int64_t low, int64_t high) {
   const int64_t n0 = size[2];
   const int64_t slot = size[3];
-  const float *const v_u = (field[0] + ((t % 2) * slot));
-  float *const target = (field[0] + (((t + 1) % 2) * slot));
+  const float *const v_u = field[0] + ((t % 2) * slot);
+  float *const target = field[0] + (((t + 1) % 2) * slot);
   const float *const r0 = v_u;
   float *const w0 = target;
   for (int64_t x = low; x < high; ++x) {
-    const float t0 = tw_jacobi1d_cell_0(r0, (x - 1), n0);
+    const float t0 = tw_jacobi1d_cell_0(r0, x - 1, n0);
     const float t1 = r0[x];
-    const float t2 = (t0 + t1);
-    const float t3 = tw_jacobi1d_cell_0(r0, (x + 1), n0);
-    const float t4 = (t2 + t3);
-    const float t6 = (t4 * 0.33333334f);
+    const float t2 = t0 + t1;
+    const float t3 = tw_jacobi1d_cell_0(r0, x + 1, n0);
+    const float t4 = t2 + t3;
+    const float t6 = t4 * 0.33333334f;
     w0[x] = t6;
   }
 }
@@ -46,8 +46,8 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
     const float *const *constant, int64_t t, int64_t low0, int64_t high0) {
   const int64_t n0 = size[2];
   const int64_t slot = size[3];
-  const float *const v_u = (field[0] + ((t % 2) * slot));
-  float *const target = (field[0] + (((t + 1) % 2) * slot));
+  const float *const v_u = field[0] + ((t % 2) * slot);
+  float *const target = field[0] + (((t + 1) % 2) * slot);
   const int64_t a0 = tw_max(low0, 0);
   const int64_t b0 = tw_min(high0, n0);
   const int64_t first = tw_max(a0, 1);
@@ -67,36 +67,36 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
     const tw_v_f32 t0_1 = l1;
     const tw_v_f32 l2 = *(const tw_u_f32 *)(r0 + (j + 1));
     const tw_v_f32 t0_2 = l2;
-    const tw_v_f32 t0_3 = (t0_0 + t0_1);
-    const tw_v_f32 t0_4 = (t0_3 + t0_2);
-    const tw_v_f32 t0_6 = (t0_4 * 0.33333334f);
+    const tw_v_f32 t0_3 = t0_0 + t0_1;
+    const tw_v_f32 t0_4 = t0_3 + t0_2;
+    const tw_v_f32 t0_6 = t0_4 * 0.33333334f;
     *(tw_u_f32 *)(w0 + j) = t0_6;
   }
-  if ((a0 < start)) {
-    if ((at_low != 0)) {
+  if (a0 < start) {
+    if (at_low != 0) {
       {
         const float e0_0_0 = r0[0];
         const float e0_0_1 = r0[0];
-        const float e0_0_2 = (e0_0_0 + e0_0_1);
+        const float e0_0_2 = e0_0_0 + e0_0_1;
         const float e0_0_3 = r0[1];
-        const float e0_0_4 = (e0_0_2 + e0_0_3);
-        const float e0_0_6 = (e0_0_4 * 0.33333334f);
+        const float e0_0_4 = e0_0_2 + e0_0_3;
+        const float e0_0_6 = e0_0_4 * 0.33333334f;
         w0[0] = e0_0_6;
       }
     } else {
       tw_jacobi1d_cells_0(field, size, scalar, constant, t, a0, start);
     }
   }
-  if ((stop < b0)) {
-    if ((at_high != 0)) {
+  if (stop < b0) {
+    if (at_high != 0) {
       {
-        const float e0_0_0 = r0[(n0 - 2)];
-        const float e0_0_1 = r0[(n0 - 1)];
-        const float e0_0_2 = (e0_0_0 + e0_0_1);
-        const float e0_0_3 = r0[(n0 - 1)];
-        const float e0_0_4 = (e0_0_2 + e0_0_3);
-        const float e0_0_6 = (e0_0_4 * 0.33333334f);
-        w0[(n0 - 1)] = e0_0_6;
+        const float e0_0_0 = r0[n0 - 2];
+        const float e0_0_1 = r0[n0 - 1];
+        const float e0_0_2 = e0_0_0 + e0_0_1;
+        const float e0_0_3 = r0[n0 - 1];
+        const float e0_0_4 = e0_0_2 + e0_0_3;
+        const float e0_0_6 = e0_0_4 * 0.33333334f;
+        w0[n0 - 1] = e0_0_6;
       }
     } else {
       tw_jacobi1d_cells_0(field, size, scalar, constant, t, stop, b0);
@@ -115,19 +115,19 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     for (int64_t wave = 0; wave < (tw_ceildiv((total + 4), 8) * 2); ++wave) {
-      const int64_t phase = (wave / 2);
-      const int64_t colour = (wave % 2);
+      const int64_t phase = wave / 2;
+      const int64_t colour = wave % 2;
       const int64_t origin = (colour ? 67 : 0);
-      const int64_t start = ((phase * 8) - (colour ? 0 : 4));
+      const int64_t start = (phase * 8) - (colour ? 0 : 4);
       const int64_t past = tw_floordiv(((n0 + 136) - origin), 134);
       #pragma omp for schedule(dynamic, 1)
       for (int64_t tile = 0; tile < past; ++tile) {
-        const int64_t left = ((tile * 134) + origin);
+        const int64_t left = (tile * 134) + origin;
         for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 8), total); ++tau) {
-          const int64_t row = (tau - start);
+          const int64_t row = tau - start;
           const int64_t grow = tw_min(row, (7 - row));
           const int64_t t = tau;
-          tw_jacobi1d_box_0(field, size, scalar, constant, t, (left - grow), ((left + 64) + grow));
+          tw_jacobi1d_box_0(field, size, scalar, constant, t, left - grow, (left + 64) + grow);
         }
       }
     }

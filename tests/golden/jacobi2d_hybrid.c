@@ -25,23 +25,23 @@ static void tw_jacobi2d_cells_0(float *const *field, const int64_t *size, const 
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
   const int64_t slot = size[5];
-  const float *const v_u = (field[0] + ((t % 2) * slot));
-  float *const target = (field[0] + (((t + 1) % 2) * slot));
-  const float *const r0 = (v_u + ((x0 - 1) * s0));
-  const float *const r1 = (v_u + (x0 * s0));
-  const float *const r2 = (v_u + ((x0 + 1) * s0));
-  float *const w0 = (target + (x0 * s0));
+  const float *const v_u = field[0] + ((t % 2) * slot);
+  float *const target = field[0] + (((t + 1) % 2) * slot);
+  const float *const r0 = v_u + ((x0 - 1) * s0);
+  const float *const r1 = v_u + (x0 * s0);
+  const float *const r2 = v_u + ((x0 + 1) * s0);
+  float *const w0 = target + (x0 * s0);
   for (int64_t x = low; x < high; ++x) {
     const float t0 = r0[x];
-    const float t1 = r1[(x - 1)];
-    const float t2 = (t0 + t1);
+    const float t1 = r1[x - 1];
+    const float t2 = t0 + t1;
     const float t3 = r1[x];
-    const float t4 = (t2 + t3);
-    const float t5 = r1[(x + 1)];
-    const float t6 = (t4 + t5);
+    const float t4 = t2 + t3;
+    const float t5 = r1[x + 1];
+    const float t6 = t4 + t5;
     const float t7 = r2[x];
-    const float t8 = (t6 + t7);
-    const float t10 = (t8 * 0.2f);
+    const float t8 = t6 + t7;
+    const float t10 = t8 * 0.2f;
     w0[x] = t10;
   }
 }
@@ -52,8 +52,8 @@ static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const fl
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
   const int64_t slot = size[5];
-  const float *const v_u = (field[0] + ((t % 2) * slot));
-  float *const target = (field[0] + (((t + 1) % 2) * slot));
+  const float *const v_u = field[0] + ((t % 2) * slot);
+  float *const target = field[0] + (((t + 1) % 2) * slot);
   const int64_t a0 = tw_max(low0, 1);
   const int64_t b0 = tw_min(high0, (n0 - 1));
   const int64_t a1 = tw_max(low1, 1);
@@ -63,14 +63,14 @@ static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const fl
   const int64_t start = (((last - first) >= TW_LANES_F32) ? first : b1);
   const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b1);
   const int64_t begin = (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b1);
-  const int64_t whole = (a0 + (tw_max((b0 - a0), 0) - (tw_max((b0 - a0), 0) % 2)));
+  const int64_t whole = a0 + (tw_max((b0 - a0), 0) - (tw_max((b0 - a0), 0) % 2));
   for (int64_t x0 = a0; x0 < whole; x0 += 2) {
-    const float *const r0 = (v_u + ((x0 - 1) * s0));
-    const float *const r1 = (v_u + (x0 * s0));
-    const float *const r2 = (v_u + ((x0 + 1) * s0));
-    const float *const r3 = (v_u + ((x0 + 2) * s0));
-    float *const w0 = (target + (x0 * s0));
-    float *const w1 = (target + ((x0 + 1) * s0));
+    const float *const r0 = v_u + ((x0 - 1) * s0);
+    const float *const r1 = v_u + (x0 * s0);
+    const float *const r2 = v_u + ((x0 + 1) * s0);
+    const float *const r3 = v_u + ((x0 + 2) * s0);
+    float *const w0 = target + (x0 * s0);
+    float *const w1 = target + ((x0 + 1) * s0);
     for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
       const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
       const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + j);
@@ -91,33 +91,33 @@ static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const fl
       const tw_v_f32 t0_4 = l4;
       const tw_v_f32 l7 = *(const tw_u_f32 *)(r3 + j);
       const tw_v_f32 t1_4 = l7;
-      const tw_v_f32 t0_5 = (t0_0 + t0_1);
-      const tw_v_f32 t1_5 = (t1_0 + t1_1);
-      const tw_v_f32 t0_6 = (t0_5 + t0_2);
-      const tw_v_f32 t1_6 = (t1_5 + t1_2);
-      const tw_v_f32 t0_7 = (t0_6 + t0_3);
-      const tw_v_f32 t1_7 = (t1_6 + t1_3);
-      const tw_v_f32 t0_8 = (t0_7 + t0_4);
-      const tw_v_f32 t1_8 = (t1_7 + t1_4);
-      const tw_v_f32 t0_10 = (t0_8 * 0.2f);
-      const tw_v_f32 t1_10 = (t1_8 * 0.2f);
+      const tw_v_f32 t0_5 = t0_0 + t0_1;
+      const tw_v_f32 t1_5 = t1_0 + t1_1;
+      const tw_v_f32 t0_6 = t0_5 + t0_2;
+      const tw_v_f32 t1_6 = t1_5 + t1_2;
+      const tw_v_f32 t0_7 = t0_6 + t0_3;
+      const tw_v_f32 t1_7 = t1_6 + t1_3;
+      const tw_v_f32 t0_8 = t0_7 + t0_4;
+      const tw_v_f32 t1_8 = t1_7 + t1_4;
+      const tw_v_f32 t0_10 = t0_8 * 0.2f;
+      const tw_v_f32 t1_10 = t1_8 * 0.2f;
       *(tw_u_f32 *)(w0 + j) = t0_10;
       *(tw_u_f32 *)(w1 + j) = t1_10;
     }
-    if ((a1 < start)) {
+    if (a1 < start) {
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, a1, start);
-      tw_jacobi2d_cells_0(field, size, scalar, constant, t, (x0 + 1), a1, start);
+      tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0 + 1, a1, start);
     }
-    if ((stop < b1)) {
+    if (stop < b1) {
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, stop, b1);
-      tw_jacobi2d_cells_0(field, size, scalar, constant, t, (x0 + 1), stop, b1);
+      tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0 + 1, stop, b1);
     }
   }
   for (int64_t x0 = whole; x0 < b0; ++x0) {
-    const float *const r0 = (v_u + ((x0 - 1) * s0));
-    const float *const r1 = (v_u + (x0 * s0));
-    const float *const r2 = (v_u + ((x0 + 1) * s0));
-    float *const w0 = (target + (x0 * s0));
+    const float *const r0 = v_u + ((x0 - 1) * s0);
+    const float *const r1 = v_u + (x0 * s0);
+    const float *const r2 = v_u + ((x0 + 1) * s0);
+    float *const w0 = target + (x0 * s0);
     for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
       const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
       const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + j);
@@ -130,17 +130,17 @@ static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const fl
       const tw_v_f32 t0_3 = l3;
       const tw_v_f32 l4 = *(const tw_u_f32 *)(r2 + j);
       const tw_v_f32 t0_4 = l4;
-      const tw_v_f32 t0_5 = (t0_0 + t0_1);
-      const tw_v_f32 t0_6 = (t0_5 + t0_2);
-      const tw_v_f32 t0_7 = (t0_6 + t0_3);
-      const tw_v_f32 t0_8 = (t0_7 + t0_4);
-      const tw_v_f32 t0_10 = (t0_8 * 0.2f);
+      const tw_v_f32 t0_5 = t0_0 + t0_1;
+      const tw_v_f32 t0_6 = t0_5 + t0_2;
+      const tw_v_f32 t0_7 = t0_6 + t0_3;
+      const tw_v_f32 t0_8 = t0_7 + t0_4;
+      const tw_v_f32 t0_10 = t0_8 * 0.2f;
       *(tw_u_f32 *)(w0 + j) = t0_10;
     }
-    if ((a1 < start)) {
+    if (a1 < start) {
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, a1, start);
     }
-    if ((stop < b1)) {
+    if (stop < b1) {
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, stop, b1);
     }
   }
@@ -159,21 +159,21 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     for (int64_t wave = 0; wave < (tw_ceildiv((total + 8), 16) * 2); ++wave) {
-      const int64_t phase = (wave / 2);
-      const int64_t colour = (wave % 2);
+      const int64_t phase = wave / 2;
+      const int64_t colour = wave % 2;
       const int64_t origin = (colour ? 39 : 0);
-      const int64_t start = ((phase * 16) - (colour ? 0 : 8));
+      const int64_t start = (phase * 16) - (colour ? 0 : 8);
       const int64_t past = tw_floordiv(((n0 + 84) - origin), 78);
       #pragma omp for schedule(dynamic, 1)
       for (int64_t tile = 0; tile < past; ++tile) {
-        const int64_t left = ((tile * 78) + origin);
+        const int64_t left = (tile * 78) + origin;
         for (int64_t classic1 = 0; classic1 < tw_ceildiv((n1 + 15), 512); ++classic1) {
           for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 16), total); ++tau) {
-            const int64_t row = (tau - start);
+            const int64_t row = tau - start;
             const int64_t grow = tw_min(row, (15 - row));
-            const int64_t from1 = ((classic1 * 512) - row);
+            const int64_t from1 = (classic1 * 512) - row;
             const int64_t t = tau;
-            tw_jacobi2d_box_0(field, size, scalar, constant, t, (left - grow), ((left + 32) + grow), from1, (from1 + 512));
+            tw_jacobi2d_box_0(field, size, scalar, constant, t, left - grow, (left + 32) + grow, from1, from1 + 512);
           }
         }
       }

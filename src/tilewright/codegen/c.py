@@ -189,18 +189,18 @@ class _Printer:
                     if text.endswith(f"*{var.name}")
                     else f"const {text}"
                 )
-                return [f"{pad}{constant} = {self.expr(value)};"]
+                return [f"{pad}{constant} = {self.bare(value)};"]
             case Mutable(var, value) | Assign(var, value):
-                return [f"{pad}{self.declare(var) if isinstance(node, Mutable) else var.name} = {self.expr(value)};"]
+                return [f"{pad}{self.declare(var) if isinstance(node, Mutable) else var.name} = {self.bare(value)};"]
             case Table(var, values):
                 return self.table(var, values, pad)
             case Room(var, length):
                 return [f"{pad}{c_type(var.type.partition(':')[2])} {var.name}[{length}];"]
             case Store(base, index, value, kind):
-                return [f"{pad}{self.place(base, index, kind, store=True)} = {self.expr(value)};"]
+                return [f"{pad}{self.place(base, index, kind, store=True)} = {self.bare(value)};"]
             case If(condition, then, otherwise):
                 rest = [f"{pad}}} else {{", *self.block(otherwise, depth + 1)] if otherwise else []
-                return [f"{pad}if ({self.expr(condition)}) {{", *self.block(then, depth + 1), *rest, f"{pad}}}"]
+                return [f"{pad}if ({self.bare(condition)}) {{", *self.block(then, depth + 1), *rest, f"{pad}}}"]
             case Comment(text):
                 return [f"{pad}/* {text} */"]
             case Scope(body):
@@ -230,7 +230,7 @@ class _Printer:
         schedule = {"static": "static", "dynamic": "dynamic, 1", "": ""}[node.share]
         lines = [f"{pad}#pragma omp for schedule({schedule})"] if schedule else []
         lines.append(
-            f"{pad}for (int64_t {name} = {self.expr(node.low)}; {name} < {self.expr(node.high)}; {advance}) {{"
+            f"{pad}for (int64_t {name} = {self.bare(node.low)}; {name} < {self.expr(node.high)}; {advance}) {{"
         )
         return [*lines, *self.block(node.body, depth + 1), f"{pad}}}"]
 
@@ -239,7 +239,12 @@ class _Printer:
         if shape == "vector":
             const = "" if store else "const "
             return f"*({const}tw_u_{SUFFIX[element]} *)({self.expr(base)} + {self.expr(index)})"
-        return f"{self.expr(base)}[{self.expr(index)}]"
+        return f"{self.expr(base)}[{self.bare(index)}]"
+
+    def bare(self, node: Expr) -> str:
+        """An expression where no parentheses are needed around it."""
+        text = self.expr(node)
+        return text[1:-1] if isinstance(node, Op) and node.name in INFIX.keys() | LOGICAL.keys() else text
 
     def expr(self, node: Expr) -> str:  # noqa: PLR0911  (one case per kind of node)
         match node:
@@ -254,7 +259,7 @@ class _Printer:
             case Load(base, index, kind):
                 return self.place(base, index, kind)
             case Call(name, args):
-                return f"{self.called(name)}({', '.join(self.expr(arg) for arg in args)})"
+                return f"{self.called(name)}({', '.join(self.bare(arg) for arg in args)})"
             case Op():
                 return self.op(node)
         raise TypeError(type(node).__name__)

@@ -187,6 +187,7 @@ def _applied(node: Apply, tape: Tape, values: Sequence[_Linear]) -> _Linear | No
 FEWEST_COLUMNS = 3
 """Places on the other axes with columns from which on two results at a time pay."""
 _COLUMN = 3
+_RANK = 3
 MOST_GROWTH = 12.0
 """Most by which the absolute weights of a value may grow; three columns with more would not keep the promised bound."""
 
@@ -232,6 +233,8 @@ class Column:
 def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
     """Cut weighted reads into columns of three and the rest; None where two results at a time do not pay.
 
+    In 2D one column is taken per place on the other axis: what all of them need does not fit into registers.
+
     >>> from tilewright.programs.catalogue import program
     >>> found = columns(weighted_sum(program("j2d9pt-gol").statements[0].tape))
     >>> len(found[0]), len(found[1]), columns(weighted_sum(program("star2d2r").statements[0].tape))
@@ -249,6 +252,8 @@ def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
                 found.append(column)
                 for read in three:
                     del rest[read]
+                if len(three[0].offset) < _RANK:
+                    break
             del reads[: _COLUMN if rest.keys().isdisjoint(three) else 1]
     places = {_key(column.read)[:-1] for column in found}
     return (tuple(found), rest) if len(places) >= FEWEST_COLUMNS else None
