@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tilewright.api import tune
+from tilewright.api import tune_task
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import chain_times, hosts, nvrtc, toolchain, wisdom
@@ -100,13 +100,13 @@ def test_each_part_of_a_tuning_logs_key_changed_alone_is_another_log(folders, mo
         {"problem": replace(problem, shape=(64, 65))}, {"problem": replace(problem, steps=9)},
         {"problem": replace(problem, dtype="float64")}, {"threads": 1}, {"strict": True}, {"metric": "energy"},
     ]  # fmt: skip
-    paths = [tune._log_path(SimpleNamespace(**{**one, **change}), 8, here) for change in [{}, *changes]]
-    paths.append(tune._log_path(SimpleNamespace(**one), 4, here))
+    paths = [tune_task.log_path(SimpleNamespace(**{**one, **change}), 8, here) for change in [{}, *changes]]
+    paths.append(tune_task.log_path(SimpleNamespace(**one), 4, here))
     elsewhere = [replace(here, **{part: "another"}) for part in ("device_key", "compiler_key", "version")]
-    paths += [tune._log_path(SimpleNamespace(**one), 8, there) for there in elsewhere]
+    paths += [tune_task.log_path(SimpleNamespace(**one), 8, there) for there in elsewhere]
     with monkeypatch.context() as patch:
-        patch.setattr(tune, "_PROTOCOL", "another")
-        paths.append(tune._log_path(SimpleNamespace(**one), 8, here))
+        patch.setattr(tune_task, "_PROTOCOL", "another")
+        paths.append(tune_task.log_path(SimpleNamespace(**one), 8, here))
     assert len(set(paths)) == len(paths)
-    assert tune._log_path(SimpleNamespace(**one), 8, here) == paths[0]
+    assert tune_task.log_path(SimpleNamespace(**one), 8, here) == paths[0]
     tally(f"parts of a tuning log's key changed alone: {len(paths) - 1} of {len(paths) - 1} are other logs")

@@ -132,6 +132,8 @@ def test_a_cache_closed_or_still_open(tmp_path, end):
         ({"time": math.inf}, "positive"),
         ({"threads_2": None}, "whole number"),
         ({"tile_1": 2**40}, "whole number"),
+        ({"tile_2": 0}, "tile_2 in .* is at least 1"),
+        ({"threads_1": 0}, "threads_1 in .* is at least 1"),
     ],
 )
 def test_bad_values_are_refused(tmp_path, change, part):

@@ -1,17 +1,22 @@
 """The command line: parse, call ``api``, show. One file per group of commands, no logic."""
 
+import signal
 import sys
 import warnings
 
 
 def main() -> None:
     """Run the command line; the entry point of the ``tilewright`` command."""
-    from tilewright.cli.app import app
     from tilewright.cli.ending import at_signals
 
     warnings.showwarning = _show_warning
-    with at_signals():
-        app(prog_name="tilewright")
+    try:
+        with at_signals():
+            from tilewright.cli.app import app
+
+            app(prog_name="tilewright")
+    except KeyboardInterrupt:  # while the command line itself was still being loaded
+        raise SystemExit(128 + signal.SIGINT) from None
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, ToolchainError, WrongResultError
+from tilewright.runtime import compiler_call
 
 DTYPES: Mapping[str, str] = {
     "double": "float64",
@@ -86,16 +87,7 @@ def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -
         words = [word for word in command if not word.startswith("-l")]
         arguments = [*words, *_LINKED, "-o", str(target), str(source), *libraries, "-lm"]
         try:
-            done = subprocess.run(
-                arguments,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=seconds,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, "LC_ALL": "C"},
-            )
+            done = compiler_call.call(arguments, seconds, folder)
         except subprocess.TimeoutExpired:
             raise ToolchainError(f"{command[0]!r} did not finish in {seconds:g} s") from None
         except OSError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.runtime import cache
+from tilewright.runtime import cache, compiler_call
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.warn import warn_once
 
@@ -214,7 +214,7 @@ def _compile(tools: Toolchain, text: str, flags: tuple[str, ...]) -> bytes:
         source.write_text(text, encoding="utf-8")
         math = () if sys.platform == "win32" else ("-lm",)
         arguments = (*tools.command, *flags, "-o", str(target), str(source), *math)
-        result = _call(arguments, COMPILE_SECONDS)
+        result = _call(arguments, COMPILE_SECONDS, folder)
         if result.returncode:
             raise ToolchainError(f"the compiler {tools.command[0]!r} failed: {_first_errors(result)}", INSTALL_HINT)
         if not target.exists():
@@ -228,18 +228,9 @@ def _first_errors(result: subprocess.CompletedProcess[str]) -> str:
     return "; ".join(errors[:3])[:500] or f"exit status {result.returncode}"
 
 
-def _call(arguments: tuple[str, ...], seconds: float) -> subprocess.CompletedProcess[str]:
+def _call(arguments: tuple[str, ...], seconds: float, folder: str | None = None) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(
-            arguments,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "LC_ALL": "C"},
-        )
+        return compiler_call.call(arguments, seconds, folder)
     except subprocess.TimeoutExpired:
         raise ToolchainError(f"the compiler {arguments[0]!r} did not finish in {seconds:g} s", INSTALL_HINT) from None
     except OSError as error:

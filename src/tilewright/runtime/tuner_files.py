@@ -268,7 +268,11 @@ def _numbered(values: Mapping[str, object], prefix: str, where: str) -> tuple[in
     while f"{prefix}{len(numbers) + 1}" in values:
         name = f"{prefix}{len(numbers) + 1}"
         numbers.append(_whole(values[name], name, where))
-    return tuple(numbers) if any(numbers) else ()
+    if not any(numbers):
+        return ()
+    if not all(numbers):
+        raise UsageError(f"{prefix}{numbers.index(0) + 1} in {where} is at least 1, got 0")
+    return tuple(numbers)
 
 
 def _whole(value: object, name: str, where: str) -> int:
