@@ -191,15 +191,16 @@ def walk(place: Place) -> dict[str, list[Step]]:
 
 def page(found: dict[str, list[Step]]) -> str:
     """The transcript as a page."""
-    cores = len(os.sched_getaffinity(0))
+    cores, busy = len(os.sched_getaffinity(0)), os.getloadavg()[2]
     total = sum(step.seconds for steps in found.values() for step in steps)
     lines = [
         "# The first ten minutes", "",
         "A newcomer's way through README and the tutorial, word for word: a fresh virtual environment, an empty home,",
         "no variable but `HOME` and `PATH`, installed from the wheel. Nothing was known beforehand: no calibration, no",
-        f"wisdom, no compiled kernels. {total:.0f} seconds in all, in one run on a machine of {cores} cores;",
+        f"wisdom, no compiled kernels. {total:.0f} seconds in all, in one run on a machine of {cores} cores",
+        f"that had {busy:.0f} processes to run on average in its last 15 minutes, so that its times are upper bounds.",
         "`python benchmarks/first_minutes.py --output docs/first-minutes.md` makes this page anew. What NumPy computes",
-        "without a compiler is many times slower.", "",
+        "without a compiler is many times slower than what a compiler makes of it.", "",
     ]  # fmt: skip
     for title, steps in found.items():
         lines += [f"## {title}", "", "| step | seconds | last line |", "| --- | ---: | --- |"]
