@@ -189,7 +189,7 @@ def walk(place: Place) -> dict[str, list[Step]]:
     return found
 
 
-def page(found: dict[str, list[Step]]) -> str:
+def page(found: dict[str, list[Step]], note: str) -> str:
     """The transcript as a page."""
     cores = len(os.sched_getaffinity(0))
     total = sum(step.seconds for steps in found.values() for step in steps)
@@ -197,9 +197,9 @@ def page(found: dict[str, list[Step]]) -> str:
         "# The first ten minutes", "",
         "A newcomer's way through README and the tutorial, word for word: a fresh virtual environment, an empty home,",
         "no variable but `HOME` and `PATH`, installed from the wheel. Nothing was known beforehand: no calibration, no",
-        f"wisdom, no compiled kernels. {total:.0f} seconds in all, in one run on a machine of {cores} cores;",
+        f"wisdom, no compiled kernels. {total:.0f} seconds in all, in one run on a machine of {cores} cores.",
         "`python benchmarks/first_minutes.py --output docs/first-minutes.md` makes this page anew. What NumPy computes",
-        "without a compiler is many times slower.", "",
+        "without a compiler is many times slower than what a compiler makes of it.", *([note] if note else []), "",
     ]  # fmt: skip
     for title, steps in found.items():
         lines += [f"## {title}", "", "| step | seconds | last line |", "| --- | ---: | --- |"]
@@ -213,13 +213,15 @@ def page(found: dict[str, list[Step]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, metavar="FILE.md")
-    target = parser.parse_args().output
+    parser.add_argument("--note", default="", help="a sentence about the machine, for the page")
+    asked = parser.parse_args()
+    target = asked.output
     with tempfile.TemporaryDirectory() as folder:
         build = ("-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, str(ROOT))
         subprocess.run([sys.executable, *build], check=True)
         (wheel,) = Path(folder).glob("*.whl")
         found = walk(Place(Path(folder), wheel))
-    text = page(found)
+    text = page(found, asked.note)
     if target is None:
         print(text)
     else:

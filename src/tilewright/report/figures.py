@@ -135,11 +135,11 @@ def _ranking(axes: "Axes", study: Study) -> None:
     if any(measured):
         axes.barh(rows + 0.2, predicted, 0.38, color=_PREDICTED, alpha=0.6, label="predicted")
         axes.barh(rows - 0.2, measured, 0.38, color=_MEASURED, label="measured")
-        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize="small")
+        axes.legend(loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=2, fontsize="small", frameon=False)
     else:
         axes.barh(rows, predicted, 0.7, color=_PREDICTED, alpha=0.8)
     axes.set_yticks(rows, [each.tiling for each in shown], fontsize="x-small")
-    axes.set_xlabel("seconds")
+    axes.set_xlabel("seconds", loc="left")
     axes.set_title("Candidates, the chosen one first", loc="left")
     longest = max(*measured, *predicted)
     for row, each in enumerate(shown):
