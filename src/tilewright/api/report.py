@@ -84,7 +84,7 @@ def of_problem(program: Program, known: Known, top: int = 40) -> Study:
     Raises:
         UsageError: If the shape or the steps are missing, or anything does not fit.
     """
-    if known.shape is None or known.steps is None:
+    if known.shape is None or not known.steps:
         raise UsageError("a report of a program needs its shape and steps", "give --shape 4096x4096 --steps 256")
     machine = as_machine(known.machine or "host")
     ranked = select(
@@ -166,8 +166,10 @@ def _case(document: Mapping[str, Any], known: Known, where: str) -> Case:
             f"{where} is of the program {_short(name)}, which is not built in", "give --program FILE.py:FUNCTION"
         )
     whole = isinstance(shape, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in shape)
-    if not whole or not isinstance(steps, int) or isinstance(steps, bool):
-        raise UsageError(f"the shape and the steps in {where} are whole numbers, got {_short(shape)}, {_short(steps)}")
+    if not whole or not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise UsageError(
+            f"the shape and the steps in {where} are whole numbers above 0, got {_short(shape)}, {_short(steps)}"
+        )
     machine, dtype = document["machine"], document.get("dtype", "float32")
     if not isinstance(machine, str) or not isinstance(dtype, str):
         raise UsageError(f"the machine and the dtype in {where} are names, got {_short(machine)} and {_short(dtype)}")

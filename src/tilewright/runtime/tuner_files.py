@@ -251,7 +251,7 @@ def _load(path: Path) -> object:
     for ending in ("", "}\n}"):
         try:
             return json.loads(text.rstrip(",") + ending if ending else text)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # no JSON, or a number of thousands of digits
             problem = str(error)
     raise UsageError(f"{str(path)!r} is not JSON: {problem}")
 
