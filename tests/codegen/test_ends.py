@@ -36,6 +36,17 @@ def test_ends_of_rows_are_those_of_the_reference(name, last):
             np.testing.assert_array_equal(found[field], values)
 
 
+@pytest.mark.parametrize("extent", [1, 2, 17, 20])
+def test_rows_shorter_than_a_vector_and_their_ends_are_right(extent):
+    """Of up to 16 lanes and a reach of two on either side."""
+    known = catalogue.program("star2d2r")
+    boundary = ("nearest", ("reflect", "mirror"))
+    problem = make_problem(known, (5, extent), 3, "float32", boundary)
+    given = np.random.default_rng(5).random(problem.shape, dtype=np.float32)
+    out = tw.run(known, given, steps=3, boundary=boundary, backend="c", tiling="none", strict=True)
+    np.testing.assert_array_equal(out, reference.run(problem, {"u": [given]}, {})["u"])
+
+
 def test_only_ends_that_are_short_and_updated_are_written_out():
     def asked(name, boundary, block=4):
         problem = make_problem(catalogue.program(name), SHAPES[catalogue.program(name).rank], 1, boundary=boundary)

@@ -55,8 +55,8 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
   const int64_t start = (((last - first) >= TW_LANES_F32) ? first : b0);
   const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b0);
   const int64_t begin = (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b0);
-  const int64_t at_low = (((a0 == 0) & (start == 1)) ? 1 : 0);
-  const int64_t at_high = (((b0 == n0) & (stop == (n0 - 1))) ? 1 : 0);
+  const int64_t at_low = (((start < stop) & ((a0 == 0) & (start == 1))) ? 1 : 0);
+  const int64_t at_high = (((start < stop) & ((b0 == n0) & (stop == (n0 - 1)))) ? 1 : 0);
   const float *const r0 = v_u;
   float *const w0 = target;
   for (int64_t i = begin; i < stop; i += TW_LANES_F32) {

@@ -160,9 +160,9 @@ def box_function(site: Site, number: int, block: int) -> Function:
     if written_out(site, statement, block):
         left, right = _reach(statement)
         size = extent(site.rank - 1)
-        (low, high), ends = clipped[-1], (start, stop)
-        at_low = Op("and", (Op("eq", (low, Int(0))), Op("eq", (ends[0], Int(left)))))
-        at_high = Op("and", (Op("eq", (high, size)), Op("eq", (ends[1], sub(size, right)))))
+        (low, high), some = clipped[-1], below(start, stop)  # without a whole vector, `cells` computes the row
+        at_low = Op("and", (some, Op("and", (Op("eq", (low, Int(0))), Op("eq", (start, Int(left)))))))
+        at_high = Op("and", (some, Op("and", (Op("eq", (high, size)), Op("eq", (stop, sub(size, right)))))))
         lets += [Let(_AT_LOW, select(at_low, Int(1), Int(0))), Let(_AT_HIGH, select(at_high, Int(1), Int(0)))]
     body = _outer_loops(site, number, clipped, block if site.rank > 1 else 1)
     return Function(
