@@ -139,6 +139,7 @@ def _ranking(axes: "Axes", study: Study) -> None:
     else:
         axes.barh(rows, predicted, 0.7, color=_PREDICTED, alpha=0.8)
     axes.set_yticks(rows, [each.tiling for each in shown], fontsize="x-small")
+    axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("seconds", loc="left")
     axes.set_title("Candidates, the chosen one first", loc="left")
     longest = max(*measured, *predicted)
