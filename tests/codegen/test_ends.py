@@ -57,3 +57,17 @@ def test_only_ends_that_are_short_and_updated_are_written_out():
     assert not asked("j2d5pt", ("wrap", ("fixed", "nearest")))
     assert not asked("box3d4r", "wrap")
     assert not asked("fdtd2d", ("nearest", "fixed"))
+
+
+def test_strict_order_holds_at_ends_with_constants():
+    generator = np.random.default_rng(3)
+    start = generator.uniform(-1.0, 1.0, (50, 138))
+
+    @tw.stencil
+    def mixed(u):
+        left = 0.0638 * u[2, -1] - 0.1739 * u[-2, 0] + 0.1532 * u[2, 1]
+        return left + 0.1058 * u[-2, -2] - 0.1365 * u[0, 1] + u[-2, 2] / -6.394
+
+    options = {"steps": 5, "boundary": "constant:-0.909", "strict": True}
+    compiled = tw.run(mixed, start, tiling="none", backend="c", **options)
+    assert np.array_equal(compiled, tw.run(mixed, start, backend="numpy", **options))
