@@ -64,10 +64,10 @@ def test_strict_order_holds_at_ends_with_constants():
     start = generator.uniform(-1.0, 1.0, (50, 138))
 
     @tw.stencil
-    def mixed(u):
-        left = 0.0638 * u[2, -1] - 0.1739 * u[-2, 0] + 0.1532 * u[2, 1]
-        return left + 0.1058 * u[-2, -2] - 0.1365 * u[0, 1] + u[-2, 2] / -6.394
+    def mixed(u, b):
+        left = 0.0638 * u[2, -1] - -(-0.1739 * u[-2, 0]) + 0.1532 * u[2, 1] + 0.1758 * u[-2, 0] * b
+        return left + 0.1058 * u[-2, -2] + -0.1365 * u[0, 1] + u[-2, 2] / -6.394 + 0.01
 
-    options = {"steps": 5, "boundary": "constant:-0.909", "strict": True}
+    options = {"steps": 5, "boundary": "constant:-0.909", "strict": True, "b": -0.645}
     compiled = tw.run(mixed, start, tiling="none", backend="c", **options)
     assert np.array_equal(compiled, tw.run(mixed, start, backend="numpy", **options))
