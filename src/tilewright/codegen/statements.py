@@ -179,12 +179,7 @@ def _reach(statement: Statement) -> tuple[int, int]:
 
 
 def written_out(site: Site, statement: Statement, block: int) -> bool:
-    """Whether the cells at the ends of the grid's rows are written out: all are updated, and they are not too many.
-
-    Not in strict order: with constants written in, some such cells differed from the reference in the last bit.
-    """
-    if site.strict:
-        return False
+    """Whether the cells at the ends of the grid's rows are written out: all are updated, and they are not too many."""
     (low, high), size = box_bounds(site, statement)[-1], extent(site.rank - 1)
     reads = sum(_reach(statement)) * len(statement.reads) * (block + 1)
     return 0 < reads <= _MOST_END_READS and low == Int(0) and high == sub(size, 0)
