@@ -34,10 +34,15 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 class _Sweep:
-    """The pipeline of one statement."""
+    """The pipeline of one statement.
 
-    def __init__(self, statement: Statement, rank: int, dtype: str, rows: int) -> None:
+    By default Halide moves the last block of a loop inwards and computes some cells twice, which is wrong where a field
+    is updated in place.
+    """
+
+    def __init__(self, statement: Statement, rank: int, dtype: str, rows: int, *, in_place: bool) -> None:
         self.statement = statement
+        tail = hl.TailStrategy.GuardWithIf if in_place else hl.TailStrategy.Auto
         self.kind = hl.Float(32 if dtype == "float32" else 64)
         axes = [hl.Var(name) for name in ("x", "y", "z")[:rank]]
         literal = hl.f32 if dtype == "float32" else hl.f64
@@ -56,9 +61,9 @@ class _Sweep:
         lanes = 16 if dtype == "float32" else 8
         if rank == 1:
             inner = hl.Var("inner")
-            self.target.split(axes[0], axes[0], inner, _BLOCK).vectorize(inner, lanes).parallel(axes[0])
+            self.target.split(axes[0], axes[0], inner, _BLOCK, tail).vectorize(inner, lanes, tail).parallel(axes[0])
         else:
-            self.target.vectorize(axes[0], lanes).parallel(axes[-1], rows)
+            self.target.vectorize(axes[0], lanes, tail).parallel(axes[-1], rows, tail)
         self.target.compile_jit()
 
     def _input(self, read: Read, rank: int) -> Any:  # noqa: ANN401
@@ -83,11 +88,16 @@ class Halide:
         """Compile every schedule and keep the fastest."""
         program = self.problem.program
         order = [program.statements[i] for stage in analyse(program).stages for i in stage]
-        choices = _ROWS if program.rank > 1 else (0,)
+        boxes = [self.problem.update_box(statement) for statement in order]
+        least = min(high - low for (low, high), *_ in boxes)  # Halide reads outside where a block is longer than this
+        choices = [rows for rows in _ROWS if rows <= least] if program.rank > 1 else [0]
         seconds, compiling, found = {}, {}, {}
         for rows in choices:
             begin = time.perf_counter()
-            found[rows] = [_Sweep(statement, program.rank, self.case.dtype, rows) for statement in order]
+            found[rows] = [
+                _Sweep(one, program.rank, self.case.dtype, rows, in_place=self.buffers.count[one.field] == 1)
+                for one in order
+            ]
             compiling[rows] = time.perf_counter() - begin
             self.sweeps = found[rows]
             self.targets = [self._targets(sweep.statement) for sweep in self.sweeps]
