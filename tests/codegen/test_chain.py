@@ -9,8 +9,9 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import matmul_loops
+from tilewright.codegen.gpu_prelude import DIALECTS
 from tilewright.codegen.matmul import Blocking, emit_fused
-from tilewright.codegen.matmul_gpu import DIALECTS, Block, emit_gpu
+from tilewright.codegen.matmul_gpu import Block, emit_gpu
 from tilewright.costs.chain import SCHEDULES, count
 from tilewright.costs.chain_cache import simulate
 from tilewright.runtime.fused import block_sizes, compile_text, fused_product

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from tilewright.programs.operators import FUNCTIONS
+
 CTYPES = {
     "float32": "float",
     "float64": "double",
@@ -19,7 +21,6 @@ _INTS = {
     "uint8": "int8_t",
     "int16": "int16_t",
 }
-_LIBM = frozenset({"sqrt", "exp", "log", "sin", "cos", "tanh", "floor", "pow"})
 
 _HEAD = """#include <stdint.h>
 
@@ -92,7 +93,7 @@ def helper(name: str, dtype: str, *, vector: bool) -> str:
     >>> helper("sqrt", "float32", vector=False), helper("sqrt", "float32", vector=True)
     ('__builtin_sqrtf', 'tw_sqrt_v_f32')
     """
-    if not vector and name in _LIBM | {"abs"} and dtype.startswith("float"):
+    if not vector and name in FUNCTIONS | {"abs"} and dtype.startswith("float"):
         return f"__builtin_{'fabs' if name == 'abs' else name}{'f' if dtype == 'float32' else ''}"
     return f"tw_{name}_{'v_' if vector else ''}{SUFFIX[dtype]}"
 
@@ -141,7 +142,7 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
     if name == "over_sqrt":
         return _OVER_SQRT
     v, m = f"tw_v_{s}", f"tw_m_{s}"
-    if name in _LIBM or (name == "abs" and dtype.startswith("float")):
+    if name in FUNCTIONS or (name == "abs" and dtype.startswith("float")):
         return _lanes(name, dtype, v)
     kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (CTYPES[dtype],), "abs": (v,)}
     params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (v, v)), "abc", strict=False))

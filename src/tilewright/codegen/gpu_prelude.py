@@ -12,11 +12,11 @@ Every GPU text of this package starts with it and uses nothing of either languag
 from collections.abc import Iterable
 
 from tilewright.base.errors import UsageError
+from tilewright.programs.operators import FUNCTIONS
 
 DIALECTS = ("opencl", "cuda")
 TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "tw_wide"}
 SUFFIX = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
-MATH = frozenset({"sqrt", "exp", "log", "sin", "cos", "tanh", "floor", "pow"})
 
 _OPENCL = """#define TW_KERNEL(threads) __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void
 #define TW_FUNCTION static inline
@@ -127,7 +127,7 @@ def _helper(name: str, dtype: str, dialect: str) -> str:
     if name == "over_sqrt":
         root = "rsqrt" if dialect == "opencl" or dtype == "float64" else "rsqrtf"
         result, params, body = kind, f"{kind} a, {kind} x", f"a * {root}(x)"
-    elif name in MATH or (name == "abs" and dtype.startswith("float")):
+    elif name in FUNCTIONS or (name == "abs" and dtype.startswith("float")):
         called = "fabs" if name == "abs" else name
         called += "f" if dialect == "cuda" and dtype == "float32" else ""
         params, args = (f"{kind} a, {kind} b", "a, b") if name == "pow" else (f"{kind} a", "a")

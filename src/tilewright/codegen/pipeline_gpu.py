@@ -13,20 +13,19 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.c import c_literal
 from tilewright.codegen.c_helpers import CTYPES
+from tilewright.codegen.gpu_prelude import DIALECTS
 from tilewright.programs.expression import Apply, Const, Node, Read, Scalar
+from tilewright.programs.operators import BOOLEAN, FUNCTIONS
 from tilewright.programs.pipeline import Stencil
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.programs.problem import Boundary
 from tilewright.tilings.fusion import Group, plan_group, slots
 from tilewright.tilings.rows import halos_of, streamable
 
-DIALECTS = ("opencl", "cuda")
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
     "ne": "!=", "and": "&&", "or": "||", "shr": ">>",
 }  # fmt: skip
-_CALLS = {name: name for name in ("sqrt", "exp", "log", "sin", "cos", "tanh", "floor", "pow")}
-_TRUTH = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 _LIMITS = {"uint8": (0, 255), "int16": (-32768, 32767), "int32": (-2147483648, 2147483647)}
 _ROUND = {"nearest": "rint", "floor": "floor", "truncate": "trunc"}
 _OPENCL = {"uint8_t": "uchar", "int16_t": "short", "int32_t": "int", "float": "float", "double": "double"}
@@ -43,7 +42,7 @@ class GpuGroup:
     Attributes:
         text: The text.
         entry: The kernel's name.
-        dialect: One of :data:`DIALECTS`.
+        dialect: ``opencl`` or ``cuda``.
         inputs: Grids that it reads.
         outputs: Grids that it writes.
         block: (T_y, T_x, N_y, N_x).
@@ -283,13 +282,13 @@ KERNEL {entry}({parameters}) {{
             return f"({self.names[CTYPES[kind]]})c_{node.name}", False
         if isinstance(node, Read):
             return self.cell(node.field, f"(y + {node.offset[0]})", f"(x + {node.offset[1]})"), False
-        return self.applied(node, [values[arg] for arg in node.args], kind), node.op in _TRUTH
+        return self.applied(node, [values[arg] for arg in node.args], kind), node.op in BOOLEAN
 
     def applied(self, node: Apply, args: list[str], kind: str) -> str:
         if node.op in _INFIX:
             return f"{args[0]} {_INFIX[node.op]} {args[1]}"
-        if node.op in _CALLS:
-            return f"{_CALLS[node.op]}({', '.join(args)})"
+        if node.op in FUNCTIONS:
+            return f"{node.op}({', '.join(args)})"
         if node.op in {"minimum", "maximum"}:
             sign = "<" if node.op == "minimum" else ">"
             return f"({args[0]} {sign} {args[1]} || {args[0]} != {args[0]}) ? {args[0]} : {args[1]}"

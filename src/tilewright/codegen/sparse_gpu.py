@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.gpu_prelude import DIALECTS
 from tilewright.codegen.vectors import VectorKernel
 
-DIALECTS = ("opencl", "cuda")
 _TYPES = {"float32": "float", "float64": "double"}
 
 
@@ -23,7 +23,7 @@ class SparseSource:
         text: The text.
         entry: The kernel to start with any number of groups.
         finish: The kernel to start afterwards with one group where there are sums, or nothing.
-        dialect: One of :data:`DIALECTS`.
+        dialect: ``opencl`` or ``cuda``.
         threads: Threads of a group.
     """
 

@@ -20,13 +20,12 @@ from tilewright.costs.arrays import Floats
 from tilewright.costs.energy_constants import NAMES, Constants, constants
 from tilewright.machines.machine import Machine
 from tilewright.programs.expression import Apply
+from tilewright.programs.operators import SPECIAL
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
 
 WORD = 4
-PARTS = ("static", "off_chip", "on_chip", "arithmetic")
 _MULTIPLIES = frozenset({"mul"})
-_SPECIALS = frozenset({"div", "pow", "sqrt", "exp", "log", "sin", "cos", "tanh"})
 _MAXIMA = frozenset({"maximum", "minimum"})
 
 
@@ -229,7 +228,7 @@ def operations(program: Program, integral: bool = False) -> tuple[float, ...]:
 def count_operations(ops: Sequence[str], integral: bool) -> tuple[float, ...]:
     """Count operators by type, as :func:`operations` does."""
     multiplies = sum(op in _MULTIPLIES for op in ops)
-    specials = sum(op in _SPECIALS for op in ops)
+    specials = sum(op in SPECIAL for op in ops)
     adds = len(ops) - multiplies - specials
     if not integral:
         return float(adds), float(multiplies), 0.0, 0.0, float(specials)

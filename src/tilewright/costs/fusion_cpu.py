@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
 from tilewright.programs.expression import Apply
+from tilewright.programs.operators import SPECIAL
 from tilewright.programs.pipeline import ITEMSIZE, Halo, Stencil
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group
@@ -21,7 +22,6 @@ _CALL_CYCLES = 30.0
 """Entry and exit of a pass over a row."""
 _POINTER_CYCLES = 2.0
 """Finding one row's place in its ring."""
-_SPECIAL = frozenset({"sqrt", "div", "exp", "log", "sin", "cos", "tanh", "pow"})
 _SELECT = frozenset({"where", "and", "or", "not"})
 """Operators that are no arithmetic in the papers' count but take an instruction or two each."""
 
@@ -169,7 +169,7 @@ def _reads(stencils: list[Stencil], rows: int) -> tuple[set[tuple[str, tuple[int
 
 def _operation_cycles(stencil: Stencil, machine: Machine) -> float:
     names = [node.op for node in stencil.tape if isinstance(node, Apply)]
-    special = sum(1 for name in names if name in _SPECIAL)
+    special = sum(1 for name in names if name in SPECIAL)
     selects = sum(1 for name in names if name in _SELECT)
     plain = stencil.flops - special + 2 * selects
     return plain * machine.flop_cycles.value + special * machine.special_cycles.value

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.machines.machine import Machine
+from tilewright.programs.expression import Apply
+from tilewright.programs.operators import SPECIAL
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group, GroupPlan, plan_group, slots
 
@@ -345,7 +347,7 @@ class _Work:
             cells = tiles[stencil.output][0] * tiles[stencil.output][1]
             if stencil.output in self.plan.outputs and stencil.output not in self.plan.shared:
                 cells = self.blocks.cells
-            special = sum(1 for node in stencil.tape if getattr(node, "op", "") in {"sqrt", "div", "exp", "log"})
+            special = sum(1 for node in stencil.tape if isinstance(node, Apply) and node.op in SPECIAL)
             count = stencil.window if self.model == "published" else stencil.flops - special
             cycles = count / max(lanes, 1e-9)
             if self.model == "exact":

@@ -17,12 +17,12 @@ from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.setting import Setting
 from tilewright.programs.expression import Apply
+from tilewright.programs.operators import SPECIAL
 from tilewright.programs.stencil import Program
 
 WARP = 32
 BANKS = 32
 _ADDITIVE = frozenset({"add", "sub"})
-_SPECIAL = frozenset({"div", "pow", "sqrt", "exp", "log", "sin", "cos", "tanh"})
 _SPECIAL_SLOTS = 2
 
 Flags = NDArray[np.bool_]
@@ -113,7 +113,7 @@ def body(program: Program) -> Body:
     """
     ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
     adds, products = sum(op in _ADDITIVE for op in ops), ops.count("mul")
-    specials = sum(op in _SPECIAL for op in ops)
+    specials = sum(op in SPECIAL for op in ops)
     plain = len(ops) - specials - min(adds, products)
     columns: dict[tuple[object, ...], set[int]] = {}
     for statement in program.statements:

@@ -26,6 +26,7 @@ from tilewright.costs.energy_constants import constants
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.expression import Apply
+from tilewright.programs.operators import SPECIAL
 from tilewright.programs.table import LOOKUP, Recurrence
 from tilewright.tilings import orthogonal
 from tilewright.tilings.tiling import Tiling
@@ -33,7 +34,6 @@ from tilewright.tilings.tiling import Tiling
 WORD = 4
 LETTER = 0.25
 """Words of an input's value per row or per column: a letter is a byte, as the thesis counts it."""
-_SPECIAL = frozenset({"div", "sqrt", "exp", "log"})
 _ROWS = tuple(2**power for power in range(4, 12))
 _COLUMNS = tuple(2**power for power in range(5, 14))
 _SUBS = (1, 2, 4, 8, 16, 32, 64)
@@ -142,7 +142,7 @@ def iteration_seconds(case: TableCase) -> Quantity:
     if known is not None:
         return known
     ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
-    specials = sum(op in _SPECIAL for op in ops)
+    specials = sum(op in SPECIAL for op in ops)
     lookups = sum(op.startswith(LOOKUP) for op in ops)
     flops = program.operations - specials - lookups
     # Neighbours in the row stay in registers; what was computed a row above is loaded, and every table is stored.

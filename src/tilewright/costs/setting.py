@@ -12,6 +12,7 @@ from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.expression import Apply
+from tilewright.programs.operators import SPECIAL
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
 from tilewright.tilings import stream_block, streaming
@@ -26,7 +27,6 @@ IN_PLACE = 36.0
 the one before and reads what that has just stored, and such a load waits until the stores before it have left the core.
 In hexagons of 128 cells rows of wave2d wait 15 ns, those of fdtd2d 14 ns for each of its three statements; rows of
 programs that keep two copies do not wait."""
-_SPECIAL = frozenset({"div", "pow", "sqrt", "exp", "log", "sin", "cos", "tanh"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,5 +310,5 @@ def _is_built_in(program: Program) -> bool:
 def _operations(program: Program) -> tuple[int, int]:
     """Count the plain operations and the divisions, roots and functions of one cell and step."""
     ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
-    specials = sum(op in _SPECIAL for op in ops)
+    specials = sum(op in SPECIAL for op in ops)
     return len(ops) - specials, specials

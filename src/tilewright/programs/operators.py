@@ -63,5 +63,11 @@ _TABLE = (
 OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
 """Every operator by name."""
 
+FUNCTIONS = frozenset({"sqrt", "exp", "log", "sin", "cos", "tanh", "floor", "pow"})
+"""Operators that are functions of C's library, by the same name."""
+
+SPECIAL = (FUNCTIONS - {"floor"}) | {"div"}
+"""Divisions, roots and functions: operators that take an arithmetic unit many cycles."""
+
 BOOLEAN = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 """Operators whose result is a truth value."""
