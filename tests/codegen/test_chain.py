@@ -3,26 +3,27 @@
 import ctypes
 import itertools
 import os
+from collections import OrderedDict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen import matmul_loops
 from tilewright.codegen.gpu_prelude import DIALECTS
 from tilewright.codegen.matmul import Blocking, emit_fused
 from tilewright.codegen.matmul_gpu import Block, emit_gpu
 from tilewright.costs.chain import SCHEDULES, count
-from tilewright.costs.chain_cache import simulate
 from tilewright.runtime.fused import block_sizes, compile_text, fused_product
 
 CASES = 600
+LOOPS = Path(__file__).with_name("chain_loops.c")
 
 
 @pytest.fixture(scope="module")
 def counted():
     """Run the instrumented loops: returns the product, the reads, the writes and the trace."""
-    kernel = compile_text(matmul_loops.emit_counted(), matmul_loops.ENTRY, "float64")
+    kernel = compile_text(LOOPS.read_text(), "tw_counted_loops", "float64")
 
     def run(schedule, arrays, tile, room=0):
         p = [arrays[0].shape[0], *(array.shape[1] for array in arrays), 0][:4]
@@ -52,6 +53,52 @@ def random_case(rng, high=26):
     p = rng.integers(1, high, 4 if schedule in {"left", "right"} else 3).tolist()
     tile = tuple(rng.integers(1, high, 2).tolist())
     return schedule, p, tile
+
+
+def simulate(trace, capacity, scratch=frozenset()):
+    """Return the words that a cache of single-word lines moves.
+
+    A read that misses fetches its word. A write that misses takes a line without fetching. A changed word is written
+    back when it is evicted, or at the end.
+
+    Args:
+        trace: Words as numbers; ``-word - 1`` stands for a write.
+        capacity: Words that the cache holds, at least 1.
+        scratch: Matrices (``word >> 40``) whose words are dead when they leave, so that writing them back does not
+            count; reading them again afterwards does.
+
+    Returns:
+        Words fetched and written back.
+    """
+    lines: OrderedDict[int, bool] = OrderedDict()
+    moved = 0
+    for entry in trace:
+        write = entry < 0
+        word = -entry - 1 if write else entry
+        if word in lines:
+            lines.move_to_end(word)
+            lines[word] |= write
+            continue
+        moved += not write
+        lines[word] = write
+        if len(lines) > capacity:
+            old, changed = lines.popitem(last=False)
+            moved += changed and old >> 40 not in scratch
+    return moved + sum(changed for word, changed in lines.items() if word >> 40 not in scratch)
+
+
+@pytest.mark.parametrize(
+    ("trace", "capacity", "scratch", "moved"),
+    [
+        ([1, 2, 3, 1, 2, 3], 2, (), 6),  # least recently used: the worst pattern
+        ([1, 2, 3, 1, 2, 3], 3, (), 3),
+        ([-2, 2, 3], 2, (), 3),  # a changed word is evicted and written back
+        ([-(4 << 40) - 1, 4 << 40], 1, (4,), 0),  # a dead word is not
+        ([-(4 << 40) - 1, 7, 4 << 40], 1, (4,), 2),  # reading it again counts
+    ],
+)
+def test_cache_simulator(trace, capacity, scratch, moved):
+    assert simulate(trace, capacity, frozenset(scratch)) == moved
 
 
 def test_instrumented_loops_move_what_the_formulas_count(counted):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.chain import SCHEDULES, check_model, closed_form, count, least, moves, tile
-from tilewright.costs.chain_cache import simulate
 from tilewright.costs.chain_time import HostTimes, fit, machine_rates, times_from
 from tilewright.machines import files
 
@@ -123,20 +122,6 @@ def test_a_tile_moves_what_the_model_says(p, memory, schedule):
 def test_unknown_models_and_memories_are_refused(model, memory):
     with pytest.raises(UsageError):
         check_model(model, memory)
-
-
-@pytest.mark.parametrize(
-    ("trace", "capacity", "scratch", "moved"),
-    [
-        ([1, 2, 3, 1, 2, 3], 2, (), 6),  # least recently used: the worst pattern
-        ([1, 2, 3, 1, 2, 3], 3, (), 3),
-        ([-2, 2, 3], 2, (), 3),  # a changed word is evicted and written back
-        ([-(4 << 40) - 1, 4 << 40], 1, (4,), 0),  # a dead word is not
-        ([-(4 << 40) - 1, 7, 4 << 40], 1, (4,), 2),  # reading it again counts
-    ],
-)
-def test_cache_simulator(trace, capacity, scratch, moved):
-    assert simulate(trace, capacity, frozenset(scratch)) == moved
 
 
 def test_a_fit_never_gives_negative_times_and_says_its_spread():

@@ -14,7 +14,6 @@ from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated_file import Site, read_file, read_text
 
 BACKENDS = ("c", "opencl", "opencl:oclgrind", "cuda")
-_SUFFIX = {"c": ".c", "opencl": ".c", "cuda": ".cu"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,6 @@ MOST_SIZES = 64
 """Most sizes of the input that one specification may be tuned for."""
 _SHARE = 0.25
 """Share of the free memory that the inputs may take; they are held three times."""
-_PURE = frozenset({"min", "max", "abs"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

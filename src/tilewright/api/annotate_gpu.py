@@ -28,7 +28,6 @@ from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers import pool
 from tilewright.tuning.loop_search import LoopChoice, search_loops
 
-_MOST_POINTS = 200
 _SMS, _REGISTERS, _THREADS, _BLOCKS = 132, 65536, 2048, 32
 """A current GPU: what occupancy is estimated for."""
 _CL_FLAG = re.compile(r"(?:-cl-[a-z0-9.-]+(?:=[\w.]+)?|-w|-D[A-Za-z_]\w*(?:=[\w.]+)?|-O[0-3])")

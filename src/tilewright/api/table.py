@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.api.gpu import is_gpu, open_device
 from tilewright.api.table_data import make_data
@@ -28,7 +27,6 @@ from tilewright.tilings.tiling import NONE, Tiling, parse
 if TYPE_CHECKING:
     from tilewright.runtime.table import Filled
 
-Array = npt.NDArray[Any]
 RESULTS = ("table", "last", "sum")
 """What :func:`fill` may return: the tables, the last cell of the first one, or all its cells joined."""
 _BACKENDS = ("auto", "c", "numpy")

@@ -161,11 +161,6 @@ def forget(
     return len(chosen)
 
 
-def describe(entry: Circumstances) -> str:
-    """Name the circumstances of a measurement in one line."""
-    return f"{entry.device}, {entry.compiler}, tilewright {entry.version.partition('/')[0]}"
-
-
 def rows(entries: Sequence[Known]) -> list[tuple[str, ...]]:
     """Return entries as the cells of a table."""
     return [

@@ -55,11 +55,6 @@ def kept(problem: Problem) -> tuple[int, ...]:
     return tuple(ring if field in program.updated else 1 for field in program.fields)
 
 
-def thread_shape(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Return the threads per axis of a group."""
-    return stream_block.threads_for(problem, tiling).threads
-
-
 def stream_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, DeviceKernel], ...]:
     """Make the kernel of a streaming tiling.
 

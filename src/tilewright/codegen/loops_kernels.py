@@ -85,7 +85,6 @@ OPENCL = Dialect(
     types={"int64_t": "long", "int32_t": "int", "size_t": "ulong"},
     functions={f"{name}f": name for name in MATH_FUNCTIONS},
 )
-DIALECTS = {"cuda": CUDA, "opencl": OPENCL}
 
 
 def kernels_text(program: DeviceProgram, dialect: Dialect) -> str:

@@ -29,7 +29,6 @@ static void *tw_memory(size_t bytes) {
 """
 """What calls need at the top of a file."""
 _CTYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
-_PAGE = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,10 @@ and so one minimiser serves all. Models:
 
 - ``published``: the closed forms as printed, R always kept, and the printed beta = P0/P1 of a right fusion.
 - ``exact``: the closed forms with beta = P0/P2 (which (D.11) itself gives; counting confirms it), the least of the
-three
-  schedules of a product ("keeping R is always best" is false), and where a closed form's block does not fit into
+  three schedules of a product ("keeping R is always best" is false), and where a closed form's block does not fit into
   the matrices (sizes below about sqrt(M)), the counts.
-- ``counts``: the integer formulas everywhere, minimised over whole blocks: what the loops of
-  :mod:`tilewright.codegen.matmul_loops` move, word for word.
+- ``counts``: the integer formulas everywhere, minimised over whole blocks: what plain loops of the schedules move, word
+  for word.
 """
 
 from collections.abc import Sequence

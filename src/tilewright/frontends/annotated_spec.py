@@ -33,7 +33,6 @@ MAX_SPEC = 2**17
 """Longest specification, characters."""
 _LONGEST_DECLARATION = 4096
 TYPES = frozenset({"char", "short", "int", "long", "unsigned", "float", "double", "int32_t", "int64_t", "size_t"})
-_NAME = re.compile(r"[A-Za-z_]\w{0,63}")
 _DEF = re.compile(r"\s*(?:(?P<let>let)\b|def\s+(?P<kind>\w+)\s*\{)")
 _STATEMENT = re.compile(r"(?P<word>let|arg|param|constraint|option|decl)\b(?P<rest>.*)", re.DOTALL)
 _BEGINS = re.compile(r"\s*(?:let|arg|param|constraint|decl)\s+[A-Za-z_]")

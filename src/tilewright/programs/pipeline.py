@@ -104,10 +104,6 @@ class Pipeline:
         index = self.grids.index(grid) - len(self.inputs)
         return index if index >= 0 else None
 
-    def consumers(self, grid: str) -> tuple[int, ...]:
-        """Numbers of the stencils that read a grid."""
-        return tuple(i for i, stencil in enumerate(self.stencils) if grid in stencil.inputs)
-
     def dtypes(self, given: tuple[str, ...]) -> dict[str, str]:
         """Element type of every grid, for the inputs' types.
 

@@ -277,17 +277,12 @@ SCALARS = {"alpha": 64.0, "amount": 1.0, "k": 0.05}
 """Default values of scalars."""
 
 
-def names() -> tuple[str, ...]:
-    """Names of the pipelines that ship."""
-    return tuple(MAKERS)
-
-
 @functools.lru_cache(maxsize=64)
 def pipeline(name: str, **options: float | None) -> Pipeline:
     """Return a pipeline that ships.
 
     Args:
-        name: One of :func:`names`.
+        name: One of :data:`MAKERS`.
         options: What its maker takes: ``radius``, ``sigma``, ``gradient``.
 
     Raises:

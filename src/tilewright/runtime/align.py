@@ -19,7 +19,6 @@ from tilewright.runtime.toolchain import toolchain
 Ints = npt.NDArray[np.int32]
 LANES = 64
 """Columns of a tile are dealt to as many lanes: those of 8-bit scores in the widest vectors."""
-BITS = (8, 16, 32)
 _FLAG_WORDS = 16
 _PAIR, _ONLY_Y, _ONLY_X = 0, 1, 2
 _START = 3

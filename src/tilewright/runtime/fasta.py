@@ -64,8 +64,3 @@ def read_fasta(path: Path) -> tuple[Sequence, ...]:
             raise UsageError(f"the sequence {name or '(no name)'!r} of {str(path)!r} has no letters")
         found.append(Sequence(name=name or "sequence", title=title.strip(), letters=text))
     return tuple(found)
-
-
-def first(path: Path) -> Sequence:
-    """Return the first sequence of a FASTA file; see :func:`read_fasta`."""
-    return read_fasta(path)[0]

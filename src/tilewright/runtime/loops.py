@@ -241,13 +241,6 @@ def trial(variant: bytes, repeats: int, seconds: float) -> list[float]:
     return samples
 
 
-def results(variant: bytes) -> list[npt.NDArray[Any]]:
-    """Run a variant once and return what it makes of the inputs; in the worker that ran :func:`prepare`."""
-    bench = _bench[0]
-    bench.run(_load(variant))
-    return [array.copy() for array in bench.work]
-
-
 def _load(data: bytes) -> Any:  # noqa: ANN401
     handle, path = tempfile.mkstemp(suffix=".so")
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
-from tilewright.base.units import format_shape, parse_shape
+from tilewright.base.units import parse_shape
 from tilewright.runtime.logs import LogPoint, TuningLog, read_text
 from tilewright.tilings.tiling import Tiling
 
@@ -312,10 +312,3 @@ def _shape_or_none(value: object) -> tuple[int, ...] | None:
         return parse_shape(text)
     except UsageError:
         return None
-
-
-def describe(log: TuningLog) -> str:
-    """Say in one line what a log holds."""
-    failed = len(log.points) - len(log.measured)
-    grid = format_shape(log.shape)
-    return f"{log.program} {grid}, {log.steps} steps: {len(log.points)} configurations, {failed} failed"

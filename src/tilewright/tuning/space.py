@@ -13,10 +13,9 @@ from tilewright.programs.problem import Problem
 from tilewright.tilings import streaming
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import Tiling
-from tilewright.tuning import enumeration, strategy_space, stream_block_space, streaming_space
+from tilewright.tuning import strategy_space, stream_block_space, streaming_space
 from tilewright.tuning.enumeration import pieces
 
-WARP = enumeration.WARP
 _CPU_HEIGHTS = (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512)
 _CPU_BASES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)

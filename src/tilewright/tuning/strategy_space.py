@@ -6,8 +6,8 @@ from tilewright.base.intmath import round_up
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
+from tilewright.tuning.enumeration import WARP
 
-WARP = 32
 _PITCHES = (2, 3, 4, 6, 8, 16)
 """Pitches of diamonds as multiples of half the smallest one."""
 _CPU_TIMES = {1: (8, 16, 32, 64, 128, 256, 512), 2: (4, 8, 12, 16, 24, 32, 64), 3: (2, 4, 6, 8, 12, 16)}

@@ -1,15 +1,10 @@
-"""Plain loops of the five schedules of :mod:`tilewright.costs.chain`, instrumented: they count what they move.
+/* Plain loops of the five schedules of tilewright.costs.chain (in the order of its SCHEDULES), instrumented: they count
+   what they move.
 
-Words move between memory and chip through READ, FETCH and WRITE, which count; accesses to what is kept on chip go
-through CHIP, which does not. Given a trace buffer, all accesses are written there too, for a cache simulator: a word
-is ``matrix * 2^40 + index``, negated minus one for a write. Matrices are 0 for R, 1 to 3 for A1 to A3, 4 for T's tile.
-"""
+   Words move between memory and chip through READ, FETCH and WRITE, which count; accesses to what is kept on chip go
+   through CHIP, which does not. Given a trace buffer, all accesses are written there too, for a cache simulator: a word
+   is matrix * 2^40 + index, negated minus one for a write. Matrices are 0 for R, 1 to 3 for A1 to A3, 4 for T's tile. */
 
-ENTRY = "tw_counted_loops"
-SCHEDULES = ("R", "A1", "A2", "left", "right")
-"""The order of ``size[0]``."""
-
-_HEAD = """
 enum { R, A1, A2, A3, T };
 typedef struct { double *at[5]; long columns[5]; long p0, p1, p2, p3, x, y, reads, writes, used, room; long *trace; }
     run;
@@ -28,9 +23,7 @@ static inline void write_(run *g, int m, long i, long j, double v) { ++g->writes
 #define CHIP_SET(m, i, j, v) (*touch(g, m, i, j, 1) = (v))
 #define BLOCKS(n, size, b, e) for (long b = 0, e; e = least(b + (size), (n)), b < (n); b += (size))
 #define EACH(v, b, e) for (long v = b; v < e; ++v)
-"""
 
-_BODY = """
 static void keep_r(run *g, double *s) {
   BLOCKS(g->p0, g->x, i0, i1) BLOCKS(g->p2, g->y, j0, j1) {
     EACH(i, i0, i1) EACH(j, j0, j1) CHIP_SET(R, i, j, 0);
@@ -108,12 +101,10 @@ static void fuse_right(run *g, double *s) {
     }
   }
 }
-"""
 
-_ENTRY = """
 /* array: R, A1, A2, A3, a tile of x * y and a line of max(x, y). size: schedule, P0 ... P3, x, y, room in the trace.
    counts: reads, writes, used trace. A single product ignores P3. */
-void ENTRY(double *const *array, const long *size, long *trace, long *counts) {
+void tw_counted_loops(double *const *array, const long *size, long *trace, long *counts) {
   static void (*const schedules[])(run *, double *) = {keep_r, keep_a1, keep_a2, fuse_left, fuse_right};
   const long last = size[0] < 3 ? size[3] : size[4];
   run g = {{array[0], array[1], array[2], array[3], array[4]}, {last, size[2], size[3], size[4], size[6]},
@@ -121,9 +112,3 @@ void ENTRY(double *const *array, const long *size, long *trace, long *counts) {
   schedules[size[0]](&g, array[5]);
   counts[0] = g.reads, counts[1] = g.writes, counts[2] = g.used;
 }
-"""
-
-
-def emit_counted() -> str:
-    """Return the C unit of the instrumented loops; its function :data:`ENTRY` takes four pointers."""
-    return _HEAD + _BODY + _ENTRY.replace("ENTRY", ENTRY)
