@@ -89,7 +89,7 @@ def _shapes(tiling: Tiling) -> Iterator[tuple[int, ...]]:
 
 
 def screen(
-    problem: Problem, tilings: Sequence[Tiling], machine: Machine, *, strict: bool = False, workers: int | None = None
+    problem: Problem, tilings: Sequence[Tiling], machine: Machine, *, strict: bool = False
 ) -> tuple[Screened, ...]:
     """Compile candidates for a machine in worker processes, and rank them by what the model makes of the result.
 
@@ -98,7 +98,6 @@ def screen(
         tilings: The candidates; hybrid ones without threads get those that the model prefers.
         machine: A GPU.
         strict: Keep the order of operations exactly.
-        workers: Processes; as many as there are processors, at most four, by default.
 
     Returns:
         The candidates that may be run, best first, then those that are dropped.
@@ -110,7 +109,7 @@ def screen(
     candidates = list(dict.fromkeys(with_threads(problem, each, machine) for each in tilings))
     compilable = [each for each in candidates if each.family in SCHEDULES]
     like = replace(problem, shape=(64,) * problem.program.rank, steps=2)
-    with pool(workers or min(available_cpus(), _MOST_WORKERS)) as processes:
+    with pool(min(available_cpus(), _MOST_WORKERS)) as processes:
         calls = [(like, tiling, target, strict) for tiling in compilable]
         replies = processes.map(compile_candidate, calls, LIMIT_SECONDS)
     found = [

@@ -42,9 +42,9 @@ def gaussian_weights(sigma: float, radius: int) -> tuple[float, ...]:
     return tuple(float(w) for w in (raw / raw.sum())[radius:])
 
 
-def along(grid: GridBuilder, axis: int, rank: int = 2) -> Callable[[int], Value]:
+def along(grid: GridBuilder, axis: int) -> Callable[[int], Value]:
     """Return reads of a grid at distances along one axis."""
-    return lambda k: grid[tuple(k if a == axis else 0 for a in range(rank))]
+    return lambda k: grid[tuple(k if a == axis else 0 for a in range(2))]
 
 
 def symmetric(at: Callable[[int], Value], weights: Sequence[float]) -> Value:

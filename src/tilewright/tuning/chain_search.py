@@ -163,18 +163,17 @@ def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool = True) -> Prepa
     return tuple(groups)
 
 
-def best_trees(sizes: Ints, setting: Setting, prepared: Prepared | None = None) -> list[Tree]:
+def best_trees(sizes: Ints, setting: Setting) -> list[Tree]:
     """Return the best tree over all parenthesisations and fusions, for many chains of one length.
 
     Args:
         sizes: P0 … Pn per chain, shape (chains, n + 1).
         setting: The model and the objective.
-        prepared: What :func:`prepare` made of the same sizes.
 
     Returns:
         One tree per chain, keeps and tiles undecided. Of equally good cuts the first wins, unfused before fused.
     """
-    return best_by_each(sizes, (setting,), prepared)[0]
+    return best_by_each(sizes, (setting,))[0]
 
 
 def best_by_each(sizes: Ints, settings: Sequence[Setting], prepared: Prepared | None = None) -> list[list[Tree]]:

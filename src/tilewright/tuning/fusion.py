@@ -102,10 +102,10 @@ class FusionSearch:
     explored: Explored
 
 
-def all_blocks(most_threads: int = 1024, largest: int = MAX_PER_THREAD) -> Blocks:
+def all_blocks(most_threads: int = 1024) -> Blocks:
     """Return every configuration: T_y and T_x powers of two within a block's threads, N_y and N_x from 1."""
     powers = [2**k for k in range(most_threads.bit_length())]
-    each = range(1, largest + 1)
+    each = range(1, MAX_PER_THREAD + 1)
     columns = np.array(
         [(a, b, c, d) for a in powers for b in powers if a * b <= most_threads for c in each for d in each],
         dtype=np.int64,

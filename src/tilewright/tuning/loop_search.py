@@ -119,16 +119,14 @@ class _State:
     space: Space
     budget: Budget
     meter: Meter
-    clock: Callable[[], float]
     begin: float
-    report: Callable[[int, float], None]
     trials: dict[Point, LoopTrial] = field(default_factory=dict)
     skipped: list[tuple[Values, str]] = field(default_factory=list)
     excluded: set[Point] = field(default_factory=set)
 
     @property
     def over(self) -> bool:
-        late = self.clock() - self.begin >= self.budget.seconds
+        late = time.monotonic() - self.begin >= self.budget.seconds
         found = any(math.isfinite(trial.seconds) for trial in self.trials.values())
         # A search that has found nothing yet goes on a little.
         return (late and (found or len(self.trials) >= _PATIENCE)) or len(self.trials) >= self.budget.runs
@@ -150,11 +148,10 @@ class _State:
         if fresh:
             for point, measured in zip(fresh, self.meter.measure([self.space.at(p) for p in fresh]), strict=True):
                 self.trials[point] = LoopTrial(values=self.space.at(point), measurement=measured)
-            self.report(len(self.trials), min((t.seconds for t in self.trials.values()), default=math.inf))
         return [self.trials[p].seconds if p in self.trials else math.inf for p in batch], bool(fresh)
 
 
-def search_loops(  # noqa: PLR0913  (a search and everything that it may be told)
+def search_loops(
     space: Space,
     name: str,
     budget: Budget,
@@ -162,8 +159,6 @@ def search_loops(  # noqa: PLR0913  (a search and everything that it may be told
     *,
     prior: Callable[[Values], float] | None = None,
     seed: int = 0,
-    clock: Callable[[], float] = time.monotonic,
-    report: Callable[[int, float], None] = lambda _done, _best: None,
 ) -> LoopChoice:
     """Search a space.
 
@@ -174,8 +169,6 @@ def search_loops(  # noqa: PLR0913  (a search and everything that it may be told
         meter: What measures.
         prior: Logarithm of the time that is expected of a point.
         seed: Of chance.
-        clock: Seconds from any start.
-        report: Is told how many points were measured and the best so far, seconds.
 
     Returns:
         The choice; a ``KeyboardInterrupt`` from the meter ends the search and keeps the best so far.
@@ -186,7 +179,7 @@ def search_loops(  # noqa: PLR0913  (a search and everything that it may be told
     own = algorithm(name)
     if own is None:
         raise UsageError(f"the searches are {', '.join(ALGORITHMS)}, got {name[:60]!r}")
-    state = _State(space=space, budget=budget, meter=meter, clock=clock, begin=clock(), report=report)
+    state = _State(space=space, budget=budget, meter=meter, begin=time.monotonic())
     interrupted = finished = False
     try:
         finished = _run(state, own, prior, seed)
