@@ -64,11 +64,13 @@ def test_a_compiler_that_writes_nothing(monkeypatch, tmp_path):
 
 
 def test_a_compiler_that_hangs(monkeypatch, tmp_path):
-    body = "print('fake 1.0') if '--version' in sys.argv else time.sleep(60)"
+    calls = tmp_path / "calls"
+    body = f"open({str(calls)!r}, 'a').write('|'); print('fake 1.0') if '--version' in sys.argv else time.sleep(60)"
     _use(monkeypatch, _fake(tmp_path, body))
     monkeypatch.setattr(toolchain, "COMPILE_SECONDS", 0.3)
     with pytest.raises(ToolchainError, match=r"did not finish in 0\.3 s"):
         toolchain.toolchain()
+    assert calls.read_text() == "||"  # no second try with other options
 
 
 def test_a_file_that_is_no_program(monkeypatch, tmp_path):

@@ -35,8 +35,14 @@ _PROBE = """int tw_probe(int n) {
   return s;
 }
 """
-COMPILE_SECONDS = 300.0
-"""Limit on one call of the compiler."""
+COMPILE_SECONDS = 60.0
+"""Limit on one call of the compiler. GCC takes less than a second for every kernel of the catalogue; this leaves room
+for large expressions, other compilers (that of the ziglang wheel builds its libraries on its first call) and a busy
+machine, and a compiler that hangs is still given up while the user waits."""
+
+
+class CompilerTimeoutError(ToolchainError):
+    """The compiler took longer than it may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +169,8 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
                     _PROBE,
                     strict=True,
                 )
+            except CompilerTimeoutError:
+                raise  # it would take as long with the other options
             except ToolchainError as error:
                 failure = failure or error.message
                 continue
@@ -233,6 +241,9 @@ def _call(arguments: tuple[str, ...], seconds: float, folder: str | None = None)
     try:
         return compiler_call.call(arguments, seconds, folder)
     except subprocess.TimeoutExpired:
-        raise ToolchainError(f"the compiler {arguments[0]!r} did not finish in {seconds:g} s", INSTALL_HINT) from None
+        raise CompilerTimeoutError(
+            f"the compiler {arguments[0]!r} did not finish in {seconds:g} s",
+            "try again when the machine is less busy, or set TILEWRIGHT_CC to another compiler",
+        ) from None
     except OSError as error:
         raise ToolchainError(f"the compiler {arguments[0]!r} cannot be run: {error.strerror}", INSTALL_HINT) from None

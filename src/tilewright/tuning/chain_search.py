@@ -134,10 +134,7 @@ class Group:
     pairs: tuple[Batch, ...]
 
 
-Prepared = tuple[Group, ...]
-
-
-def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool = True) -> Prepared:
+def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool) -> tuple[Group, ...]:
     """List every node of every tree of many chains of one length; their words are computed when first asked for.
 
     Args:
@@ -176,21 +173,20 @@ def best_trees(sizes: Ints, setting: Setting) -> list[Tree]:
     return best_by_each(sizes, (setting,))[0]
 
 
-def best_by_each(sizes: Ints, settings: Sequence[Setting], prepared: Prepared | None = None) -> list[list[Tree]]:
+def best_by_each(sizes: Ints, settings: Sequence[Setting]) -> list[list[Tree]]:
     """Return :func:`best_trees` for several objectives of one model and memory, solved side by side."""
-    _, choice = solve(sizes, settings, prepared)
+    _, choice = solve(sizes, settings)
     chains, last = sizes.shape[0], sizes.shape[1] - 2
     rows = [range(number * chains, (number + 1) * chains) for number in range(len(settings))]
     return [[_build(choice[:, row], 0, last) for row in group] for group in rows]
 
 
-def solve(sizes: Ints, settings: Sequence[Setting], prepared: Prepared | None = None) -> tuple[Floats, Ints]:
+def solve(sizes: Ints, settings: Sequence[Setting]) -> tuple[Floats, Ints]:
     """Return the least cost of every range of operands, and how it is cut.
 
     Args:
         sizes: P0 … Pn per chain, shape (chains, n + 1).
         settings: Objectives of one model and memory.
-        prepared: What :func:`prepare` made of the same sizes.
 
     Returns:
         Cost and tie-breaker, shape (2, rows, n, n), and fusion, first and second cut, shape (3, rows, n, n): all
@@ -199,15 +195,15 @@ def solve(sizes: Ints, settings: Sequence[Setting], prepared: Prepared | None = 
     rows, count = len(settings) * sizes.shape[0], sizes.shape[1] - 1
     total = np.zeros((2, rows, count, count))
     choice = np.zeros((3, rows, count, count), dtype=np.int64)
-    for options in priced(sizes, settings, prepared):
+    for options in priced(sizes, settings):
         _decide(options, total, choice)
     return total, choice
 
 
-def priced(sizes: Ints, settings: Sequence[Setting], prepared: Prepared | None = None) -> Iterator[Options]:
+def priced(sizes: Ints, settings: Sequence[Setting]) -> Iterator[Options]:
     """Price the cuts of every level by every objective, shortest ranges first."""
     fuse = any(setting.fuse for setting in settings)
-    for group in prepared or prepare(sizes, settings[0].model, settings[0].memory, fuse=fuse):
+    for group in prepare(sizes, settings[0].model, settings[0].memory, fuse=fuse):
         single = _split(_joined([setting.price(group.single) for setting in settings]), group.levels, fused=False)
         pairs = (
             _split(_joined([_pair(setting, group) for setting in settings]), group.levels, fused=True) if fuse else None
