@@ -14,7 +14,7 @@ from tilewright.machines import files
 from tilewright.machines.device import GpuDescription, gpu_machine
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
-from tilewright.runtime import calibrate_gpu, gpu, nvrtc, opencl
+from tilewright.runtime import calibrate_fits, calibrate_gpu, gpu, nvrtc, opencl
 from tilewright.runtime.session import Inputs
 from tilewright.tilings.tiling import parse
 
@@ -145,9 +145,9 @@ def test_fits_recover_c_iter_from_exact_times():
         assert rest > 0
         seconds = 3e-8 * factor + rest
         instances.append(
-            calibrate_gpu.Instance(
-                shape=problem.shape, steps=steps, tiling=tiling, factor=factor, rest=rest, seconds=seconds
+            calibrate_fits.Instance(
+                shape=problem.shape, steps=steps, tiling=tiling, factors=(factor, rest), seconds=seconds
             )
         )
-    found = calibrate_gpu.fitted(tuple(instances))
+    found = calibrate_fits.fitted(instances)
     assert found.iteration == pytest.approx(3e-8, rel=0.02)

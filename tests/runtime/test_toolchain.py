@@ -70,7 +70,7 @@ def test_a_compiler_that_hangs(monkeypatch, tmp_path):
     monkeypatch.setattr(toolchain, "COMPILE_SECONDS", 0.3)
     with pytest.raises(ToolchainError, match=r"did not finish in 0\.3 s"):
         toolchain.toolchain()
-    assert calls.read_text() == "||"  # no second try with other options
+    assert calls.read_text() in {"|", "||"}  # the version, and no second try with other options
 
 
 def test_a_file_that_is_no_program(monkeypatch, tmp_path):

@@ -209,13 +209,13 @@ def calibrate_gpu(
     say: Callable[[str], None],
 ) -> Calibration:
     """Measure a GPU's parameters; see :func:`calibrate`."""
-    from tilewright.runtime import hosts
+    from tilewright.runtime import calibrate_fits, hosts
 
     if not device.describe().gpu:
         say(f"{device.name} is no GPU: the instances are small, and the values are its own, no GPU's")
     machine = devices.measure_machine(device, protocol, say)
     measured = devices.measure_programs(chosen, machine, device, protocol, say)
-    fits = {name: devices.fitted(instances) for name, instances in measured.items()}
+    fits = {name: calibrate_fits.fitted(instances) for name, instances in measured.items()}
     machine = devices.with_programs(machine, fits, devices.whose(device), protocol.instances)
     if target is None:
         target = hosts.keep(machine)

@@ -28,7 +28,8 @@ class Instance:
         steps: Time steps.
         tiling: The tiling.
         factors: What it takes per second of C_iter, of a row's start-up and of a box's; of streaming tiles, per second
-            of C_iter and of an advance's start-up, and the seconds of their lines between caches.
+            of C_iter and of an advance's start-up, and the seconds of their lines between caches; on GPUs, per second
+            of C_iter, and the seconds of launches and barriers.
         seconds: The least time of its repetitions; of streaming tiles, without loading and storing.
     """
 
@@ -37,6 +38,15 @@ class Instance:
     tiling: Tiling
     factors: tuple[float, ...]
     seconds: float
+
+
+def entered(each: fit.Fit, note: str) -> Quantity:
+    """Return a fitted C_iter as a machine file has it."""
+    return Quantity(value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high)
+
+
+def _note(each: fit.Fit, instances: str) -> str:
+    return f"fit through {each.instances} {instances}, off by {each.deviation:.1%} in the median"
 
 
 def fitted(instances: Sequence[Instance]) -> fit.Fit:
@@ -86,8 +96,7 @@ def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
         return machine
     entries, ratios = [], []
     for name, each in fits.items():
-        note = f"fit through {each.instances} instances of streaming tiles, off by {each.deviation:.1%} in the median"
-        value = Quantity(value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high)
+        value = entered(each, _note(each, "instances of streaming tiles"))
         entries.append((f"{name} {streaming.NAME}", value))
         plain = machine.iteration_seconds(name)
         if plain is not None:
@@ -102,11 +111,7 @@ def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
 
 def with_sweeps(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
     """Enter fitted C_iter of sweeps without tiles, by name of the program."""
-    entries = []
-    for name, each in fits.items():
-        note = f"fit through {each.instances} instances without tiles, off by {each.deviation:.1%} in the median"
-        value = Quantity(value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high)
-        entries.append((f"{name} none", value))
+    entries = [(f"{name} none", entered(each, _note(each, "instances without tiles"))) for name, each in fits.items()]
     return replace(machine, c_iter=(*machine.c_iter, *entries))
 
 
@@ -128,9 +133,7 @@ def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[
     ratios = []
     for program, each in zip(programs, fits, strict=True):
         ratios.append(each.iteration / iteration_seconds(program, machine).value)
-        note = f"fit through {each.instances} random instances, off by {each.deviation:.1%} in the median"
-        value = Quantity(value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high)
-        entries.append((program.name, value))
+        entries.append((program.name, entered(each, _note(each, "random instances"))))
     rows, boxes, many = [each.row for each in fits], [each.box for each in fits], f"{len(fits)} programs"
     result = replace(
         machine,

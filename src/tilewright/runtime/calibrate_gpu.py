@@ -22,10 +22,11 @@ from tilewright.costs import fit
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import evaluate, sizes_of
 from tilewright.machines.device import gpu_machine
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.runtime import gpu
+from tilewright.runtime.calibrate_fits import Instance, entered
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
 from tilewright.tilings.tiling import Tiling
@@ -87,27 +88,6 @@ def protocol_for(device: gpu.Device, *, quick: bool) -> Protocol:
     if "Oclgrind" in told.name:
         return TINY
     return SMALL_QUICK if quick else SMALL
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
-    """One measured instance of a program.
-
-    Attributes:
-        shape: Extents of the grid.
-        steps: Time steps.
-        tiling: The tiling.
-        factor: Seconds per second of C_iter that the exact time model says.
-        rest: Seconds of launches and barriers that it says.
-        seconds: The least time of its repetitions.
-    """
-
-    shape: tuple[int, ...]
-    steps: int
-    tiling: Tiling
-    factor: float
-    rest: float
-    seconds: float
 
 
 def measure_machine(device: gpu.Device, protocol: Protocol, note: Note) -> Machine:
@@ -225,18 +205,10 @@ def measure_program(
         kernel = loaded[number % len(loaded)]
         shape = tuple(size * generator.randint(*protocol.tiles) for size in _pitches(kernel.tiling))
         problem = make_problem(program, shape, generator.randint(*protocol.steps))
-        factor, rest = _design(problem, kernel.tiling, machine)
+        factors = _design(problem, kernel.tiling, machine)
         seconds = _least_seconds(kernel, problem)
-        found.append(
-            Instance(shape=shape, steps=problem.steps, tiling=kernel.tiling, factor=factor, rest=rest, seconds=seconds)
-        )
+        found.append(Instance(shape=shape, steps=problem.steps, tiling=kernel.tiling, factors=factors, seconds=seconds))
     return tuple(found)
-
-
-def fitted(instances: tuple[Instance, ...]) -> fit.Fit:
-    """Fit C_iter to instances; what launches and barriers take beside it is not negative."""
-    factors = np.array([(each.factor, each.rest) for each in instances])
-    return fit.iteration(factors, np.array([each.seconds for each in instances]))
 
 
 def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted: int) -> Machine:
@@ -255,9 +227,7 @@ def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted:
             f"fit through {each.instances} random instances at rest{share}, off by {each.deviation:.1%} in the median, "
             f"{said}"
         )
-        entries[name] = Quantity(
-            value=each.iteration, unit="s", source="measured", note=note, low=each.low, high=each.high
-        )
+        entries[name] = entered(each, note)
     return replace(machine, c_iter=tuple(entries.items()))
 
 
