@@ -235,7 +235,27 @@ def test_bands_that_follow_closely_find_their_data_in_the_outer_cache():
     near = breakdown("j2d5pt", (4096, 4096), 64, "skewed:t=8,s=16x5000", HOST)[0]
     far = breakdown("j2d5pt", (4096, 4096), 64, "skewed:t=8,s=512x512", HOST)[0]
     assert near.dram_bytes[0] < far.dram_bytes[0]
-    assert near.dram_bytes[0] >= 0
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "tiling"),
+    [
+        ("j1d3pt", (2**24,), "skewed:t=16,s=4096"),
+        ("j1d3pt", (2**24,), "diamond:t=16,s=4096"),
+        ("j1d3pt", (2**24,), "overlapped:t=16,s=4096"),
+        ("j2d5pt", (4096, 4096), "skewed:t=16,s=16x5000"),
+        ("wave2d", (4096, 4096), "skewed:t=16,s=16x5000"),
+    ],
+)
+def test_a_grid_beyond_every_cache_is_read_and_written_at_least_once(name, shape, tiling):
+    field = 4 * np.prod(shape)
+    few, many = (breakdown(name, shape, steps, tiling, HOST)[0].dram_bytes[0] for steps in (16, 256))
+    assert many >= few >= 2 * field
+    if tiling.startswith("skewed"):  # with one band nothing is found in the outer cache
+        setting = make_setting(make_problem(program(name), shape, 16), HOST)
+        faster = dataclasses.replace(setting, outer_byte_seconds=setting.outer_byte_seconds / 2)
+        sizes = model.sizes_of(parse(tiling), setting)
+        assert model.evaluate("skewed", sizes, faster).io_seconds == model.evaluate("skewed", sizes, setting).io_seconds
 
 
 def test_a_run_pays_for_copies_and_for_doubt():

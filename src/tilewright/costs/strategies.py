@@ -68,7 +68,7 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
     """Partial blocks cost what they compute and move, so the work of all tiles is shared equally among them.
 
     Where tiles leave L2, every part of a line that starts anew waits for its first lines: until then nothing is fetched
-    ahead. What another band wrote comes from L3 if little enough was touched in between.
+    ahead. What another band wrote comes from L3 if little enough was touched in between; the first band's data do not.
     """
     footprint = np.minimum(work.shared_values * setting.itemsize, 2.0**62)
     bounded = np.minimum(footprint, 1.0 * setting.copies * setting.cells * setting.itemsize).astype(np.int64)
@@ -86,7 +86,8 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
     # What is overwritten is read first; what does not fit L2 is in the time of a vector already.
     moved = (work.input_values + 2.0 * work.output_values) * setting.itemsize * blocks
     moved = moved * np.minimum(1.0, cells / np.maximum(blocks * work.points, 1.0))
-    near = 1.0 - missed_by_bands(work.between * setting.itemsize, setting)
+    bands = np.maximum(np.ceil(setting.steps * setting.stages / work.rows), 1.0)
+    near = (1.0 - missed_by_bands(work.between * setting.itemsize, setting)) * (1.0 - 1.0 / bands)
     byte_seconds = grid_seconds(setting) + near * np.minimum(0.0, setting.outer_byte_seconds - grid_seconds(setting))
     tile_compute, tile_move = compute / work.tiles, moved * byte_seconds / work.tiles
     together = tile_compute + tile_move
