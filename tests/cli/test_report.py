@@ -26,7 +26,8 @@ def test_what_predict_printed(cli, tmp_path):
 
 def test_mistakes(refuses, cli, tmp_path):
     assert cli("report").code == 2
-    refuses("report", "nowhere.json")
+    assert "there is no file 'nowhere.json'" in refuses("report", "nowhere.json")
+    assert "hint: give --program gradient2d --shape" in refuses("report", "gradient2d")
     refuses("report", "--program", "heat2d")
     refuses("report", "--program", "heat2", "--shape", "8x8", "--steps", 1)
     refuses("report", "--program", "heat2d", "--shape", "64x64", "--steps", 4, "--machine", "h200", "-o", "a.png")

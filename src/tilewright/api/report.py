@@ -108,6 +108,8 @@ def of_file(path: Path, known: Known) -> Study:
         UsageError: If the file cannot be read, is of no such kind, or does not say what it is of.
     """
     where = repr(str(path))
+    if not path.exists():
+        raise _missing(str(path))
     if path.suffix == ".jsonl":
         return _of_log(path, known)
     text = read_text(path)
@@ -126,6 +128,15 @@ def of_file(path: Path, known: Known) -> Study:
         raise UsageError(f"the candidates in {where} are a list of 1 to {_MOST}")
     candidates = [_candidate(row, where) for row in rows]
     return study.of_case(_case(document, known, where), candidates, _lines(document, candidates))
+
+
+def _missing(name: str) -> UsageError:
+    """The error about a file that is not there; a newcomer gives the name of a program."""
+    if ".py:" in name or study.known_program(name) is not None:
+        return UsageError(f"{name!r} is a program, no file of results", f"give --program {name} --shape AxB --steps T")
+    return UsageError(
+        f"there is no file {name!r}", "give a file that `tilewright tune … --json` printed, or --program P"
+    )
 
 
 def _of_log(path: Path, known: Known) -> Study:
