@@ -127,7 +127,7 @@ class Copy:
         shutil.rmtree(folder, ignore_errors=True)
         for name in ("src", "tests", "examples", "docs", "benchmarks"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "README.md", "mkdocs.yml", "LICENSE", "CHANGELOG.md"):
+        for name in ("pyproject.toml", "README.md", "mkdocs.yml", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"):
             shutil.copy(ROOT / name, folder / name)
         compiled = [
             sys.executable,

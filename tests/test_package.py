@@ -1,12 +1,17 @@
-"""What is shipped: the wheel holds every file of the package and nothing else; importing it loads next to nothing."""
+"""What is shipped: the wheel holds every file of the package and nothing else, the source archive its tests as well.
+
+Importing the package loads next to nothing, and its version is that of the changelog.
+"""
 
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 import tilewright
@@ -57,6 +62,30 @@ def test_the_wheel_says_what_it_is(wheel):
     ]  # fmt: skip
     assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
     assert Path(path).stat().st_size < 5 * 2**20
+
+
+def test_the_source_archive_makes_the_same_wheel(wheel, tmp_path):
+    (path,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    assert Path(path).stat().st_size < 10 * 2**20
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = (each for each in tmp_path.iterdir() if each.is_dir())
+    assert {each.name for each in unpacked.iterdir()} == {
+        "src", "tests", "docs", "examples", "benchmarks", ".ci", ".gitignore", "README.md", "CHANGELOG.md",
+        "CONTRIBUTING.md", "LICENSE", "PKG-INFO", "mkdocs.yml", "pyproject.toml",
+    }  # fmt: skip
+    (again,) = WheelBuilder(str(unpacked)).build(directory=str(tmp_path / "dist"), versions=["standard"])
+    with zipfile.ZipFile(again) as archive:
+        inside = {(entry.filename, entry.CRC) for entry in archive.infolist()}
+    assert inside == {(entry.filename, entry.CRC) for entry in wheel[1].infolist()}
+
+
+def test_the_version_is_that_of_the_changelog():
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    version, said = re.fullmatch(r"## \[(.+)\] - (.+)", next(line for line in lines if line.startswith("## "))).groups()
+    assert version == tilewright.__version__
+    assert (said == "unreleased") == (".dev" in version)
+    assert said == "unreleased" or re.fullmatch(r"\d{4}-\d\d-\d\d", said)
 
 
 def test_importing_loads_next_to_nothing():
