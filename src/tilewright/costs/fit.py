@@ -169,8 +169,7 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float) -> Fit:
     Returns:
         The fit.
     """
-    plain = float(np.median(_left(factors, seconds, start) / factors[:, 0]))
-    tried = plain * np.geomspace(_LEAST, 1.0, _TRIED)
+    tried = _candidates(factors, seconds, start, _TRIED)
     found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried)))])
     each = np.maximum(_left(factors, seconds, start) ** TOGETHER - factors[:, 2] ** TOGETHER, 0.0)
     each = each ** (1.0 / TOGETHER) / factors[:, 0]
@@ -205,8 +204,7 @@ def stream_constants(programs: Sequence[tuple[Floats, Floats]]) -> tuple[Quantit
         for i, ratio in enumerate(ratios):
             scaled = factors * (1.0, 1.0, ratio)
             for j, start in enumerate(starts):
-                plain = float(np.median(_left(scaled, seconds, start) / scaled[:, 0]))
-                tried = plain * np.geomspace(_LEAST, 1.0, _TRIED // 4)
+                tried = _candidates(scaled, seconds, start, _TRIED // 4)
                 misses[i, j] += float(_misses(scaled, seconds, start, tried).min()) / len(programs)
     best = np.unravel_index(int(np.argmin(misses)), misses.shape)
     good = misses <= 1.1 * misses.min()
@@ -224,15 +222,18 @@ def _left(factors: Floats, seconds: Floats, start: float) -> Floats:
     return np.asarray(np.maximum(seconds - start * factors[:, 1], 0.3 * seconds))
 
 
+def _candidates(factors: Floats, seconds: Floats, start: float, count: int) -> Floats:
+    """So many C_iter up to the one that would be if lines took no time."""
+    return float(np.median(_left(factors, seconds, start) / factors[:, 0])) * np.geomspace(_LEAST, 1.0, count)
+
+
 def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats) -> Floats:
     """Mean relative deviation for every C_iter that is tried; what is far off was disturbed, however far."""
-    arithmetic = tried[:, None] * factors[:, 0]
-    beside = (arithmetic**TOGETHER + factors[:, 2] ** TOGETHER) ** (1.0 / TOGETHER)
-    off = np.abs((beside + start * factors[:, 1]) / seconds - 1.0)
+    off = np.abs((_beside(factors, tried[:, None]) + start * factors[:, 1]) / seconds - 1.0)
     return np.asarray(np.minimum(off, _FAR).mean(axis=1))
 
 
-def _beside(factors: Floats, iteration_seconds: float) -> Floats:
+def _beside(factors: Floats, iteration_seconds: float | Floats) -> Floats:
     """Seconds of arithmetic beside lines, per instance; see ``costs.streaming.both``."""
     arithmetic = factors[:, 0] * iteration_seconds
     return np.asarray((arithmetic**TOGETHER + factors[:, 2] ** TOGETHER) ** (1.0 / TOGETHER))
