@@ -4,12 +4,9 @@ import ctypes
 import json
 import math
 import os
-import random
-import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -22,7 +19,7 @@ from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.codegen.emit import emit
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
-from tilewright.runtime import store, toolchain, warn
+from tilewright.runtime import store, toolchain
 from tilewright.tilings.tiling import NONE, parse
 from tilewright.tuning.shortlist import shortlist
 
@@ -52,19 +49,7 @@ os.execvp("cc", ["cc", *arguments])
 """
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
-    """A kernel cache for all tests here: its keys hold the compiler, the faulty one too."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def private_folders(tmp_path, monkeypatch, kernels):
-    """A store of the test's own."""
-    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("TILEWRIGHT_CACHE", str(kernels))
-    monkeypatch.setenv("TILEWRIGHT_THREADS", "2")
-    warn.forget_warnings()
+pytestmark = pytest.mark.usefixtures("private_folders")
 
 
 @pytest.fixture
@@ -81,11 +66,6 @@ def inject(tmp_path, monkeypatch):
         monkeypatch.setenv("TILEWRIGHT_CC", str(compiler))
 
     return put
-
-
-def log_records(tmp_path):
-    (log,) = (tmp_path / "store" / "tunes").glob("*.jsonl")
-    return store.read(log)
 
 
 def test_planning_runs_nothing_and_works_for_any_machine(monkeypatch):
@@ -114,7 +94,7 @@ def test_the_metric_decides_the_order_of_a_plan():
     assert by_traffic.winner.predicted_seconds >= by_time.winner.predicted_seconds
 
 
-def test_tune_measures_remembers_and_run_uses_it(tmp_path):
+def test_tune_measures_remembers_and_run_uses_it(tmp_path, records):
     plan = tw.tune("j2d5pt", effort="quick", candidates=6, **SMALL)
     assert plan.evaluated == len(plan.candidates) <= 6
     assert plan.confirmed
@@ -134,9 +114,9 @@ def test_tune_measures_remembers_and_run_uses_it(tmp_path):
     assert wisdom.remembered(problem, 1) is None
 
     # A repeated tune measures nothing again.
-    before = log_records(tmp_path)
+    before = records(tmp_path)
     again = tw.tune("j2d5pt", effort="quick", candidates=6, **SMALL)
-    assert log_records(tmp_path) == before
+    assert records(tmp_path) == before
     assert again.winner == plan.winner
 
     u = np.random.default_rng(0).random(SMALL["shape"], dtype=np.float32)
@@ -365,137 +345,13 @@ def test_a_plot_of_what_was_measured(tmp_path):
         planned.plot(tmp_path / "plot.svg")
 
 
-COMMAND = ["tune", "j2d5pt", "--shape", "200x300", "--steps", "16", "--candidates", "8", "--seconds", "600", "--json"]
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Start a tune of the command line in a process of its own; what still runs in the end is killed."""
-    (tmp_path / "tmp").mkdir()
-    started = []
-
-    def begin(mark):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tilewright", *COMMAND],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "TW_TEST_MARK": mark, "TMPDIR": str(tmp_path / "tmp")},
-        )
-        started.append(process)
-        return process
-
-    yield begin
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def killed_and_resumed(folder, start, running, wait_until, instants):
-    """Kill a tune at the given instants one after the other, then let it end; every kill may cost one sample."""
-    mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
-    kills = 0
-    for instant in instants:
-        process = start(mark)
-        try:
-            process.communicate(timeout=instant)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            kills += 1
-        assert wait_until(lambda: not running(mark))
-    process = start(mark)
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    document = json.loads(out)
-    records = log_records(folder)
-    begun = Counter(record["tiling"] for record in records if record["kind"] == "begin")
-    ended = Counter(record["tiling"] for record in records if record["kind"] == "sample")
-    assert sum((begun - ended).values()) <= kills
-    assert max(ended.values()) <= 3
-    assert document["evaluated"] == len(ended)
-    assert document["winner"]["outcome"] == "ok"
-    return kills
-
-
-def test_a_killed_tune_is_resumed(tmp_path, start, running, wait_until):
-    killed_and_resumed(tmp_path, start, running, wait_until, [1.8])
-
-
-@pytest.fixture
-def begin(tmp_path, monkeypatch):
-    """Give a tune a store and an empty kernel cache of its own."""
-
-    def prepare(name):
-        monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / name / "store"))
-        (tmp_path / name / "cache").mkdir(parents=True)
-        (tmp_path / name / "cache").chmod(0o700)
-        monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / name / "cache"))
-
-    return prepare
-
-
-@pytest.mark.stress
-def test_tunes_killed_a_hundred_times_are_resumed(tmp_path, begin, start, running, wait_until, capsys):
-    """Every tune is killed and started again up to eight times before it may end."""
-    begin("whole")
-    began = time.monotonic()
-    assert start("").wait(timeout=300) == 0
-    length = time.monotonic() - began
-    draw, kills, tunes = random.Random(100), 0, 0  # noqa: S311
-    while kills < 100:
-        tunes += 1
-        assert tunes <= 40, f"only {kills} kills in 40 tunes of {length:.1f} s"
-        begin(f"run{tunes}")
-        instants = [draw.uniform(0.02, 0.6) * length for _ in range(8)]
-        kills += killed_and_resumed(tmp_path / f"run{tunes}", start, running, wait_until, instants)
-    with capsys.disabled():
-        sys.stdout.write(f" {kills} kills of {tunes} tunes ")
-
-
-@pytest.mark.stress
-def test_a_tune_killed_at_twenty_random_instants_is_resumed(tmp_path, begin, start, running, wait_until):
-    """The instants are drawn over the length of a whole tune; every tune starts with an empty kernel cache."""
-    draw, kills, lengths = random.Random(20), 0, []  # noqa: S311
-    for number in range(20):
-        if number % 5 == 0:  # a machine that does other things as well is not always as fast
-            begin(f"whole{number}")
-            began = time.monotonic()
-            assert start("").wait(timeout=300) == 0
-            lengths.append(time.monotonic() - began)
-        begin(f"run{number}")
-        instant = draw.uniform(0.02, 0.95) * lengths[-1]
-        kills += killed_and_resumed(tmp_path / f"run{number}", start, running, wait_until, [instant])
-    assert kills >= 17, f"whole tunes take {lengths} s"
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_keeps_the_best_so_far_and_leaves_nothing_behind(tmp_path, start, running, wait_until, number):
-    mark = f"tw-mark-{os.getpid()}-{time.monotonic_ns()}"
-    process = start(mark)
-    assert wait_until(lambda: any(record["kind"] == "sample" for record in every_record(tmp_path)), 60)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
-    document = json.loads(out)
-    assert document["interrupted"]
-    assert document["winner"]["measured_seconds"] > 0
-    assert process.returncode == 1
-    assert b"Traceback" not in err
-    assert not running(mark)
-    assert not list((tmp_path / "tmp").iterdir())
-    assert len(wisdom.known()) == 1
-
-
-def every_record(tmp_path):
-    return [record for log in (tmp_path / "store" / "tunes").glob("*.jsonl") for record in store.read(log)]
-
-
-def test_log_paths_depend_on_everything_that_matters(tmp_path):
+def test_log_paths_depend_on_everything_that_matters(tmp_path, records):
     tw.tune("j1d3pt", shape=(500,), steps=1, progress=False)
     tw.tune("j1d3pt", shape=(501,), steps=1, progress=False)
     tw.tune("j1d3pt", shape=(501,), steps=1, threads=1, dtype="float64", progress=False)
     logs = list((tmp_path / "store" / "tunes").glob("*.jsonl"))
     assert len(logs) == 3
-    assert all(math.isfinite(record["seconds"]) for record in every_record(tmp_path) if record["kind"] == "sample")
+    assert all(math.isfinite(record["seconds"]) for record in records(tmp_path) if record["kind"] == "sample")
 
 
 def test_the_compiler_is_really_the_faulty_one(inject):
