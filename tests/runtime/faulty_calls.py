@@ -1,11 +1,15 @@
 """What goes wrong in a worker process: one function per fault. Imported by workers, so it is a module of its own."""
 
+import contextlib
 import ctypes
+import fcntl
 import os
+import stat
 import sys
 import time
 
 from tilewright.base.errors import DeviceError, IllegalTilingError, SpillsError, ToolchainError, WrongResultError
+from tilewright.runtime.worker import LENGTH
 
 
 def act(kind):  # noqa: C901, PLR0912
@@ -19,6 +23,11 @@ def act(kind):  # noqa: C901, PLR0912
             pass
     elif kind == "memory":
         bytearray(2**46)
+    elif kind == "junk":
+        for pipe in range(3, 64):  # as a kernel that writes where it must not
+            with contextlib.suppress(OSError):
+                if stat.S_ISFIFO(os.fstat(pipe).st_mode) and fcntl.fcntl(pipe, fcntl.F_GETFL) & os.O_WRONLY:
+                    os.write(pipe, LENGTH.pack(4) + b"junk")
     elif kind == "exit":
         os._exit(3)
     elif kind == "illegal":

@@ -27,8 +27,22 @@ def faults(monkeypatch):
 
 
 def test_every_fault_is_classed_and_the_others_go_on(faults):
-    kinds = ["ok", "crash", "loop", "ok", "memory", "illegal", "compile", "wrong", "exit", "other", "print", "ok"]
-    kinds += ["device", "spills"]
+    kinds = [
+        "ok",
+        "crash",
+        "loop",
+        "ok",
+        "memory",
+        "illegal",
+        "compile",
+        "wrong",
+        "exit",
+        "other",
+        "print",
+        "ok",
+        "junk",
+    ]
+    kinds += ["device", "spills", "junk"]
     with pool(2) as workers:
         replies = workers.map(faults.act, [(kind,) for kind in kinds], limit=1.0)
     outcomes = dict(zip(kinds, replies, strict=True))
@@ -37,6 +51,7 @@ def test_every_fault_is_classed_and_the_others_go_on(faults):
         "print": Outcome.OK,
         "crash": Outcome.CRASH,
         "exit": Outcome.CRASH,
+        "junk": Outcome.CRASH,
         "other": Outcome.CRASH,
         "loop": Outcome.TIMEOUT,
         "memory": Outcome.LAUNCH,
@@ -50,6 +65,7 @@ def test_every_fault_is_classed_and_the_others_go_on(faults):
     assert [reply.value[0] for reply in replies if reply.outcome is Outcome.OK] == ["ok", "ok", "print", "ok"]
     assert outcomes["crash"].detail == "the process was ended by SIGSEGV"
     assert outcomes["exit"].detail == "the process exited with status 3"
+    assert outcomes["junk"].detail == "the answer of the process was damaged"
     assert outcomes["loop"].detail == "it did not finish in 1 s"
     assert outcomes["compile"].detail == "no such code"
     assert outcomes["other"].detail == "who knows"

@@ -2,7 +2,7 @@
 
 Requests and replies are frames on the pipes it was started with: a length, then a pickled value. The process ends with
 its parent: when the pipe closes, even in the middle of a kernel, it ends its compilers, removes its temporary files
-and exits.
+and exits. Why they may be pickled: :mod:`tilewright.runtime.workers`.
 """
 
 import os

@@ -2,6 +2,10 @@
 
 A worker is a fresh interpreter in a session of its own, never a fork (a forked OpenMP library can hang). A dead one is
 replaced and takes nothing with it.
+
+What travels on the pipes is pickled. That is safe here and only here: both ends are this package, run by the same user,
+so that a worker gains nothing by what its parent unpickles; nothing that came from a file or from somebody else is ever
+unpickled. A kernel that writes where it must not can still damage an answer, which then counts as a crash.
 """
 
 import os
@@ -25,6 +29,7 @@ from tilewright.runtime.worker import FOLDER_VARIABLE, LENGTH, MEMORY_VARIABLE, 
 START_SECONDS = 30.0
 """What a fresh worker may take to start up, before the time of its first call runs."""
 _CHUNK = 2**20
+_DAMAGED = "the answer of the process was damaged"
 _BROKEN = "DeviceError"
 """After this error a process may have lost its device for good: the next call gets a fresh one."""
 _OUTCOMES = {
@@ -99,10 +104,10 @@ class _Worker:
             end = LENGTH.size + LENGTH.unpack_from(self.buffer)[0]
             if len(self.buffer) < end:
                 break
-            kind, value = pickle.loads(bytes(self.buffer[LENGTH.size : end]))  # noqa: S301  (our own worker's pipe)
+            kind, value = _opened(bytes(self.buffer[LENGTH.size : end]))
             del self.buffer[:end]
             if kind != READY:
-                if kind == _BROKEN:
+                if kind in {_BROKEN, _DAMAGED}:
                     self._end()
                 return self._reply(kind, value)
             self.deadline = time.monotonic() + self.limit
@@ -140,6 +145,15 @@ class _Worker:
         return status
 
     close = _end
+
+
+def _opened(answer: bytes) -> tuple[str, Any]:
+    """Return the kind and the value of an answer."""
+    try:
+        kind, value = pickle.loads(answer)  # noqa: S301  (our own worker's pipe)
+    except Exception:  # noqa: BLE001  (what is damaged can raise anything)
+        return _DAMAGED, ""
+    return (kind, value) if isinstance(kind, str) else (_DAMAGED, "")
 
 
 class Pool:
