@@ -98,7 +98,7 @@ def test_mistakes_are_one_sentence():
     image = np.zeros((8, 8), np.float32)
     blur = tw.pipeline("blur")
     for call, message in (
-        (lambda: tw.pipeline("blurr"), "did you mean 'blur'"),
+        (lambda: tw.pipeline("blurr"), "did you mean blur"),
         (lambda: tw.pipeline("blur", sigmas=1), "takes no option 'sigmas'"),
         (lambda: tw.pipeline("blur", sigma=-1.0), "sigma is a positive number"),
         (lambda: tw.pipeline("blur", sigma=100.0), "0 to 64"),

@@ -14,7 +14,7 @@ def test_a_variable_beats_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("machne = 'h200'", "no setting 'machne' (hint: did you mean 'machine'?)"),
+        ("machne = 'h200'", "no setting 'machne' (hint: did you mean machine?)"),
         ("threads = 'two'", "of type int, got 'two'"),
         ("threads = true", "of type int, got True"),
         ("machine = ", "is not valid TOML"),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.names import meant
 from tilewright.base.units import format_shape
 from tilewright.programs.expression import Apply, Const
 from tilewright.programs.operators import OPERATORS
@@ -227,10 +228,7 @@ def hint_for_name(program: Program, name: str) -> str:
     """Return what somebody may have meant by a name that is no scalar of a program: a field, a scalar or an option."""
     if name in program.fields:
         return f"it is a field: pass the arrays of {', '.join(program.fields)} in this order, without names"
-    import difflib
-
     from tilewright.frontends.trace import RESERVED
 
     known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
-    near = difflib.get_close_matches(name, [*program.scalars, *sorted(RESERVED)], n=1)
-    return f"did you mean {near[0]}? {known}" if near else known
+    return f"{meant(name, [*program.scalars, *sorted(RESERVED)])} {known}".strip()

@@ -33,7 +33,7 @@ def area_range(text: str) -> tuple[float, float]:
     parts = text.split(":")
     if len(parts) > 2:
         raise UsageError(f"a range of areas is LO:HI in mm^2, got {text!r}", "write it like 200:650")
-    values = [_number(part, "an area") for part in parts]
+    values = [_number(part, "an area", "write one, or two and a colon between: 400:420") for part in parts]
     low, high = values if len(values) == 2 else (0.0, values[0])
     if low > high:
         raise UsageError(f"the area goes from a lower to an upper bound, got {low:g}:{high:g} mm^2")
@@ -113,11 +113,11 @@ def insights(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _number(text: str, what: str) -> float:
+def _number(text: str, what: str, hint: str = "") -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise UsageError(f"{what} is a number of at least 0, got {text!r}")
+        raise UsageError(f"{what} is a number of at least 0, got {text!r}", hint)
     return value

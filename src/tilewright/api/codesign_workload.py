@@ -9,7 +9,6 @@ A file is::
     sizes = [{ shape = "4096x4096", steps = 1024, weight = 0.5 }]    # optional, the thesis' 16 pairs by default
 """
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TypeVar
 
 from tilewright.api.load import load_program
 from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
 from tilewright.base.units import parse_shape
 from tilewright.programs import catalogue
 from tilewright.tuning.codesign import Case, Size, make_cases
@@ -50,9 +50,8 @@ def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[Ca
     if name.endswith(".toml"):
         return _read(Path(name), strategies)
     if name not in NAMED and ":" not in name and name not in catalogue.names():
-        close = difflib.get_close_matches(name, [*NAMED, *catalogue.names()], n=1)
         hint = f"give {', '.join(NAMED)}, a program of `tilewright programs` or FILE.toml"
-        raise UsageError(f"there is no workload {name!r}", f"did you mean {close[0]!r}?" if close else hint)
+        raise UsageError(f"there is no workload {name!r}", meant(name, [*NAMED, *catalogue.names()], hint))
     cases = (make_cases(load_program(one), strategies=strategies) for one in NAMED.get(name, (name,)))
     return tuple(case for some in cases for case in some)
 

@@ -1,6 +1,5 @@
 """Programs by name, as the command line gives them: a built-in one, or ``file.py:function``."""
 
-import difflib
 import importlib.util
 import sys
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from tilewright.api.pipelines import as_pipeline
 from tilewright.api.stencil import Stencil, as_program
 from tilewright.api.table import Table
 from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.names import meant
 from tilewright.programs import catalogue, recurrences
 from tilewright.programs.pipeline import Pipeline
 from tilewright.programs.stencil import Program
@@ -133,7 +133,4 @@ def _suggest(path: str, function: str) -> str:
     stencils = [name for name, value in vars(module).items() if isinstance(value, Stencil | Table)]
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
     names = list(dict.fromkeys([*stencils, *own]))
-    close = difflib.get_close_matches(function, names, n=1)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"it defines {', '.join(names[:8])}" if names else "it defines no function"
+    return meant(function, names, f"it defines {', '.join(names[:8])}" if names else "it defines no function")

@@ -1,11 +1,11 @@
 """Settings: a flag beats an environment variable beats ``tilewright.toml`` beats the default."""
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
 
 KEYS: dict[str, type] = {
     "backend": str,
@@ -57,8 +57,7 @@ def _read(file: Path) -> dict[str, str]:
 
 def _text(key: str, value: object, file: str) -> str:
     if key not in KEYS:
-        close = difflib.get_close_matches(key, KEYS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"the settings are {', '.join(KEYS)}"
+        hint = meant(key, KEYS, f"the settings are {', '.join(KEYS)}")
         raise UsageError(f"{file!r} has no setting {key!r}", hint)
     if type(value) is not KEYS[key]:
         raise UsageError(

@@ -17,7 +17,6 @@ A file is::
     vector_unit = { value = 0.04282, unit = "mm^2", source = "paper", note = "beta_VU" }
 """
 
-import difflib
 import functools
 import importlib.resources
 import tomllib
@@ -25,6 +24,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
 from tilewright.machines.machine import AREA_PARAMETERS, KINDS, PARAMETERS, Machine, Parameter, Quantity
 
 SCHEMA = 1
@@ -66,7 +66,8 @@ def load(name: str) -> Machine:
         return parse(_read(Path(name)), name)
     if name == HOST:
         raise UsageError("the machine 'host' has no file: it is this computer", "give its name, machine='host'")
-    raise UsageError(f"there is no machine {name!r}", f"{_near(name, names())}`tilewright machines` lists them all")
+    hint = f"{meant(name, names())} `tilewright machines` lists them all".strip()
+    raise UsageError(f"there is no machine {name!r}", hint)
 
 
 @functools.lru_cache(maxsize=len(_NAMES))
@@ -176,7 +177,7 @@ def _quantity(data: object, unit: str, where: str) -> Quantity:
 def _known_keys(data: Mapping[str, object], known: Iterable[str], where: str) -> None:
     for key in data:
         if key not in known:
-            hint = _near(key, known) or f"the keys are {', '.join(known)}"
+            hint = meant(key, known, f"the keys are {', '.join(known)}")
             raise UsageError(f"the machine file has an unknown key {key!r}, in {where}", hint)
 
 
@@ -192,8 +193,3 @@ def _text(data: Mapping[str, object], key: str, where: str) -> str:
     if not isinstance(value, str) or not value:
         raise UsageError(f"{key} of the machine file {where!r} must be text, got {value!r}")
     return value
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=3)
-    return f"did you mean {' or '.join(close)}? " if close else ""

@@ -6,13 +6,13 @@ loads and 6 flops, laplacian3d 7 and 8; gradient2d 5 loads, 15 flops and a squar
 field keeps its size over thousands of steps.
 """
 
-import difflib
 import functools
 import itertools
 import re
 from collections.abc import Callable
 
 from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
 from tilewright.programs.expression import Value, apply
 from tilewright.programs.stencil import FieldBuilder, Program, stencil
 
@@ -173,10 +173,6 @@ def program(name: str) -> Program:
         return _NAMED[name]()
     match = _SHAPE.fullmatch(name)
     if match is None:
-        raise UsageError(f"there is no built-in program {name!r}", _suggest(name))
+        hint = f"{meant(name, names())} `tilewright programs` lists them all".strip()
+        raise UsageError(f"there is no built-in program {name!r}", hint)
     return _shape_program(match[1], int(match[2]), int(match[3]), name)
-
-
-def _suggest(name: str) -> str:
-    close = difflib.get_close_matches(name, names(), n=3)
-    return f"did you mean {' or '.join(close)}? " * bool(close) + "`tilewright programs` lists them all"

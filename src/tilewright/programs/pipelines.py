@@ -1,6 +1,5 @@
 """The pipelines that ship: blend, convrows, blur, sobel, canny, unsharp and harris."""
 
-import difflib
 import functools
 import inspect
 import math
@@ -9,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
 from tilewright.programs.expression import Value, apply, as_value
 from tilewright.programs.pipeline import Pipeline
 from tilewright.programs.pipeline_builder import GridBuilder, PipelineBuilder, scalar
@@ -292,9 +292,9 @@ def pipeline(name: str, **options: float | None) -> Pipeline:
     8
     """
     if name not in MAKERS:
-        close = difflib.get_close_matches(name, MAKERS, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"the pipelines are {', '.join(MAKERS)}"
-        raise UsageError(f"there is no pipeline {name!r}", hint)
+        raise UsageError(
+            f"there is no pipeline {name!r}", meant(name, MAKERS, f"the pipelines are {', '.join(MAKERS)}")
+        )
     taken = inspect.signature(MAKERS[name]).parameters
     for option in options:
         if option not in taken:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
 from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil import Program, Statement
 
@@ -177,9 +178,8 @@ def parse_boundary(text: str) -> BoundarySpec:
 def _kind(text: str) -> Boundary:
     kind, _, value = text.strip().partition(":")
     if kind not in KINDS:
-        raise UsageError(
-            f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", "constant takes a value: constant:0.5"
-        )
+        hint = meant(kind, KINDS, "such as reflect or constant:0.5; per axis 'wrap,fixed'")
+        raise UsageError(f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", hint)
     try:
         return Boundary(kind=kind, value=float(value) if value else 0.0)
     except ValueError:

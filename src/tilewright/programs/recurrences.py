@@ -1,10 +1,10 @@
 """The built-in recurrences. Sequences are one number per letter; see each one's summary for its inputs."""
 
-import difflib
 import functools
 from collections.abc import Callable
 
 from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
 from tilewright.programs.expression import Scalar, Value, apply
 from tilewright.programs.stencil import FieldBuilder
 from tilewright.programs.table import COLUMN, ROW, Recurrence, lookup, recurrence
@@ -102,6 +102,5 @@ def recurrence_named(name: str) -> Recurrence:
     """
     if name in _NAMED:
         return _NAMED[name]()
-    close = difflib.get_close_matches(name, names(), n=1)
-    hint = f"did you mean {close[0]}?" if close else f"the recurrences are {', '.join(names())}"
+    hint = meant(name, names(), f"the recurrences are {', '.join(names())}")
     raise UsageError(f"there is no built-in recurrence {name!r}", hint)

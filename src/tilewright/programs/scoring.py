@@ -1,6 +1,5 @@
 """How an alignment is scored: substitution matrices and affine gap costs."""
 
-import difflib
 import functools
 from dataclasses import dataclass
 from importlib import resources
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
 
 MATRICES = ("BLOSUM45", "BLOSUM62", "BLOSUM80", "PAM250")
 """The protein matrices that are shipped; see ``programs/data/README.md`` for where they come from."""
@@ -113,8 +113,7 @@ def matrix_scoring(matrix: str, gap_open: int, gap_extend: int) -> Scoring:
     else:
         name = matrix.upper()
         if name not in MATRICES:
-            close = difflib.get_close_matches(name, MATRICES, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"the matrices are {', '.join(MATRICES)}, or a file's path"
+            hint = meant(name, MATRICES, f"the matrices are {', '.join(MATRICES)}, or a file's path")
             raise UsageError(f"there is no substitution matrix {matrix!r}", hint)
         letters, rows = _shipped(name)
     unknown = "X" if "X" in letters else ""

@@ -1,10 +1,10 @@
 """The tiling families by name, and what can be asked of any tiling."""
 
-import difflib
 from collections.abc import Iterator
 from typing import Protocol
 
 from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
 from tilewright.programs.problem import Problem
 from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
 from tilewright.tilings.counts import Counts
@@ -59,8 +59,7 @@ def family(name: str) -> Family:
     """
     if name in FAMILIES:
         return FAMILIES[name]
-    close = difflib.get_close_matches(name, names(), n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"the families are {', '.join(names())}"
+    hint = meant(name, names(), f"the families are {', '.join(names())}")
     raise UsageError(f"there is no tiling family {name!r}", hint)
 
 

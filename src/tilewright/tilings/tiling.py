@@ -94,5 +94,5 @@ def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
         return value
     raise UsageError(
         f"a tiling has no key {name!r}, in {text!r}",
-        "the keys are t, s, sub, threads, k, rows, unroll, variant and reuse",
+        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant and reuse",
     )
