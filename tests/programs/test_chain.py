@@ -9,6 +9,7 @@ from tilewright.programs.chain import (
     make_chain,
     node_operations,
     nodes,
+    operations,
     span,
     text,
     unfused,
@@ -26,10 +27,6 @@ def test_every_fusion_keeps_the_parenthesisation():
         fused = list(every_fusion(tree))
         assert len({text(each) for each in fused}) == len(fused) > 1
         assert {text(unfused(each)) for each in fused} == {text(tree)}
-
-
-def operations(sizes, tree):
-    return sum(node_operations(sizes, node) for node in nodes(tree))
 
 
 def test_fusing_does_not_change_the_operations():

@@ -53,6 +53,11 @@ def test_bad_boundaries_are_refused(text):
         parse_boundary(text)
 
 
+def test_a_boundary_that_is_nearly_right_has_a_hint():
+    with pytest.raises(TilewrightError, match="did you mean reflect"):
+        parse_boundary("fixed,reflekt")
+
+
 @pytest.mark.parametrize(
     ("shape", "steps", "dtype", "boundary", "message"),
     [

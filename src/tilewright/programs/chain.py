@@ -153,6 +153,11 @@ def node_operations(sizes: Sequence[int], node: Product) -> int:
     return p[0] * p[1] * p[2]
 
 
+def operations(sizes: Sequence[int], tree: Tree) -> int:
+    """Return the multiply-adds of a tree."""
+    return sum(node_operations(sizes, node) for node in nodes(tree))
+
+
 def halves(node: Product) -> tuple[Tree, Tree]:
     """Return the two operands of a node's last product; a fused child becomes a node of its own."""
     first, *middle, last = node.children
