@@ -27,6 +27,7 @@ def describe(threads: int) -> dict[str, Any]:
         "system": platform.platform(),
         "python": platform.python_version(),
         "compiler": _compiler(),
+        "command": os.environ.get("CC", "gcc"),
         "libraries": {name: _version(name) for name in _LIBRARIES},
         "load_average": os.getloadavg()[0],
     }
@@ -66,7 +67,8 @@ def _caches() -> dict[str, str]:
 
 def _compiler() -> str:
     try:
-        answer = subprocess.run([os.environ.get("CC", "gcc"), "--version"], check=True, capture_output=True, text=True)
+        command = os.environ.get("CC", "").split() or ["gcc"]
+        answer = subprocess.run([*command, "--version"], check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
     return answer.stdout.partition("\n")[0]

@@ -4,10 +4,14 @@
 
 Judged as "not slower": the paired median ratio is at least 0.95, or its 95 % interval covers 1. Programs that the
 record has already are left out, so that a run that was cut, or told to stop by ``--seconds``, goes on where it was.
+
+``--march x86-64-v3`` (AVX2) or ``x86-64`` (baseline) has both compiled for another processor than this one. The model
+then ranks by a calibration made for that, if there is one: ``CC="gcc -march=x86-64" tilewright calibrate``.
 """
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -82,6 +86,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     parser.add_argument("--threads", type=int, default=environment.cores())
+    parser.add_argument("--march", help="processor to compile for, such as x86-64-v3; this one by default")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after this time")
     parser.add_argument("--output", type=Path, default=Path("results/every_program.json"))
     return parser.parse_args(argv)
@@ -90,6 +95,10 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; exit status 1 if a program is slower than naive C or not all are done."""
     chosen, begin = arguments(argv), time.monotonic()
+    if chosen.march:
+        # tilewright and naive C both ask this variable, in processes of their own that start later.
+        os.environ.pop("TILEWRIGHT_CC", None)
+        os.environ["CC"] = f"{os.environ.get('CC', 'gcc')} -march={chosen.march}"
     document: dict[str, Any] = {"environment": environment.describe(chosen.threads), "programs": []}
     if chosen.output.exists():
         document = json.loads(chosen.output.read_text())

@@ -28,6 +28,7 @@ from tilewright.programs.stencil import Statement
 
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp")
 STRICT = ("-O2", "-march=native", "-ffp-contract=off", "-fopenmp")
+"""Of a compiler that ``CC`` tells which processor to compile for (``gcc -march=x86-64-v3``), ``-march`` is left out."""
 TRIAL_STEPS, TRIAL_ROUNDS, TRIAL_SECONDS = 4, 3, 0.02
 """Trials take three rounds of so many steps that a trial takes so long, but at most those of a run."""
 _PREAMBLE = """#include <math.h>
@@ -159,10 +160,16 @@ class Compiler:
     """The C compiler."""
 
     def __init__(self) -> None:
-        found = shutil.which(os.environ.get("CC", "gcc")) or shutil.which("cc")
+        asked, *self.options = os.environ.get("CC", "").split() or ["gcc"]
+        found = shutil.which(asked) or shutil.which("cc")
         if found is None:
             raise UnavailableError("no C compiler was found")
         self.path = found
+        self.told = any(option.startswith("-march=") for option in self.options)
+
+    def effective(self, flags: tuple[str, ...]) -> tuple[str, ...]:
+        """Flags as they are used: the processor that the compiler's own options name stays."""
+        return (*self.options, *(flag for flag in flags if not (self.told and flag == "-march=native")))
 
     def load(self, code: str, flags: tuple[str, ...]) -> ctypes.CDLL:
         """Write, compile and load a text."""
@@ -171,7 +178,7 @@ class Compiler:
             text.write_text(code)
             # The shared object is linked without -ffast-math, which would flush denormals in the whole process.
             unit = library.with_suffix(".o")
-            subprocess.run([self.path, *flags, "-fPIC", "-c", str(text), "-o", str(unit)], check=True)
+            subprocess.run([self.path, *self.effective(flags), "-fPIC", "-c", str(text), "-o", str(unit)], check=True)
             subprocess.run([self.path, "-shared", "-fopenmp", str(unit), "-o", str(library), "-lm"], check=True)
             return ctypes.CDLL(str(library))
 
@@ -222,7 +229,7 @@ class NaiveC:
 
     def describe(self) -> dict[str, str]:
         """Compiler and flags."""
-        return {"compiler": self.compiler.version, "flags": " ".join(self.flags)}
+        return {"compiler": self.compiler.version, "flags": " ".join(self.compiler.effective(self.flags))}
 
 
 class NaiveC512(NaiveC):

@@ -1,6 +1,7 @@
 """Weighted sums input by input: which tapes they are, and that the weights are those of the program."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -126,8 +127,10 @@ def test_a_box_is_one_loop_over_the_places_along_the_rows():
         problem := make_problem(program("box3d3r"), (32, 32, 64), 2),
         catalogue.complete(problem, parse("streaming:t=1,s=32x32x64,rows=6")),
     ).text
-    assert text.count("near < 7;") == 2  # three lines together, and one
-    assert text.count("\n") < 1500
+    many = re.sub(r"#if TW_REGISTERS == 16\n.*?\n#endif\n", "", text, flags=re.DOTALL)
+    assert many.count("near < 7;") == 2  # three lines together, and one
+    assert text.count("near < 7;") == 4  # and two, and one, where there are few registers
+    assert many.count("\n") < 1500
 
 
 def test_columns_that_are_none_elsewhere_are_taken_apart_in_a_large_box():
@@ -242,6 +245,7 @@ def test_two_results_of_a_column_at_a_time(rows, blocks):
     tiling = parse(f"streaming:t=2,s=9x8x32,rows={rows}")
     plan = make_plan(Site(problem=problem, prefix="tw", strict=False), tiling)
     assert row_block.paired(plan, 0) is (rows > 1)
-    assert [each.name.removeprefix("tw_rows_0_") for each in stage_functions(plan, 0)[:-1]] == blocks
+    many = [each for each in stage_functions(plan, 0) if each.registers != 16]
+    assert [each.name.removeprefix("tw_rows_0_") for each in many[:-1]] == blocks
     strict = make_plan(Site(problem=problem, prefix="tw", strict=True), tiling)
     assert not row_block.paired(strict, 0)

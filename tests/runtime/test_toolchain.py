@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import ToolchainError, UsageError
-from tilewright.runtime import host, toolchain
+from tilewright.runtime import host, hosts, toolchain
 from tilewright.runtime.toolchain import compile_shared
 
 
@@ -24,6 +24,23 @@ def test_the_compiler_of_this_machine_works():
     tools = toolchain.toolchain()
     assert compile_shared(tools, "int tw_x(void) { return 1; }", strict=True).startswith((b"\x7fELF", b"\xcf\xfa"))
     assert toolchain.toolchain() == tools
+
+
+@pytest.mark.skipif(host.cpu_features()[0] not in {"x86_64", "AMD64"}, reason="the processors are those of x86")
+@pytest.mark.parametrize(("march", "bits", "fused"), [("x86-64", 128, False), ("haswell", 256, True)])
+def test_a_command_that_names_a_processor_keeps_it(monkeypatch, march, bits, fused):
+    plain = toolchain.find_command()[0]
+    here = host.describe_cpu()
+    assert toolchain.target_cpu() == here
+    identity = hosts.identity()
+    monkeypatch.setenv("TILEWRIGHT_CC", f"{plain} -march={march}")
+    tools = toolchain.toolchain()
+    assert not any(flag.startswith("-march") for flag in tools.flags(strict=False))
+    assert (tools.simd_bits, tools.fused) == (bits, fused)
+    cpu = toolchain.target_cpu()
+    assert (cpu.simd_bits, cpu.fused) == (min(bits, here.simd_bits), fused and here.fused)
+    assert hosts.identity() != identity  # a calibration of one is none of the other
+    assert hosts.host().vector_width.value <= bits // 32
 
 
 def test_no_flag_gives_up_ieee_arithmetic():

@@ -29,6 +29,9 @@ CASES = [
     ("j2d9pt-gol", (30, 100), "streaming:t=4,s=30x100"),
     ("j3d27pt", (14, 16, 100), "streaming:t=2,s=7x8x100"),
     ("box3d2r", (16, 15, 100), "streaming:t=1,s=16x8x100"),
+    ("box2d2r", (30, 100), "streaming:t=2,s=30x100"),
+    ("box2d4r", (40, 100), "streaming:t=1,s=20x100"),
+    ("star3d3r", (20, 15, 100), "streaming:t=1,s=20x9x100"),
     ("j1d3pt", (777,), "streaming:t=6,s=128"),
 ]
 

@@ -180,7 +180,7 @@ def _compiler() -> tuple[Check, ...]:
 
 
 def _cpu() -> tuple[Check, ...]:
-    cpu = host.describe_cpu()
+    cpu = toolchain.target_cpu()
     features = [name for name in _SIMD if name in host.cpu_features()]
     caches = ((f"L{level}", size) for level, size in enumerate((cpu.l1_bytes, cpu.l2_bytes, cpu.l3_bytes), 1))
     detail = (

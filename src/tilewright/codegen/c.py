@@ -165,7 +165,8 @@ class _Printer:
         lines += self.block(function.body, 1)
         if function.result is not None:
             lines.append(f"  return {self.expr(function.result)};")
-        return "\n".join([*lines, "}", ""])
+        guard = ([f"#if TW_REGISTERS == {function.registers}"], ["#endif"]) if function.registers else ([], [])
+        return "\n".join([*guard[0], *lines, "}", *guard[1], ""])
 
     def declare(self, var: Var) -> str:
         text = c_type(var.type)

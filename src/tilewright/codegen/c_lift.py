@@ -38,6 +38,11 @@ def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
 _TEXT = """
 #ifndef TW_THREAD
 #define TW_THREAD
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define TW_REGISTERS 32
+#else
+#define TW_REGISTERS 16
+#endif
 #if defined(_OPENMP)
 extern int omp_get_thread_num(void);
 static inline int64_t tw_thread(void) { return omp_get_thread_num(); }
@@ -117,6 +122,14 @@ static inline __attribute__((always_inline)) tw_v_@s tw_hold_@s(tw_v_@s a) {
   return a;
 }
 
+/* the same for a value that never changes: it is loaded here and not before a loop, where registers are short */
+static inline __attribute__((always_inline)) tw_v_@s tw_fresh_@s(tw_v_@s a) {
+#if defined(__SSE2__)
+  __asm__ volatile("" : "+v"(a));
+#endif
+  return a;
+}
+
 static void tw_copy_@s(@T *to, const @T *from, int64_t n) {
   int64_t i = 0;
   for (; i + TW_WIDE_@s <= n; i += TW_WIDE_@s) *(tw_u_@s *)(to + i) = *(const tw_u_@s *)(from + i);
@@ -144,6 +157,12 @@ static void tw_stream_@s(@T *to, const @T *from, int64_t n) {
   for (; (uintptr_t)to % 64 == 0 && i + TW_WIDE_@s <= n; i += TW_WIDE_@s) {
     const tw_v_@s v = *(const tw_u_@s *)(from + i);
     __builtin_ia32_movntps256((float *)(to + i), (row8)v);
+  }
+#elif defined(__SSE2__)
+  typedef float row4 __attribute__((vector_size(16)));
+  for (; (uintptr_t)to % 64 == 0 && i + TW_WIDE_@s <= n; i += TW_WIDE_@s) {
+    const tw_v_@s v = *(const tw_u_@s *)(from + i);
+    __builtin_ia32_movntps((float *)(to + i), (row4)v);
   }
 #endif
   tw_copy_@s(to + i, from + i, n - i);

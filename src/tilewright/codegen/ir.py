@@ -205,6 +205,7 @@ class Function:
         distinct: Whether what one pointer parameter writes is reached through no other one.
         threads: Threads per group of a kernel.
         about: A line for the reader of the kernel; C only.
+        registers: Vector registers of the processors that it is for, 16 or 32; 0 for all. C only.
     """
 
     name: str
@@ -216,6 +217,7 @@ class Function:
     distinct: bool = False
     threads: int = 0
     about: str = ""
+    registers: int = 0
 
 
 def add(a: Expr, b: Expr | int) -> Expr:

@@ -7,6 +7,7 @@ from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Let, Load, Stmt, Store, Var, add, mul, sub
 from tilewright.codegen.pipeline import PITCH, Plan, Slabs, slab_at, slabs
 from tilewright.codegen.regroup import regroup
+from tilewright.codegen.row_columns import Columns
 from tilewright.codegen.row_linear import Sums, add_up
 from tilewright.codegen.row_pairs import Pairs
 from tilewright.programs.expression import Read
@@ -90,15 +91,16 @@ def paired(plan: Plan, stage: int) -> bool:
     return any(field_columns(plan, terms) is not None for each in found if each for terms in each.sums)
 
 
-def block_body(plan: Plan, stage: int, lines: int) -> Body:
+def block_body(plan: Plan, stage: int, lines: int, *, few: bool = False) -> Body:
     """Write one iteration: the rows of an advance along axis 0, ``lines`` along the middle axis in 3D.
 
     Args:
         plan: The kernel's plan.
         stage: The stage.
         lines: Rows of a plane that are computed together.
+        few: Whether it is for processors with few registers.
     """
-    block = Block(plan, stage)
+    block = Block(plan, stage, few=few)
     stores: list[Stmt] = []
     places = [(shift, line) for shift in range(plan.rows) for line in range(lines)]
     for field in stage_outputs(plan, stage):
@@ -123,16 +125,18 @@ class Block:
     The rows advance together, operation by operation: so neighbouring instructions are independent.
     """
 
-    def __init__(self, plan: Plan, stage: int, slab: Slab | None = None) -> None:
+    def __init__(self, plan: Plan, stage: int, slab: Slab | None = None, *, few: bool = False) -> None:
         """Start.
 
         Args:
             plan: The kernel's plan.
             stage: The stage.
             slab: Where slabs start; by default as the stage's parameters say.
+            few: Whether the block is for processors with few registers (:mod:`tilewright.codegen.row_columns`).
         """
         self.plan = plan
         self.stage = stage
+        self.few = few
         self.slab = slab or (lambda field, level, position: slab_at(plan, source(plan, (field, level)), position))
         self.body: list[Stmt] = []
         self.loaded: dict[tuple[int, int, tuple[int, ...], int], Var] = {}
@@ -152,6 +156,8 @@ class Block:
 
     def one_sum(self, prefix: str, places: Sequence[Place], terms: Terms) -> dict[Place, Expr]:
         """Write a weighted sum; names start with ``prefix``."""
+        if self.few and len(places) > 1:
+            return Columns(self.plan.site.dtype, f"{prefix}_", self._fetch, self.body).write(places, terms)
         sums = Sums(self.plan.site.dtype, f"{prefix}_")
         found, shifts = field_columns(self.plan, terms), sorted({shift for shift, _ in places})
         if found is None or len(shifts) == 1:

@@ -38,6 +38,8 @@ Fetch = Callable[[Read, int, int, Expr], Load]
 _NEAR = Var("near")
 _ALIKE = 27
 """Columns from which on it pays to write all offsets alike."""
+_OWN = (A, E, B, C)
+"""Sums that belong to one result each, by its plane; without columns all of them."""
 _HELD = 12
 """Factors of one place along the rows that compilers hold in registers while all lines go by."""
 
@@ -151,7 +153,7 @@ class Boxes:
             The results by plane and line.
         """
         paired = any(each.columns for each in near)
-        sums = (A, B, C, E) if paired else (A, E)[:planes]
+        sums = (A, B, C, E) if paired else _OWN[:planes]
         zero = Op("splat", (Real(0.0, self.dtype),), self.kind)
         body: list[Stmt] = [Mutable(self._sum(line, k), zero) for line in range(lines) for k in sums]
         start = 0
@@ -167,7 +169,7 @@ class Boxes:
     def _result(self, at: tuple[int, int], *, paired: bool) -> Var:
         """Put b and c together, and onto them what belongs to one result alone."""
         plane, line = at
-        own = self._sum(line, E if plane else A)
+        own = self._sum(line, _OWN[plane])
         if not paired:
             return own
         both = Op("sub" if plane else "add", (self._sum(line, B), self._sum(line, C)), self.kind)
@@ -234,7 +236,7 @@ class Boxes:
         for _, plane, number, read in sorted(uses, key=lambda use: use[:3]):
             line = row - read.offset[1]
             if 0 <= line < lines:
-                self._add(line, E if plane else A, start + number, self._held(read, plane, line, at))
+                self._add(line, _OWN[plane], start + number, self._held(read, plane, line, at))
 
     def _held(self, read: Read, plane: int, line: int, at: Var) -> Var:
         """A value that is loaded once for all its uses."""
@@ -255,3 +257,34 @@ class Boxes:
         var = Var(f"{self.prefix}{self.count}", self.kind)
         self.body.append(Let(var, value))
         return var
+
+
+class FewBoxes(Boxes):
+    """The same where registers are short: without columns, each weight loaded once for all planes.
+
+    A row of four planes of a box of reach 1 takes six inputs and, for each of two lines, nine weights for 36 products.
+    """
+
+    def _near(self, near: Near, at: Var, planes: int, lines: int) -> None:
+        rows = sorted({line + read.offset[1] for line in range(lines) for read, _ in near.rest})
+        for row in rows:
+            if row != rows[0]:
+                again = Var(f"{self.prefix}w{row - rows[0]}", f"array:{self.dtype}")
+                self.body.append(Let(again, self._again(self.weights)))
+                self.weights = again
+            self._rest(near, (row, planes, lines), at)
+
+    def _rest(self, near: Near, block: tuple[int, int, int], at: Var) -> None:
+        row, planes, lines = block
+        uses = [
+            (read.field, read.level, read.offset[0], row - read.offset[1], number)
+            for number, (read, _) in enumerate(near.rest)
+            if 0 <= row - read.offset[1] < lines
+        ]
+        for *_, line, number in sorted(uses):
+            splat = Op("splat", (Load(self.weights, Int(number), self.dtype),), self.kind)
+            weight = self._let(Call(f"hold:{self.dtype}", (splat,)))
+            for plane in range(planes):
+                into, value = self._sum(line, _OWN[plane]), self._held(near.rest[number][0], plane, line, at)
+                product = Op("mul", (weight, value), self.kind)
+                self.body.append(Assign(into, Op("add", (into, product), self.kind)))

@@ -1,5 +1,14 @@
-"""The inner loops of a streaming kernel: one stage over lifted rows, several rows blocked in registers."""
+"""The inner loops of a streaming kernel: one stage over lifted rows, several rows blocked in registers.
 
+Where it matters how many vector registers there are, a stage is written twice: for 32 (AVX-512), and for 16 (AVX2 and
+baseline x86-64; :mod:`tilewright.codegen.row_columns`, :class:`tilewright.codegen.row_boxes.FewBoxes`). The compiler's
+own macros choose, so that one text serves every processor.
+"""
+
+import itertools
+from dataclasses import replace
+
+from tilewright.base.intmath import ceil_div
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.ir import (
     Call,
@@ -20,6 +29,7 @@ from tilewright.codegen.pipeline import EDGE, GX, PITCH, VECTORS, N, Plan, lanes
 from tilewright.codegen.row_block import (
     INDEX,
     block_body,
+    field_sums,
     moved,
     paired,
     source,
@@ -37,6 +47,8 @@ _SCALARS = Var("scalar")
 LINE = Var("line")
 _PAIRED_LINES = 3
 """Rows of a plane computed together where two planes are: the sums of 12 results fit into 32 registers."""
+_FEW_PLANES, _FEW_LINES = 4, 2
+"""The same with few registers: the sums of 8 results, four inputs, a weight and a product fit into 16."""
 _SHARED = 9
 """Reads common to neighbouring rows of a plane from which on computing two together pays."""
 
@@ -75,36 +87,64 @@ def stage_functions(plan: Plan, stage: int) -> tuple[Function, ...]:
 
     It comes last, after functions that it calls.
     """
+    many, few = (_variant(plan, stage, few=few) for few in (False, True))
+    if many == few:
+        return many
+    return (*(replace(each, registers=32) for each in many), *(replace(each, registers=16) for each in few))
+
+
+def _variant(plan: Plan, stage: int, *, few: bool) -> tuple[Function, ...]:
+    """The same for many registers, or for few."""
     lets = (Let(Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
     if plan.rank == 2:
-        body = block_body(plan, stage, 1)
+        body = block_body(plan, stage, 1, few=few)
         return (_stage(plan, stage, (*lets, *_rows(plan, stage, 1, body.statements)), distinct=body.distinct),)
     if paired(plan, stage):
-        return _in_planes(plan, stage)
-    lines = _lines(plan, stage)
-    body = block_body(plan, stage, lines)
-    rest = block_body(plan, stage, 1) if lines > 1 else body
+        return _in_planes(plan, stage, few=few)
+    lines = 1 if few and _summed(plan, stage) else _lines(plan, stage)
+    body = block_body(plan, stage, lines, few=few)
+    rest = block_body(plan, stage, 1, few=few) if lines > 1 else body
     loops = _blocks(lines, _rows(plan, stage, lines, body.statements), _rows(plan, stage, 1, rest.statements))
     return (_stage(plan, stage, (*lets, *loops), distinct=body.distinct),)
 
 
-def _in_planes(plan: Plan, stage: int) -> tuple[Function, ...]:
-    """A stage that computes two planes of results at a time, by functions of their own."""
+def _in_planes(plan: Plan, stage: int, *, few: bool) -> tuple[Function, ...]:
+    """A stage that computes several planes of results at a time, by functions of their own."""
     lets = (Let(Var("V"), lanes(plan)), *sizes(plan))
     functions: dict[tuple[int, int], Planes] = {}
-    parts: dict[int, tuple[Stmt, ...]] = {}
-    for lines in (_PAIRED_LINES, 1):
+    bodies: dict[int, tuple[Stmt, ...]] = {}
+    most = _FEW_LINES if few else _PAIRED_LINES
+    for lines in (most, 1):
         calls = []
-        for shift in range(0, plan.rows, 2):
-            block = (min(2, plan.rows - shift), lines)
+        for shift, planes in _plane_blocks(plan.rows, few=few):
+            block = (planes, lines)
             if block not in functions:
-                functions[block] = planes_function(plan, stage, block, _scalars(plan, stage))
+                functions[block] = planes_function(plan, stage, block, _scalars(plan, stage), few=few)
             calls.append(functions[block].call(plan, shift, mul(LINE, PITCH)))
-        parts[lines] = (*calls, *_finish(plan, stage, lines))
+        bodies[lines] = (*calls, *_finish(plan, stage, lines))
     tables = tuple(dict.fromkeys(each.table for each in functions.values()))
-    loops = _blocks(_PAIRED_LINES, parts[_PAIRED_LINES], parts[1])
+    loops = _blocks(most, bodies[most], bodies[1])
     called = tuple(each.function for each in functions.values())
     return (*called, _stage(plan, stage, (*lets, *tables, *loops), distinct=False))
+
+
+def _plane_blocks(rows: int, *, few: bool) -> list[tuple[int, int]]:
+    """Cut the planes of an advance into blocks: where each starts, and its planes.
+
+    >>> _plane_blocks(6, few=True), _plane_blocks(5, few=False)
+    ([(0, 3), (3, 3)], [(0, 2), (2, 2), (4, 1)])
+    """
+    if not few:
+        return [(shift, min(2, rows - shift)) for shift in range(0, rows, 2)]
+    count = ceil_div(rows, _FEW_PLANES)
+    cuts = [rows * k // count for k in range(count + 1)]
+    return [(low, high - low) for low, high in itertools.pairwise(cuts)]
+
+
+def _summed(plan: Plan, stage: int) -> bool:
+    """Whether a stage has weighted sums that are written apart."""
+    found = (field_sums(plan, field) for field in stage_outputs(plan, stage))
+    return any(each.sums for each in found if each)
 
 
 def _blocks(lines: int, body: tuple[Stmt, ...], rest: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

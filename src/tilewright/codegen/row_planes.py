@@ -20,7 +20,7 @@ from tilewright.codegen.row_block import (
     target,
     version_tag,
 )
-from tilewright.codegen.row_boxes import Boxes, Near, nears
+from tilewright.codegen.row_boxes import Boxes, FewBoxes, Near, nears
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Terms
 
@@ -56,14 +56,17 @@ class Planes:
         return Call(self.function.name, (*head, *(add(start, low) for start in starts)))
 
 
-def planes_function(plan: Plan, stage: int, block: tuple[int, int], scalars: tuple[Stmt, ...]) -> Planes:
+def planes_function(
+    plan: Plan, stage: int, block: tuple[int, int], scalars: tuple[Stmt, ...], *, few: bool = False
+) -> Planes:
     """Write the function for a number of planes and lines.
 
     Args:
         plan: The kernel's plan.
         stage: The stage.
-        block: Planes of results, one or two, and rows of each.
+        block: Planes of results, one or two, with few registers up to four, and rows of each.
         scalars: Statements that name the program's scalars which the stage uses, out of the parameter ``scalar``.
+        few: Whether it is for processors with few registers.
     """
     (planes, lines), kind = block, plan.site.dtype
     starts: dict[tuple[int, int, int], Var] = {}
@@ -72,7 +75,7 @@ def planes_function(plan: Plan, stage: int, block: tuple[int, int], scalars: tup
         name = f"{plan.fields[field]}_{version_tag(level)}_{'m' * (position < 0)}{abs(position)}"
         return starts.setdefault((field, level, position), Var(name, f"array:{kind}"))
 
-    writer = _PlaneBlock(plan, stage, slab)
+    writer = _PlaneBlock(plan, stage, slab, few=few)
     places = [(plane, line) for plane in range(planes) for line in range(lines)]
     stores: list[Stmt] = []
     fields = stage_outputs(plan, stage)
@@ -88,14 +91,16 @@ def planes_function(plan: Plan, stage: int, block: tuple[int, int], scalars: tup
         name=plan.name(f"rows_{stage}_{planes}x{lines}"),
         params=(*heads[0], *heads[1], *starts.values(), *results),
         body=(Let(Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
-        about=_about(planes, lines),
+        about=_about(planes, lines, few=few),
     )
     table = Table(Var(f"{_FACTORS}_{planes}", f"array:{kind}"), tuple(writer.factors))
     return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
 
 
-def _about(planes: int, lines: int) -> str:
+def _about(planes: int, lines: int, *, few: bool) -> str:
     rows = "a row of a plane" if lines == 1 else f"{lines} rows of a plane"
+    if few and planes > 1:
+        return f"New values in {rows} and of the next {planes - 1}; a table holds the weights."
     if planes == 1:
         return f"New values in {rows}; a table holds the weights."
     return f"New values in {rows} and the next one: y0 = (b + c) + a, y1 = (b - c) + e; a table holds the factors."
@@ -112,8 +117,8 @@ class _PlaneBlock(Block):
         factors: The table.
     """
 
-    def __init__(self, plan: Plan, stage: int, slab: Slab) -> None:
-        super().__init__(plan, stage, slab)
+    def __init__(self, plan: Plan, stage: int, slab: Slab, *, few: bool) -> None:
+        super().__init__(plan, stage, slab, few=few)
         self.factors: list[float] = []
 
     def one_sum(self, prefix: str, places: Sequence[Place], terms: Terms) -> dict[Place, Expr]:
@@ -121,8 +126,9 @@ class _PlaneBlock(Block):
         if found is None:
             return super().one_sum(prefix, places, terms)
         planes, lines = (1 + max(at[axis] for at in places) for axis in (0, 1))
-        near: tuple[Near, ...] = nears(*found) if planes > 1 else nears((), terms)
-        boxes = Boxes(self.plan.site.dtype, f"{prefix}_", self.raw_load, add(Var(_FACTORS), len(self.factors)))
+        near: tuple[Near, ...] = nears(*found) if planes > 1 and not self.few else nears((), terms)
+        kind = Boxes if not self.few else FewBoxes
+        boxes = kind(self.plan.site.dtype, f"{prefix}_", self.raw_load, add(Var(_FACTORS), len(self.factors)))
         results = boxes.write(planes, lines, near)
         self.factors += [factor for each in near for factor in each.factors]
         self.body += boxes.body

@@ -23,9 +23,11 @@ static inline int64_t tw_map_mirror(int64_t i, int64_t n) {
 #if defined(__clang__)
 #define TW_PAST_512(to, v) __builtin_nontemporal_store(v, (row *)(to))
 #define TW_PAST_256(to, v) __builtin_nontemporal_store(v, (row *)(to))
+#define TW_PAST_128(to, v) __builtin_nontemporal_store(v, (row *)(to))
 #else
 #define TW_PAST_512 __builtin_ia32_movntps512
 #define TW_PAST_256 __builtin_ia32_movntps256
+#define TW_PAST_128 __builtin_ia32_movntps
 #endif
 /* Write a row to memory, past the caches if it will not be read soon. */
 static inline void tw_put(char *to, const char *from, int64_t bytes, int64_t stream) {
@@ -42,6 +44,10 @@ static inline void tw_put(char *to, const char *from, int64_t bytes, int64_t str
     typedef float row __attribute__((vector_size(32)));
     typedef float loose __attribute__((vector_size(32), aligned(1), may_alias));
     for (; i + 32 <= bytes; i += 32) TW_PAST_256((float *)(to + i), (row)*(const loose *)(from + i));
+#else
+    typedef float row __attribute__((vector_size(16)));
+    typedef float loose __attribute__((vector_size(16), aligned(1), may_alias));
+    for (; i + 16 <= bytes; i += 16) TW_PAST_128((float *)(to + i), (row)*(const loose *)(from + i));
 #endif
     memcpy(to + i, from + i, (size_t)(bytes - i));
     return;

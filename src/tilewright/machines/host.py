@@ -21,6 +21,7 @@ class CpuDescription:
         l3_bytes: L3 cache in all, 0 if there is none.
         clock_hz: Sustained clock, or the nominal one where it is not known better.
         model_name: What the CPU calls itself.
+        fused: Whether a multiplication and an addition are one instruction.
     """
 
     cores: int
@@ -30,6 +31,7 @@ class CpuDescription:
     l3_bytes: int
     clock_hz: float
     model_name: str = ""
+    fused: bool = True
 
 
 def host_machine(description: CpuDescription) -> Machine:
@@ -59,7 +61,7 @@ def host_machine(description: CpuDescription) -> Machine:
         barrier_seconds=_guess(5e-9, "s", 0.0, 4.0, "start-up of the loops of one row of a tile"),
         launch_seconds=_guess(2e-6, "s", 0.25, 5.0, "one OpenMP barrier"),
         clock=_known(clock, "Hz", told) if description.clock_hz > 0 else _guess(clock, "Hz", 0.6, 1.6, "a usual clock"),
-        flop_cycles=_guess(0.22, "1", 0.5, 3.0, "two vector units, most operations fused, above the nominal clock"),
+        flop_cycles=_flop_cycles(fused=description.fused),
         special_cycles=_guess(2.2, "1", 0.5, 8.0, "reciprocal and root by refined approximation"),
         load_cycles=_guess(0.6, "1", 0.5 / 0.6, 2.0, "two loads a cycle, some across cache lines, from L1 and L2"),
         loop_cycles_1d=_guess(1.0, "1", 0.0, 3.0, "index and loop control of a vectorised row"),
@@ -76,6 +78,12 @@ def host_machine(description: CpuDescription) -> Machine:
         line_ratio=_guess(0.5, "1", 0.5, 2.0, "fetched ahead, beside arithmetic"),
         row_seconds=_guess(20 / clock, "s", 0.25, 3.0, "entry, remainder and misprediction of a vectorised loop"),
     )
+
+
+def _flop_cycles(*, fused: bool) -> Quantity:
+    if fused:
+        return _guess(0.22, "1", 0.5, 3.0, "two vector units, most operations fused, above the nominal clock")
+    return _guess(0.36, "1", 0.5, 2.0, "two vector units, nothing fused, above the nominal clock")
 
 
 def outer_latency() -> Quantity:

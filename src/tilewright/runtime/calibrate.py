@@ -24,9 +24,9 @@ from tilewright.programs.stencil import Program
 from tilewright.runtime import direct, micro
 from tilewright.runtime.calibrate_fits import Instance
 from tilewright.runtime.cpu import CompiledKernel, compile_source
-from tilewright.runtime.host import available_bytes, describe_cpu, thread_count
+from tilewright.runtime.host import available_bytes, thread_count
 from tilewright.runtime.session import Inputs, Session
-from tilewright.runtime.toolchain import Toolchain
+from tilewright.runtime.toolchain import Toolchain, target_cpu
 from tilewright.tilings import catalogue, streaming
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import NONE, Tiling
@@ -87,7 +87,7 @@ def measure_machine(tools: Toolchain, protocol: Protocol, note: Note) -> Machine
     Returns:
         The machine ``host``; what cannot be measured stays as the CPU describes itself, or estimated.
     """
-    base = host_machine(describe_cpu())
+    base = host_machine(target_cpu())
     units, threads = micro.build(tools), thread_count()
     threads = min(threads, int(base.sm_count.value)) if tools.openmp else 1
     streamed = _stream_bytes(base, threads, protocol)

@@ -11,9 +11,8 @@ from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen.emit import Kernel, KernelSource
 from tilewright.codegen.matmul import Blocking, FusedSource, emit_fused, work_elements
 from tilewright.runtime.cpu import CompiledKernel, compile_source
-from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.memory import allocate, check_memory
-from tilewright.runtime.toolchain import toolchain
+from tilewright.runtime.toolchain import target_cpu, toolchain
 
 Array = npt.NDArray[Any]
 DTYPES = ("float32", "float64")
@@ -23,7 +22,7 @@ _THREADED = 500_000
 
 def blocking() -> Blocking:
     """Return the register blocking for this CPU: 32 wide registers with AVX-512, 16 otherwise."""
-    bits = describe_cpu().simd_bits
+    bits = target_cpu().simd_bits
     return Blocking(vector_bytes=bits // 8, rows=8 if bits >= 512 else 4)
 
 

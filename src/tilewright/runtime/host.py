@@ -122,6 +122,7 @@ def describe_cpu() -> CpuDescription:
         l3_bytes=_cache_bytes(3, ("Data", "Unified")),
         clock_hz=_clock(),
         model_name=_cpuinfo().get("model name", platform.processor() or platform.machine()),
+        fused="fma" in cpu_features() or platform.machine() in {"aarch64", "arm64"},
     )
 
 

@@ -15,8 +15,8 @@ from tilewright.machines import files
 from tilewright.machines.dump import to_toml
 from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Machine
-from tilewright.runtime.host import available_cpus, cpu_features, describe_cpu
-from tilewright.runtime.toolchain import compiler_identity
+from tilewright.runtime.host import available_cpus, cpu_features
+from tilewright.runtime.toolchain import compiler_identity, target_cpu
 from tilewright.runtime.warn import warn_once
 
 _VARIABLE = "TILEWRIGHT_STORE"
@@ -45,10 +45,10 @@ def host() -> Machine:
         status = known.stat()
         return _calibrated(known, (status.st_mtime_ns, status.st_size))
     except (OSError, RuntimeError):
-        return host_machine(describe_cpu())
+        return host_machine(target_cpu())
     except TilewrightError as error:
         warn_once(f"the calibration of this machine cannot be used: {error.message} (hint: run `tilewright calibrate`)")
-        return host_machine(describe_cpu())
+        return host_machine(target_cpu())
 
 
 @functools.lru_cache(maxsize=4)

@@ -6,13 +6,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.machines.host import CpuDescription
 from tilewright.runtime import cache, compiler_call
-from tilewright.runtime.host import cpu_features
+from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.warn import warn_once
 
 INSTALL_HINT = "install a C compiler: `apt install gcc` (or clang), or `pip install ziglang`"
@@ -35,6 +37,21 @@ _PROBE = """int tw_probe(int n) {
   return s;
 }
 """
+_TARGET = """#if defined(__AVX512F__)
+512
+#elif defined(__AVX__)
+256
+#else
+128
+#endif
+#if defined(__FMA__) || defined(__aarch64__)
+1
+#else
+0
+#endif
+"""
+_PROCESSOR = ("-march=", "-mcpu=")
+"""Options of a command that say which processor to compile for."""
 COMPILE_SECONDS = 120.0
 """Limit on one call of the compiler. GCC takes less than a second for every kernel of the catalogue; this leaves room
 for texts of many kernels (a calibration's; those of random programs have taken over a minute on a busy machine), large
@@ -53,13 +70,17 @@ class Toolchain:
         command: How it is called.
         identity: What it says about itself, with its file's size and time of change.
         openmp: Whether OpenMP code links.
-        native: Flags that select this CPU.
+        native: Flags that select this CPU; those of a command that names a processor are its own.
+        simd_bits: Width of the vectors that it makes.
+        fused: Whether it makes a multiplication and an addition one instruction.
     """
 
     command: tuple[str, ...]
     identity: str
     openmp: bool
     native: tuple[str, ...]
+    simd_bits: int = 0
+    fused: bool = True
 
     def flags(self, *, strict: bool) -> tuple[str, ...]:
         """Flags of a compilation, in order.
@@ -141,15 +162,41 @@ def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     key = fingerprint("toolchain", command, stamp, cpu_features(), _COMMON)
     store = cache.directory()
     lines = (cache.load_text(store, f"cc-{key}") or "").split("\n")
-    if len(lines) == 3:
+    if len(lines) == 4 and len(target := lines[3].split()) == 2 and target[0].isdecimal():
         return Toolchain(
-            command=command, identity=lines[0], openmp=lines[1] == "openmp", native=tuple(lines[2].split())
+            command=command,
+            identity=lines[0],
+            openmp=lines[1] == "openmp",
+            native=tuple(lines[2].split()),
+            simd_bits=int(target[0]),
+            fused=target[1] == "1",
         )
     found = _probe(command, stamp)
-    cache.save_text(
-        store, f"cc-{key}", "\n".join([found.identity, "openmp" if found.openmp else "-", " ".join(found.native)])
-    )
+    kept = [found.identity, "openmp" if found.openmp else "-", " ".join(found.native)]
+    kept.append(f"{found.simd_bits} {int(found.fused)}")
+    cache.save_text(store, f"cc-{key}", "\n".join(kept))
     return found
+
+
+def target_cpu() -> CpuDescription:
+    """Describe this machine's CPU as the compiler is told to use it.
+
+    Vectors are as wide as the CPU has them, unless the compiler's command names a processor (``gcc -march=x86-64-v3``)
+    that has narrower ones.
+    """
+    cpu = describe_cpu()
+    asked = next((text for name in _VARIABLES if (text := os.environ.get(name, "").strip())), "")
+    if not _names_processor(asked.split()):
+        return cpu
+    try:
+        tools = toolchain()
+        return replace(cpu, simd_bits=min(cpu.simd_bits, tools.simd_bits), fused=cpu.fused and tools.fused)
+    except (ToolchainError, OSError):
+        return cpu
+
+
+def _names_processor(command: Sequence[str]) -> bool:
+    return any(part.startswith(_PROCESSOR) for part in command[1:])
 
 
 def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
@@ -157,10 +204,8 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     version = _call((*command, "--version"), 30.0)
     first = version.stdout.partition("\n")[0].strip()
     identity = fingerprint(first, stamp) + " " + first
-    on_arm = cpu_features()[0] in {"aarch64", "arm64"}
-    native = ("-mcpu=native",) if on_arm else ("-march=native", "-mprefer-vector-width=512")
     failure = ""
-    for options in (native, native[:1], ()):
+    for options in _native(command):
         for openmp in (True, False):
             candidate = Toolchain(command=command, identity=identity, openmp=openmp, native=options)
             try:
@@ -179,8 +224,30 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
                     f"{command[0]} cannot link OpenMP, so kernels run on one thread "
                     "(hint: install its OpenMP library, for clang `apt install libomp-dev`)"
                 )
-            return candidate
+            bits, fused = _target(candidate)
+            return replace(candidate, simd_bits=bits, fused=fused)
     raise ToolchainError(failure, INSTALL_HINT)
+
+
+def _native(command: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Flags that select this CPU, the best ones first; the processor that a command names stays."""
+    wide = "-mprefer-vector-width=512"
+    if cpu_features()[0] in {"aarch64", "arm64"}:
+        return ((),) if _names_processor(command) else (("-mcpu=native",), ())
+    return ((wide,), ()) if _names_processor(command) else (("-march=native", wide), ("-march=native",), ())
+
+
+def _target(tools: Toolchain) -> tuple[int, bool]:
+    """Width of the vectors that a compiler makes, and whether it fuses, as its own macros say."""
+    with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
+        source = Path(folder) / "target.c"
+        source.write_text(_TARGET, encoding="utf-8")
+        result = _call((*tools.command, *tools.native, "-E", "-P", str(source)), 30.0, folder)
+    answer = result.stdout.split()
+    if len(answer) == 2 and all(each.isdecimal() for each in answer):
+        return int(answer[0]), answer[1] == "1"
+    cpu = describe_cpu()
+    return cpu.simd_bits, cpu.fused
 
 
 def toolchain_of(command: tuple[str, ...]) -> Toolchain:

@@ -17,6 +17,7 @@ from tilewright.codegen.bratu import emit_bratu
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.fused import compile_text
 from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
+from tilewright.runtime.toolchain import target_cpu
 from tilewright.sparse.choices import REGISTERS, Choice, Known, keep, known, learned
 from tilewright.sparse.dia import Dia, room
 from tilewright.sparse.krylov import interleaved, norm
@@ -28,7 +29,7 @@ Array = npt.NDArray[Any]
 
 @functools.lru_cache(maxsize=16)
 def _kernel(dtype: str, vectors: int) -> CompiledKernel:
-    source = emit_bratu(dtype, describe_cpu().simd_bits // 8, vectors)
+    source = emit_bratu(dtype, target_cpu().simd_bits // 8, vectors)
     return compile_text(source.text, source.entry, dtype)
 
 

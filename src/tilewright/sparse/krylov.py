@@ -22,7 +22,8 @@ from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.codegen.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.fused import compile_text
-from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
+from tilewright.runtime.host import THREAD_VARIABLES, thread_count
+from tilewright.runtime.toolchain import target_cpu
 from tilewright.sparse.choices import Choice, assumed, keep, known, learned, variants
 from tilewright.sparse.krylov_reference import reference
 from tilewright.sparse.matvec import DTYPES
@@ -47,7 +48,7 @@ def compiled(what: VectorKernel, dtype: str, vectors: int) -> CompiledKernel:
     Raises:
         ToolchainError: If there is no C compiler, or it fails.
     """
-    source = emit_vectors(what, dtype, describe_cpu().simd_bits // 8, vectors)
+    source = emit_vectors(what, dtype, target_cpu().simd_bits // 8, vectors)
     return compile_text(source.text, source.entry, dtype)
 
 

@@ -12,6 +12,7 @@ from tilewright.codegen.dia import Unrolling, emit_dia
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.fused import compile_text
 from tilewright.runtime.host import describe_cpu, thread_count
+from tilewright.runtime.toolchain import target_cpu
 
 Array = npt.NDArray[Any]
 DTYPES = ("float32", "float64")
@@ -22,7 +23,7 @@ THREADED_BYTES = 2**18
 @functools.cache
 def unrolling() -> Unrolling:
     """Return the unrolling for this CPU: two of its vectors, and as many diagonals per pass as it follows streams."""
-    return Unrolling(vector_bytes=describe_cpu().simd_bits // 8)
+    return Unrolling(vector_bytes=target_cpu().simd_bits // 8)
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,0 +1,124 @@
+"""Weighted sums for processors with 16 vector registers: column by column, each weight loaded once for all rows.
+
+With 32 registers the weights of most sums stay in registers all the time. With 16 they come from memory, and written
+input by input every product loads its own: two vectors can be loaded per cycle, and multiply-adds wait for them. Here
+the reads that differ on axis 0 alone, a *column*, go together: its weights are held while the inputs go by, so that n
+weights and m rows of results take 2 n + m - 1 loads for n m products.
+
+Processors of this kind finish two multiply-adds per cycle and take four cycles over one, so that eight have to be under
+way: where a block has fewer rows, columns are added to two sums of every result in turn.
+
+Every sum is kept in its register by an empty instruction. Without fused operations gcc would put all of a result's
+operations where it is stored (its replacement of temporary expressions), while every input waits on the stack.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen.ir import Call, Expr, Let, Op, Real, Stmt, Var
+from tilewright.programs.expression import Read
+from tilewright.programs.weights import Terms
+
+Place = tuple[int, int]
+"""A row of a block: along axis 0, and along the middle axis in 3D."""
+Fetch = Callable[[Read, Place], Var]
+"""Writes the load of a read for a place of a block unless it is at hand, and names the vector."""
+REGISTERS = 16
+_WORK = 4
+"""Registers for inputs and products, with one or two to spare for compilers that order them in their own way."""
+_UNDER_WAY = 8
+"""Additions to different sums that keep the arithmetic busy."""
+_SHORT = 16
+"""Reads up to which sums of neighbouring blocks overlap by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Reads that are added together: of one column, or all with the same weight.
+
+    Attributes:
+        reads: The reads, in order along axis 0.
+        weights: Their weights; one for all reads that are added up before they are multiplied.
+    """
+
+    reads: tuple[Read, ...]
+    weights: tuple[float, ...]
+
+
+def parts(terms: Terms, most: int) -> Iterator[Part]:
+    """Cut a weighted sum into parts of at most so many weights."""
+    columns: dict[object, list[Read]] = {}
+    for read in sorted(terms, key=lambda read: (read.field, -read.level, read.offset[1:], read.offset[0])):
+        columns.setdefault((read.field, read.level, read.offset[1:]), []).append(read)
+    alone: dict[float, list[Read]] = {}
+    for reads in columns.values():
+        if len(reads) == 1:
+            alone.setdefault(terms[reads[0]], []).append(reads[0])
+            continue
+        count = ceil_div(len(reads), most)
+        for k in range(count):
+            some = tuple(reads[len(reads) * k // count : len(reads) * (k + 1) // count])
+            yield Part(some, tuple(terms[read] for read in some))
+    for weight, reads in alone.items():
+        yield Part(tuple(reads), (weight,))
+
+
+class Columns:
+    """Writes one weighted sum for all places of a block."""
+
+    def __init__(self, dtype: str, prefix: str, fetch: Fetch, body: list[Stmt]) -> None:
+        """Start.
+
+        Args:
+            dtype: Element type.
+            prefix: Of new names.
+            fetch: Writes the load of a read and names the vector.
+            body: Statements go here.
+        """
+        self.dtype, self.kind, self.prefix, self.fetch, self.body = dtype, f"vector:{dtype}", prefix, fetch, body
+        self.count = 0
+
+    def write(self, places: Sequence[Place], terms: Terms) -> dict[Place, Expr]:
+        """Write the results at some places; return them."""
+        two = len(terms) > _SHORT and 2 * len(places) <= _UNDER_WAY
+        most = max(2, REGISTERS - _WORK - len(places) * (1 + two))
+        held = len(places) > 1 and len(set(terms.values())) > most
+        sides: list[dict[Place, Expr]] = [{} for _ in range(1 + two)]
+        for number, part in enumerate(parts(terms, most)):
+            self._part(sides[number % len(sides)], part, places, held=held)
+        first, *others = sides
+        for at, value in others[0].items() if others else ():
+            first[at] = self._let(Op("add", (first[at], value), self.kind))
+        return first
+
+    def _part(self, sums: dict[Place, Expr], part: Part, places: Sequence[Place], *, held: bool) -> None:
+        weights = [self._weight(weight, held=held) for weight in part.weights]
+        if len(weights) == 1:
+            for at in places:
+                value = self.fetch(part.reads[0], at)
+                for read in part.reads[1:]:
+                    value = self._let(Op("add", (value, self.fetch(read, at)), self.kind))
+                self._add(sums, at, weights[0], value)
+            return
+        # Input by input: what lies at one position is used by neighbouring results with neighbouring weights.
+        uses = ((at[1], at[0] + read.offset[0], at, k) for at in places for k, read in enumerate(part.reads))
+        for _, _, at, k in sorted(uses):
+            self._add(sums, at, weights[k], self.fetch(part.reads[k], at))
+
+    def _weight(self, weight: float, *, held: bool) -> Expr:
+        number = Real(weight, self.dtype)
+        if not held or abs(weight) == 1.0:
+            return number
+        return self._let(Call(f"fresh:{self.dtype}", (Op("splat", (number,), self.kind),)))
+
+    def _add(self, sums: dict[Place, Expr], at: Place, weight: Expr, value: Var) -> None:
+        term: Expr = Op("mul", (weight, value), self.kind)
+        total: Expr = Op("add", (sums[at], term), self.kind) if at in sums else term
+        sums[at] = self._let(Call(f"hold:{self.dtype}", (total,)))
+
+    def _let(self, value: Expr) -> Var:
+        self.count += 1
+        var = Var(f"{self.prefix}{self.count}", self.kind)
+        self.body.append(Let(var, value))
+        return var
