@@ -16,10 +16,19 @@ Uses = Sequence[tuple[tuple[int, int], float]]
 class Sums:
     """The results of a block while its inputs go by."""
 
-    def __init__(self, dtype: str, prefix: str) -> None:
+    def __init__(self, dtype: str, prefix: str, ways: int = 1) -> None:
+        """Start.
+
+        Args:
+            dtype: Element type.
+            prefix: Of new names.
+            ways: Sums that every result is made of, until :meth:`join`; inputs are added to them in turn.
+        """
         self.dtype = dtype
         self.prefix = prefix
+        self.ways = ways
         self.results: dict[tuple[int, int], Expr] = {}
+        self.waiting: dict[tuple[int, int], list[Expr]] = {}
         self.body: list[Stmt] = []
         self.count = 0
 
@@ -27,9 +36,23 @@ class Sums:
         """Add a weighted input to the result at a place."""
         kind = f"vector:{self.dtype}"
         term: Expr = Op("mul", (Real(weight, self.dtype), value), kind)
+        waiting = self.waiting.setdefault(place, [])
+        if place in self.results and len(waiting) + 1 < self.ways:
+            waiting.append(self.let(term))
+            return
         if place in self.results:
-            term = Op("add", (self.results[place], term), kind)
+            waiting.append(self.results[place])
+            term = Op("add", (waiting.pop(0), term), kind)
         self.results[place] = self.let(term)
+
+    def join(self) -> list[Stmt]:
+        """Add up the sums that every result is made of."""
+        for place, waiting in self.waiting.items():
+            while waiting:
+                term = Op("add", (self.results[place], waiting.pop()), f"vector:{self.dtype}")
+                self.results[place] = self.let(term)
+        body, self.body = self.body, []
+        return body
 
     def let(self, value: Expr) -> Var:
         """Name a value."""

@@ -8,6 +8,7 @@ independent. Sums are regrouped as in streaming kernels, except where the progra
 
 from collections.abc import Sequence
 
+from tilewright.base.intmath import ceil_div
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Let, Load, Stmt, Var, add
 from tilewright.codegen.regroup import regroup
@@ -16,6 +17,13 @@ from tilewright.codegen.sites import Rows, Site
 from tilewright.programs.expression import Read, Tape
 from tilewright.programs.stencil import Statement
 from tilewright.programs.weights import SUM, Apart, Terms, apart, weighted_sum
+
+
+_UNDER_WAY = 8
+"""Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
+_WINDOW = 128
+"""Multiply-adds, with their loads, that processors hold at a time: so much of the next vectors is under way, too."""
+_MOST_SUMS = 4
 
 
 def row_values(
@@ -58,6 +66,16 @@ def rows_together(site: Site, statement: Statement, family: str) -> int:
     return 4 if sums and family != "none" else 1
 
 
+def sums_in_turn(reads: int, block: int) -> int:
+    """Of how many sums every result of a block is made, so that the arithmetic need not wait for one sum.
+
+    >>> sums_in_turn(9, 4), sums_in_turn(27, 1), sums_in_turn(125, 1)
+    (1, 2, 4)
+    """
+    overlapping = max(1, _WINDOW // (reads * block))
+    return max(1, min(_MOST_SUMS, ceil_div(_UNDER_WAY, block * overlapping)))
+
+
 def _keeps_order(site: Site) -> bool:
     return site.strict or not site.dtype.startswith("float")
 
@@ -95,13 +113,14 @@ class _Values:
 
     def by_input(self, prefix: str, terms: Terms, block: int) -> tuple[Expr, ...]:
         """Every vector is added to all results that read it at once."""
-        sums = Sums(self.site.dtype, prefix)
+        sums = Sums(self.site.dtype, prefix, sums_in_turn(len(terms), block))
         uses: dict[Var, list[tuple[tuple[int, int], float]]] = {}
         for shift in range(block):
             for read, weight in terms.items():
                 uses.setdefault(self.load(read, shift), []).append(((shift, 0), weight))
         places = {var: (self.order[row], offset) for (row, offset), var in self.loaded.items()}
         self.body += add_up(sums, {var: uses[var] for var in sorted(uses, key=lambda var: places[var])}, self.pending)
+        self.body += sums.join()
         return tuple(sums.results[shift, 0] for shift in range(block))
 
     def load(self, node: Read, shift: int) -> Var:
