@@ -18,7 +18,6 @@ from tilewright.programs.expression import Read, Tape
 from tilewright.programs.stencil import Statement
 from tilewright.programs.weights import SUM, Apart, Terms, apart, weighted_sum
 
-
 _UNDER_WAY = 8
 """Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
 _WINDOW = 128
