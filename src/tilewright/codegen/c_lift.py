@@ -38,6 +38,11 @@ def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
 _TEXT = """
 #ifndef TW_THREAD
 #define TW_THREAD
+#if defined(__clang__)
+#define TW_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define TW_ROLLED
+#endif
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define TW_REGISTERS 32
 #else
@@ -132,6 +137,7 @@ static inline __attribute__((always_inline)) tw_v_@s tw_fresh_@s(tw_v_@s a) {
 
 static void tw_copy_@s(@T *to, const @T *from, int64_t n) {
   int64_t i = 0;
+  TW_ROLLED
   for (; i + TW_WIDE_@s <= n; i += TW_WIDE_@s) *(tw_u_@s *)(to + i) = *(const tw_u_@s *)(from + i);
   for (const int64_t whole = i; i - whole < n - whole; ++i) to[i] = from[i];
 }
@@ -144,6 +150,7 @@ static void tw_fill_@s(@T *to, @T value, int64_t n) {
 static void tw_stream_@s(@T *to, const @T *from, int64_t n) {
   int64_t i = 0;
 #if defined(__clang__)
+  TW_ROLLED
   for (; (uintptr_t)to % 64 == 0 && i + TW_WIDE_@s <= n; i += TW_WIDE_@s)
     __builtin_nontemporal_store(*(const tw_u_@s *)(from + i), (tw_v_@s *)(to + i));
 #elif defined(__SSE2__) && TW_BYTES == 64
