@@ -32,6 +32,7 @@ CASES = [
     ("box2d2r", (30, 100), "streaming:t=2,s=30x100"),
     ("box2d4r", (40, 100), "streaming:t=1,s=20x100"),
     ("star3d3r", (20, 15, 100), "streaming:t=1,s=20x9x100"),
+    ("star2d4r", (30, 37), "streaming:t=2,s=20x16"),
     ("j1d3pt", (777,), "streaming:t=6,s=128"),
 ]
 

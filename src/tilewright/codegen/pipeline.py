@@ -31,7 +31,7 @@ class Plan:
         rows: Cells of axis 0 per advance.
         space: Tile sizes per axis.
         halo: Per axis, cells that a tile holds beyond its own, below and above.
-        width: Cells of a lifted row, a multiple of a cache line.
+        width: Cells of a lifted row that are needed, a multiple of a cache line; see :func:`row_width`.
     """
 
     site: Site
@@ -67,6 +67,12 @@ class Plan:
         """Rows of a slab: 1 in 2D."""
         return self.space[1] + sum(self.halo[1]) if self.rank == 3 else 1
 
+    @property
+    def widest(self) -> int:
+        """Cells of a lifted row where vectors are longest: as many vectors as lanes, for the transposition."""
+        unit = line_cells(self.site.problem)
+        return max(self.width, unit * max(unit, *self.reach))
+
     def passing(self, field: int) -> int:
         """Passing slabs of one version."""
         return self.rows - self.pipeline.keep[field]
@@ -83,9 +89,9 @@ class Plan:
     @property
     def scratch_bytes(self) -> int:
         """Upper bound on a thread's memory, for any vector length."""
-        slab = self.lines * (self.width * self.site.problem.itemsize + (sum(self.reach) + 2) * LINE)
+        slab = self.lines * (self.widest * self.site.problem.itemsize + (sum(self.reach) + 2) * LINE)
         total = sum(self.slabs(field) for field in range(len(self.fields))) * slab
-        return round_up(total + 2 * self.width * self.site.problem.itemsize + 64 * LINE, 4096)
+        return round_up(total + 2 * self.widest * self.site.problem.itemsize + 64 * LINE, 4096)
 
     def boundary(self, field: int, axis: int) -> tuple[Boundary, Boundary]:
         """The sides of a field along an axis."""
@@ -137,7 +143,7 @@ def make_plan(site: Site, tiling: Tiling) -> Plan:
         rows=whole.rows or 1,
         space=space,
         halo=tuple(halo),
-        width=max(width, unit * unit),
+        width=width,
     )
 
 
@@ -146,9 +152,16 @@ def lanes(plan: Plan) -> Var:
     return Var(f"LANES:{plan.site.dtype}")
 
 
+def row_width(plan: Plan) -> Expr:
+    """Cells of a lifted row: what is needed, but as many vectors as they have lanes, and as far as reads reach."""
+    if plan.width == plan.widest:
+        return Int(plan.width)
+    return Op("max", (Int(plan.width), Op("mul", (lanes(plan), Op("max", (lanes(plan), Int(max(plan.reach))))))))
+
+
 def sizes(plan: Plan) -> tuple[Stmt, ...]:
     """Name the sizes of rows: vectors of a row, distance of rows (an odd number of vectors), distance of slabs."""
-    vectors = Op("div", (Int(plan.width), lanes(plan)))
+    vectors = Op("div", (row_width(plan), lanes(plan)))
     whole = Op("or", (add(VECTORS, sum(plan.reach)), Int(1)))
     lets: list[Stmt] = [Let(VECTORS, vectors), Let(PITCH, mul(whole, lanes(plan)))]
     return (*lets, Let(SLAB, mul(PITCH, plan.lines)))

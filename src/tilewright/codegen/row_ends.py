@@ -1,7 +1,7 @@
 """The two ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors."""
 
 from tilewright.codegen.ir import Call, Expr, For, Function, If, Int, Let, Load, Op, Stmt, Store, Var, add, sub
-from tilewright.codegen.pipeline import EDGE, GX, VECTORS, N, Plan, lanes, place, sizes
+from tilewright.codegen.pipeline import EDGE, GX, VECTORS, N, Plan, lanes, place, row_width, sizes
 from tilewright.codegen.sites import literal
 
 
@@ -31,7 +31,7 @@ def _kept(plan: Plan, field: int, row: Var, old: Var) -> tuple[Stmt, ...]:
     if high:
         end = sub(N, GX)
         loop = For(var=x, low=Op("max", (sub(N, high), GX)), high=N, body=copy)
-        stmts.append(If(Op("le", (end, Int(plan.width))), (loop,)))
+        stmts.append(If(Op("le", (end, row_width(plan))), (loop,)))
     return tuple(stmts)
 
 
@@ -53,5 +53,5 @@ def row_ghosts(plan: Plan, field: int, row: Var) -> tuple[Stmt, ...]:
         where = Op("max", (sub(sub(N, GX), back or 0), Int(0)))
         value = literal(sides[1].value, dtype) if back is None else Load(row, place(where), dtype)
         store = Store(row, place(sub(add(N, j), GX)), value, dtype)
-        stmts.append(If(Op("lt", (sub(add(N, j), GX), Int(plan.width))), (store,)))
+        stmts.append(If(Op("lt", (sub(add(N, j), GX), row_width(plan))), (store,)))
     return tuple(stmts)

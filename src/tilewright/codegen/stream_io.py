@@ -1,7 +1,22 @@
 """How a streaming kernel reads rows of the grid and writes them."""
 
 from tilewright.codegen.ir import Call, Expr, For, Function, If, Int, Let, Op, Stmt, Var, add, mul, select, sub
-from tilewright.codegen.pipeline import EDGE, GX, GY, PITCH, VECTORS, X0, X1, N, Plan, lanes, sizes, slab_at, slabs
+from tilewright.codegen.pipeline import (
+    EDGE,
+    GX,
+    GY,
+    PITCH,
+    VECTORS,
+    X0,
+    X1,
+    N,
+    Plan,
+    lanes,
+    row_width,
+    sizes,
+    slab_at,
+    slabs,
+)
 from tilewright.codegen.sites import stride
 from tilewright.tilings.pipeline import line_cells
 
@@ -21,10 +36,10 @@ def fetch_function(plan: Plan) -> Function:
     spare, line = Var("spare", f"pointer:{plan.site.dtype}"), Var("line", f"array:{plan.site.dtype}")
     base = Var("base", line.type)
     low, high, whole, cells, start = Var("low"), Var("high"), Var("whole"), Var("cells"), Var("start")
-    fits = Op("le", (add(start, plan.width), cells))
+    fits = Op("le", (add(start, row_width(plan)), cells))
     body = (
         Let(low, Op("max", (GX, Int(0)))),
-        Let(high, Op("min", (add(GX, plan.width), N))),
+        Let(high, Op("min", (add(GX, row_width(plan)), N))),
         Let(start, add(sub(line, base), GX)),
         Let(whole, Op("and", (Op("ge", (start, Int(0))), fits))),
         If(
@@ -62,7 +77,7 @@ def load_function(plan: Plan, field: int) -> Function:
         start = global_row(plan, base, add(Var("y0"), r), add(GY, line))
         whole_row = Call(plan.name("fetch"), (spare, base, start, GX, N, cells))
         fill: tuple[Stmt, ...] = (
-            If(LIFTED_IN, (Call(f"copy:{plan.site.dtype}", (row, start, Int(plan.width))),)),
+            If(LIFTED_IN, (Call(f"copy:{plan.site.dtype}", (row, start, row_width(plan))),)),
             If(Op("eq", (LIFTED_IN, Int(0))), (Call(f"lift:{plan.site.dtype}", (row, whole_row, VECTORS)),)),
             Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)),
         )
@@ -83,7 +98,7 @@ def ahead_function(plan: Plan, field: int) -> Function:
     """A function that asks for a share of the rows that the next advance loads, before they are needed; in 2D."""
     base, y0, x = Var("base", f"array:{plan.site.dtype}"), Var("y0"), Var("x")
     part, shares = Var("part"), Var("shares")
-    low, high = (add(GX, Op("div", (mul(Op("add", (part, Int(k))), plan.width), shares))) for k in (0, 1))
+    low, high = (add(GX, Op("div", (mul(Op("add", (part, Int(k))), row_width(plan)), shares))) for k in (0, 1))
     body: list[Stmt] = []
     for r in range(plan.rows):
         ask = Call(f"prefetch:{plan.site.dtype}", (add(global_row(plan, base, add(y0, r), Int(0)), x),))
@@ -128,7 +143,7 @@ def store_function(plan: Plan, field: int) -> Function:
         lower = Call(f"lower:{plan.site.dtype}", (spare, row, VECTORS))
         line_out = Call(f"stream:{plan.site.dtype}", (target, add(spare, sub(X0, GX)), count))
         write: tuple[Stmt, ...] = (
-            If(LIFTED_OUT, (Call(f"stream:{plan.site.dtype}", (target, row, Int(plan.width))),)),
+            If(LIFTED_OUT, (Call(f"stream:{plan.site.dtype}", (target, row, row_width(plan))),)),
             If(Op("eq", (LIFTED_OUT, Int(0))), (lower, line_out)),
         )
         if plan.rank == 3:

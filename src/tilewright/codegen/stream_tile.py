@@ -19,7 +19,7 @@ from tilewright.codegen.ir import (
     select,
     sub,
 )
-from tilewright.codegen.pipeline import EDGE, GX, GY, SLAB, X0, N, Plan, lanes, sizes, slabs
+from tilewright.codegen.pipeline import EDGE, GX, GY, SLAB, X0, N, Plan, lanes, row_width, sizes, slabs
 from tilewright.codegen.row_block import source, stage_outputs, stage_sources, version_tag
 from tilewright.codegen.row_kernel import loaded
 from tilewright.codegen.sites import stride, unpack
@@ -90,7 +90,7 @@ def _ends_of_run(plan: Plan) -> tuple[Stmt, ...]:
     for axis in range(axes):
         packed = Var(f"p{axis}")
         lets.append(Let(packed, Load(size, Int(place + 2 + axis), "index")))
-        row: Expr = Int(plan.width) if axis == axes - 1 else Op("mul", (Var("n1"), Int(plan.width)))
+        row: Expr = row_width(plan) if axis == axes - 1 else Op("mul", (Var("n1"), row_width(plan)))
         for letter, direct, lifted in (("i", FROM_CALLER, LIFTED_IN), ("o", TO_CALLER, LIFTED_OUT)):
             lets.append(Let(Var(f"{letter}{axis}"), select(direct, packed, select(lifted, row, stride(axis)))))
     return tuple(lets)
@@ -119,7 +119,7 @@ def _where(plan: Plan) -> tuple[Stmt, ...]:
     frames = [plan.frame(field, plan.rank - 1) for field in range(len(plan.fields))]
     low, high = (max(frame[side] for frame in frames) for side in (0, 1))
     left = Op("lt", (GX, Int(max(1, low))))
-    right = Op("gt", (add(GX, plan.width), sub(N, high)))
+    right = Op("gt", (add(GX, row_width(plan)), sub(N, high)))
     return (
         Let(Var("V"), lanes(plan)),
         *sizes(plan),
@@ -247,14 +247,14 @@ def _ahead_args(plan: Plan, stage: int) -> list[Expr]:
     whole: Expr = Int(1)
     for field, age in loaded(plan, stage):
         base, plane = _next(plan, field, age)
-        share = Op("div", (mul(T, plan.width), LEVELS))
+        share = Op("div", (mul(T, row_width(plan)), LEVELS))
         letter = strides_in(plan, field)
         steps = (Var(f"{letter}0"), Var(f"{letter}1"))
         row = add(add(base, Op("mul", (plane, steps[0]))), Op("mul", (GY, steps[1])))
         args += [add(add(row, _first_cell(plan, field)), share), *steps]
         inside = Op("and", (Op("ge", (plane, Int(0))), Op("le", (add(plane, plan.rows), Var("n0")))))
         whole = Op("and", (whole, inside))
-    chunk = select(whole, Op("ceildiv", (Int(plan.width), LEVELS)), Int(0))
+    chunk = select(whole, Op("ceildiv", (row_width(plan), LEVELS)), Int(0))
     return [*args, chunk]
 
 

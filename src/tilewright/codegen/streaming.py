@@ -52,7 +52,7 @@ def scratch_bytes(problem: Problem, tiling: Tiling) -> int:
 
 def row_cells(problem: Problem, tiling: Tiling) -> int:
     """Cells of a tile's rows, its neighbours' cells included."""
-    return make_plan(Site(problem=problem, prefix="", strict=False), tiling).width
+    return make_plan(Site(problem=problem, prefix="", strict=False), tiling).widest
 
 
 def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function, ...]:
