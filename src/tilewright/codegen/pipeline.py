@@ -71,7 +71,7 @@ class Plan:
     def widest(self) -> int:
         """Cells of a lifted row where vectors are longest: as many vectors as lanes, for the transposition."""
         unit = line_cells(self.site.problem)
-        return max(self.width, unit * max(unit, *self.reach))
+        return max(self.width, unit * unit)
 
     def passing(self, field: int) -> int:
         """Passing slabs of one version."""
@@ -153,10 +153,10 @@ def lanes(plan: Plan) -> Var:
 
 
 def row_width(plan: Plan) -> Expr:
-    """Cells of a lifted row: what is needed, but as many vectors as they have lanes, and as far as reads reach."""
+    """Cells of a lifted row: what is needed, but as many vectors as they have lanes."""
     if plan.width == plan.widest:
         return Int(plan.width)
-    return Op("max", (Int(plan.width), Op("mul", (lanes(plan), Op("max", (lanes(plan), Int(max(plan.reach))))))))
+    return Op("max", (Int(plan.width), Op("mul", (lanes(plan), lanes(plan)))))
 
 
 def sizes(plan: Plan) -> tuple[Stmt, ...]:
