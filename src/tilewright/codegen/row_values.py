@@ -6,10 +6,10 @@ is loaded once, just before its first use, and the rows advance together, so tha
 independent. Sums are regrouped as in streaming kernels, except where the program's own order is kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.ir import Expr, Let, Load, Stmt, Var, add
+from tilewright.codegen.ir import Expr, Let, Load, Op, Stmt, Var, add
 from tilewright.codegen.regroup import regroup
 from tilewright.codegen.row_linear import Sums, add_up
 from tilewright.codegen.sites import Rows, Site
@@ -18,8 +18,17 @@ from tilewright.programs.stencil import Statement
 from tilewright.programs.weights import SUM, Apart, Terms, apart, weighted_sum
 
 
+_MOST_HELD = 12
+"""Vectors shared by rows that fit into registers beside sums and factors, of 16 registers some of them."""
+
+
 def row_values(
-    site: Site, statement: Statement, rows: Rows, block: int, place: Var
+    site: Site,
+    statement: Statement,
+    rows: Rows,
+    block: int,
+    place: Var,
+    load: Callable[[Read, Var], Expr] | None = None,
 ) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
     """Write one vector of the new values of several neighbouring rows.
 
@@ -29,15 +38,16 @@ def row_values(
         rows: The rows that it reads.
         block: Rows of results.
         place: Index of the vector's first cell in its row.
+        load: The vector of a read in a row, where it is not simply at its place.
 
     Returns:
         The operations, and the new value of each row.
     """
-    values = _Values(site, rows, place)
+    values = _Values(site, rows, place, load)
     found = Apart(statement.tape, ()) if _keeps_order(site) else apart(statement.tape)
     sums = [values.by_input(f"s{number}_", terms, block) for number, terms in enumerate(found.sums)]
     new = sums[0] if len(found.tape) == len(sums) == 1 else values.by_output(found.tape, block, sums)
-    return tuple(values.body), new
+    return tuple(values.held()), new
 
 
 def rows_together(site: Site, statement: Statement, family: str) -> int:
@@ -63,14 +73,16 @@ def _keeps_order(site: Site) -> bool:
 
 
 class _Values:
-    def __init__(self, site: Site, rows: Rows, place: Var) -> None:
+    def __init__(self, site: Site, rows: Rows, place: Var, fetch: Callable[[Read, Var], Expr] | None) -> None:
         self.site = site
+        self.fetch = fetch
         self.rows = rows
         self.place = place
         self.body: list[Stmt] = []
         self.order = {row: number for number, row in enumerate(rows.names.values())}
         self.loaded: dict[tuple[Var, int], Var] = {}
         self.pending: dict[Expr, Let] = {}
+        self.readers: dict[Var, set[int]] = {}
 
     def by_output(self, tape: Tape, block: int, sums: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:
         """One expression per row, their operations in turn; ``sums`` are written already."""
@@ -104,6 +116,18 @@ class _Values:
         self.body += add_up(sums, {var: uses[var] for var in sorted(uses, key=lambda var: places[var])}, self.pending)
         return tuple(sums.results[shift, 0] for shift in range(block))
 
+    def held(self) -> list[Stmt]:
+        """The operations, with vectors that several rows read kept in registers: gcc rather loads them for every use."""
+        shared = {var for var in self.loaded.values() if len(self.readers[var]) > 1}
+        if len(shared) > _MOST_HELD:
+            return self.body
+        return [
+            Let(each.var, Op("hold", (each.value,), each.var.type))
+            if isinstance(each, Let) and each.var in shared
+            else each
+            for each in self.body
+        ]
+
     def load(self, node: Read, shift: int) -> Var:
         """Name a vector; it is loaded where it is first used."""
         row = self.rows.of(node, shift)
@@ -111,6 +135,9 @@ class _Values:
         if key not in self.loaded:
             kind = f"vector:{self.site.dtype}"
             var = Var(f"l{len(self.loaded)}", kind)
-            self.pending[var] = Let(var, Load(row, add(self.place, node.offset[-1]), kind))
+            plain = Load(row, add(self.place, node.offset[-1]), kind)
+            self.pending[var] = Let(var, plain if self.fetch is None else self.fetch(node, row))
             self.loaded[key] = var
+            self.readers[var] = set()
+        self.readers[self.loaded[key]].add(shift)
         return self.loaded[key]

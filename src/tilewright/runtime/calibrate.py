@@ -32,6 +32,7 @@ from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import NONE, Tiling
 
 Note = Callable[[str], None]
+_ROWS = 4
 _L1_SHARE = 0.7
 _L2_SHARE = 0.5
 _INSTANCE_SECONDS = 3e-4
@@ -269,8 +270,8 @@ def _shape(program: Program, machine: Machine, generator: random.Random) -> tupl
     longest = max(2.0, min(64.0, cells ** (1 / program.rank) * 12 / lanes))
     innermost = int(lanes * generator.uniform(1.5, longest))
     rest = max(4.0, cells / (innermost + around[-1]))
-    if program.rank == 2:
-        return (max(4, int(rest)) + around[0], innermost + around[1])
+    if program.rank == 2:  # whole blocks of rows, as all but the last rows of a larger grid are
+        return (_ROWS * max(1, round(rest / _ROWS)) + around[0], innermost + around[1])
     middle = max(3, int(math.sqrt(rest) * generator.uniform(0.6, 1.6)))
     return (max(3, int(rest / middle)) + around[0], middle + around[1], innermost + around[2])
 
