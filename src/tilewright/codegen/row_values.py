@@ -17,7 +17,6 @@ from tilewright.programs.expression import Read, Tape
 from tilewright.programs.stencil import Statement
 from tilewright.programs.weights import SUM, Apart, Terms, apart, weighted_sum
 
-
 _MOST_HELD = 12
 """Vectors shared by rows that fit into registers beside sums and factors, of 16 registers some of them."""
 
@@ -117,7 +116,7 @@ class _Values:
         return tuple(sums.results[shift, 0] for shift in range(block))
 
     def held(self) -> list[Stmt]:
-        """The operations, with vectors that several rows read kept in registers: gcc rather loads them for every use."""
+        """The operations; vectors that several rows read are kept in registers, gcc rather loads them for every use."""
         shared = {var for var in self.loaded.values() if len(self.readers[var]) > 1}
         if len(shared) > _MOST_HELD:
             return self.body

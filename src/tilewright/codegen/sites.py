@@ -8,7 +8,7 @@ code at the ends of a row maps indices.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tilewright.codegen.ir import Call, Expr, Function, Int, Let, Load, Op, Real, Stmt, Var, add, mul, select, sub
+from tilewright.codegen.ir import Expr, Function, Int, Let, Load, Op, Real, Stmt, Var, add, mul, select, sub
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Boundary, Problem

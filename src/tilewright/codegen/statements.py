@@ -306,14 +306,13 @@ class _Group:
 
         def load(node: Read, row: Var) -> Expr:
             kind, offset = f"vector:{self.site.dtype}", node.offset[-1]
-            own, other = (Load(row, end, kind) for end in (ends if low_side else ends[::-1]))
+            own, far = (Load(row, end, kind) for end in (ends if low_side else ends[::-1]))
             if offset >= 0 if low_side else offset <= 0:
                 return Load(row, add(j, offset), kind)
             side = self.site.problem.sides(node.field)[-1][0 if low_side else 1]
-            if side.kind == "constant":
-                other = Op("splat", (literal(side.value, self.site.dtype),), kind)
-            name = f"outside_{'low' if low_side else 'high'}_{side.kind}_{abs(offset)}"
-            return Op(name, (own, other if side.kind in {"constant", "wrap"} else own), kind)
+            same = Op("splat", (literal(side.value, self.site.dtype),), kind)
+            other: Expr = same if side.kind == "constant" else far if side.kind == "wrap" else own
+            return Op(f"outside_{'low' if low_side else 'high'}_{side.kind}_{abs(offset)}", (own, other), kind)
 
         if low_side or not in_place(self.site, self.statement):
             return (Let(j, ends[0] if low_side else ends[1]), *self.vector(j, load=load))
