@@ -153,5 +153,5 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[Function, ...]:
         statements.append(cells_function(site, number))
         if not recurrent:
             rows = tiling.rows or rows_together(site, statement, tiling.family)
-            statements.append(box_function(site, number, rows))
+            statements.append(box_function(site, number, rows, sweep=tiling.family == "none"))
     return (*(f for f in helpers if f is not None), *statements, entry_function(site, tiling, entry))

@@ -52,9 +52,10 @@ def row_values(
 def rows_together(site: Site, statement: Statement, family: str) -> int:
     """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
 
-    More rows share more loads, but are more streams for the hardware to follow. Two are good for planes of rows in
-    tiles, four for sweeps, which wait for memory. In 3D the neighbours are near in memory already and one row is best,
-    unless rows share sums and not just loads.
+    More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
+    in tiles, four for sweeps. In 3D the neighbours are near in memory already and one row is best in tiles, unless rows
+    share sums and not just loads. Sweeps take two, or four of cubes, where the grid lies in a cache
+    (:func:`tilewright.codegen.statements.box_function`).
     """
     rank = site.rank
     if rank == 1:
@@ -63,8 +64,10 @@ def rows_together(site: Site, statement: Statement, family: str) -> int:
         levels = {(read.field, read.level) for read in statement.reads}
         return 4 if family == "none" and len(levels) == 1 else 2
     outer = [(read.field, read.level, read.offset[:-1]) for read in statement.reads]
-    sums = sum(outer.count(row) > 1 for row in set(outer)) > 1 and weighted_sum(statement.tape) is None
-    return 4 if sums and family != "none" else 1
+    shared = sum(outer.count(row) > 1 for row in set(outer)) > 1
+    if family == "none":
+        return 4 if shared else 2
+    return 4 if shared and weighted_sum(statement.tape) is None else 1
 
 
 def _keeps_order(site: Site) -> bool:

@@ -51,6 +51,8 @@ from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 
 STEP = Var("t")
+_MOST_SWEPT = 2**24
+"""Bytes of a field up to which a sweep in 3D is taken to find it in a cache."""
 _MOST_END_READS = 200
 """Reads of a vector at an end of a row; with more of them, compiling would take longer than it saves."""
 _AT_LOW, _AT_HIGH, _BEGIN, _END = Var("at_low"), Var("at_high"), Var("begin"), Var("end")
@@ -149,13 +151,15 @@ def in_place(site: Site, statement: Statement) -> bool:
     )
 
 
-def box_function(site: Site, number: int, block: int) -> Function:
+def box_function(site: Site, number: int, block: int, *, sweep: bool = False) -> Function:
     """A function ``box(…, t, low0, high0, …)`` that computes the cells of a box that the statement updates.
 
     Args:
         site: The kernel's surroundings.
         number: Index of the statement.
         block: Rows computed together.
+        sweep: Whether boxes are sweeps over the grid. In 3D, where rows come from memory, these go row by row: the rows
+            of a block lie in several planes each, more streams than the hardware follows.
     """
     statement = site.problem.program.statements[number]
     given = [(Var(f"low{axis}"), Var(f"high{axis}")) for axis in range(site.rank)]
@@ -165,7 +169,8 @@ def box_function(site: Site, number: int, block: int) -> Function:
     for (low, high), (least, most), (a, b) in zip(given, bounds, clipped, strict=True):
         lets += [Let(a, largest(low, least)), Let(b, smallest(high, most))]
     lets += _interior(site, statement, clipped[-1])
-    body = _outer_loops(site, number, clipped, block if site.rank > 1 else 1)
+    bytes_of_blocks = _MOST_SWEPT if sweep and site.rank == 3 else None
+    body = _outer_loops(site, number, clipped, block if site.rank > 1 else 1, bytes_of_blocks)
     return Function(
         name=box_name(site, number),
         params=(*site.params, STEP, *(var for pair in given for var in pair)),
@@ -224,8 +229,10 @@ def _lanes(site: Site) -> Expr:
     return Var(f"LANES:{site.dtype}")
 
 
-def _outer_loops(site: Site, number: int, clipped: list[tuple[Var, Var]], block: int) -> tuple[Stmt, ...]:
-    """Loops over the rows of a box: blocks of rows, then single rows."""
+def _outer_loops(
+    site: Site, number: int, clipped: list[tuple[Var, Var]], block: int, most: int | None
+) -> tuple[Stmt, ...]:
+    """Loops over the rows of a box: blocks of rows, where a field has ``most`` bytes or less, then single rows."""
     places = _places(site)
     if not places:
         return _block(site, number, places, clipped[-1], 1)
@@ -239,6 +246,9 @@ def _outer_loops(site: Site, number: int, clipped: list[tuple[Var, Var]], block:
     if block > 1:
         length = largest(sub(b, a), Int(0))
         whole = add(a, sub(length, Op("mod", (length, Int(block)))))
+        if most is not None:
+            size = mul(mul(extent(0), stride(0)), site.problem.itemsize)
+            whole = select(Op("le", (size, Int(most))), whole, a)
         rows = _block(site, number, places, clipped[-1], block)
         loops = (Let(middle, whole), For(var=each, low=a, high=middle, step=Int(block), body=(here, *rows)))
     rest = _block(site, number, places, clipped[-1], 1)
