@@ -15,7 +15,7 @@ from tilewright.codegen.row_linear import Sums, add_up
 from tilewright.codegen.sites import Rows, Site
 from tilewright.programs.expression import Read, Tape
 from tilewright.programs.stencil import Statement
-from tilewright.programs.weights import SUM, Apart, Terms, apart, weighted_sum
+from tilewright.programs.weights import SUM, Apart, Terms, apart
 
 _MOST_HELD = 12
 """Vectors shared by rows that fit into registers beside sums and factors, of 16 registers some of them."""
@@ -53,9 +53,8 @@ def rows_together(site: Site, statement: Statement, family: str) -> int:
     """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
 
     More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
-    in tiles, four for sweeps. In 3D the neighbours are near in memory already and one row is best in tiles, unless rows
-    share sums and not just loads. Sweeps take two, or four of cubes, where the grid lies in a cache
-    (:func:`tilewright.codegen.statements.box_function`).
+    in tiles, four for sweeps. In 3D four are best where rows are read at several places, as those of a cube. Of others the
+    neighbours are near in memory already, and one row is best in tiles; sweeps take two.
     """
     rank = site.rank
     if rank == 1:
@@ -64,10 +63,9 @@ def rows_together(site: Site, statement: Statement, family: str) -> int:
         levels = {(read.field, read.level) for read in statement.reads}
         return 4 if family == "none" and len(levels) == 1 else 2
     outer = [(read.field, read.level, read.offset[:-1]) for read in statement.reads]
-    shared = sum(outer.count(row) > 1 for row in set(outer)) > 1
-    if family == "none":
-        return 4 if shared else 2
-    return 4 if shared and weighted_sum(statement.tape) is None else 1
+    if sum(outer.count(row) > 1 for row in set(outer)) > 1:
+        return 4
+    return 2 if family == "none" else 1
 
 
 def _keeps_order(site: Site) -> bool:
