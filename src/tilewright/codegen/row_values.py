@@ -53,8 +53,8 @@ def rows_together(site: Site, statement: Statement, family: str) -> int:
     """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
 
     More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
-    in tiles, four for sweeps. In 3D four are best where rows are read at several places, as those of a cube. Of others the
-    neighbours are near in memory already, and one row is best in tiles; sweeps take two.
+    in tiles, four for sweeps. In 3D four are best where rows are read at several places, as those of a cube. Of others
+    the neighbours are near in memory already, and one row is best in tiles; sweeps take two.
     """
     rank = site.rank
     if rank == 1:
