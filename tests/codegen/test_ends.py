@@ -1,4 +1,4 @@
-"""Ends of rows that are written out: every boundary, every tiling that has them, bit-equal to the untiled reference."""
+"""Vectors at the ends of rows: every boundary, every tiling that has them, bit-equal to the untiled reference."""
 
 import itertools
 
@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.codegen.c_helpers import outside_lanes
 from tilewright.codegen.sites import Site
-from tilewright.codegen.statements import written_out
+from tilewright.codegen.statements import vectors_at_ends
 from tilewright.programs import catalogue, reference
-from tilewright.programs.problem import make_problem
+from tilewright.programs.problem import Boundary, make_problem
 
 SIDES = ("wrap", ("nearest", "reflect"), ("mirror", "constant:0.5"), ("constant:0.25", "mirror"))
 TILINGS = {1: ("none", "hexagonal:t=8,s=64"), 2: ("none", "hybrid:t=4,s=8x32"), 3: ("none",)}
@@ -36,7 +37,21 @@ def test_ends_of_rows_are_those_of_the_reference(name, last):
             np.testing.assert_array_equal(found[field], values)
 
 
-@pytest.mark.parametrize("extent", [1, 2, 17, 20])
+@pytest.mark.parametrize("kind", ["wrap", "nearest", "reflect", "mirror", "constant"])
+@pytest.mark.parametrize("lanes", [4, 16])
+def test_lanes_outside_are_the_cells_they_stand_for(kind, lanes):
+    row = np.arange(1.0, 2 * lanes + 2)
+    first, last = row[:lanes], row[-lanes:]
+    side = Boundary(kind=kind, value=-7.0)
+    for distance in range(1, lanes):
+        around = reference.pad(row, ((distance, distance),), ((side, side),))
+        for name, own, far in (("low", first, last), ("high", last, first)):
+            other = {"wrap": far, "constant": np.full(lanes, -7.0)}.get(kind, own)
+            found = np.concatenate([own, other])[outside_lanes(f"outside_{name}_{kind}_{distance}", lanes)]
+            np.testing.assert_array_equal(found, around[:lanes] if name == "low" else around[-lanes:])
+
+
+@pytest.mark.parametrize("extent", [1, 2, 17, 20, 32, 33, 48, 50])
 def test_rows_shorter_than_a_vector_and_their_ends_are_right(extent):
     """Of up to 16 lanes and a reach of two on either side."""
     known = catalogue.program("star2d2r")
@@ -47,16 +62,30 @@ def test_rows_shorter_than_a_vector_and_their_ends_are_right(extent):
     np.testing.assert_array_equal(out, reference.run(problem, {"u": [given]}, {})["u"])
 
 
-def test_only_ends_that_are_short_and_updated_are_written_out():
-    def asked(name, boundary, block=4):
-        problem = make_problem(catalogue.program(name), SHAPES[catalogue.program(name).rank], 1, boundary=boundary)
-        return written_out(Site(problem=problem, prefix="p", strict=False), problem.program.statements[0], block)
+@pytest.mark.parametrize("extent", [34, 47, 48, 64])
+@pytest.mark.parametrize("last", ["wrap", "mirror"])
+def test_rows_updated_in_place_are_right_whatever_is_left_over(extent, last):
+    known = catalogue.program("fdtd2d")
+    problem = make_problem(known, (6, extent), 4, "float32", ("wrap", last))
+    random = np.random.default_rng(8)
+    given = {field: [random.random(problem.shape, dtype=np.float32)] for field in known.fields}
+    arrays = [given[field][0] for field in known.fields]
+    out = tw.run(known, *arrays, steps=4, boundary=("wrap", last), backend="c", tiling="none", strict=True)
+    exact = reference.run(problem, given, {})
+    for field, values in zip(known.updated, out, strict=True):
+        np.testing.assert_array_equal(values, exact[field])
 
-    assert asked("j2d5pt", "wrap")
-    assert not asked("j2d5pt", "fixed")
-    assert not asked("j2d5pt", ("wrap", ("fixed", "nearest")))
-    assert not asked("box3d4r", "wrap")
-    assert not asked("fdtd2d", ("nearest", "fixed"))
+
+def test_only_ends_that_are_updated_and_read_outside_are_vectors():
+    def asked(name, boundary):
+        problem = make_problem(catalogue.program(name), SHAPES[catalogue.program(name).rank], 1, boundary=boundary)
+        return vectors_at_ends(Site(problem=problem, prefix="p", strict=False), problem.program.statements[0])
+
+    assert asked("j2d5pt", "wrap") == (True, True)
+    assert asked("j2d5pt", "fixed") == (False, False)
+    assert asked("j2d5pt", ("wrap", ("fixed", "nearest"))) == (False, False)
+    assert asked("box3d4r", "wrap") == (False, False)
+    assert asked("fdtd2d", ("nearest", "fixed")) == (False, False)
 
 
 def test_strict_order_holds_at_ends_with_constants():

@@ -75,7 +75,7 @@ def test_factors_count_every_vector_once(tile):
     single = 128 * 60 * 7.5 if "64" in tile else 0
     assert exact <= vectors <= 1.3 * exact + single
     assert 128 * 60 <= rows <= 128 * 60 * 8
-    assert boxes == (0 if tile == "none" else boxes_by_walking(problem, tiling))
+    assert boxes == (128 if tile == "none" else boxes_by_walking(problem, tiling))
 
 
 def boxes_by_walking(problem, tiling):

@@ -23,6 +23,22 @@ static inline tw_v_f32 tw_pick_f32(tw_m_f32 m, tw_v_f32 a, tw_v_f32 b) {
   return (tw_v_f32)(((tw_m_f32)a & m) | ((tw_m_f32)b & ~m));
 }
 
+/* the same value, kept in a register */
+static inline __attribute__((always_inline)) tw_v_f32 tw_hold_v_f32(tw_v_f32 a) {
+#if defined(__SSE2__)
+  __asm__("" : "+v"(a));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(a));
+#endif
+  return a;
+}
+
+/* the same index, of which a compiler knows nothing: addresses are made from it anew, not carried along */
+static inline __attribute__((always_inline)) int64_t tw_opaque(int64_t i) {
+  __asm__("" : "+r"(i));
+  return i;
+}
+
 static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
 #if defined(__AVX512F__)
   const tw_v_f32 y = (tw_v_f32)__builtin_ia32_rsqrt14ps512_mask(x, (tw_v_f32){0}, (unsigned short)-1);
@@ -76,8 +92,9 @@ static void tw_gradient2d_cells_0(float *const *field, const int64_t *size, cons
   }
 }
 
-static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const float *scalar,
-    const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1, int64_t high1) {
+static __attribute__((noinline)) void tw_gradient2d_box_0(float *const *field, const int64_t *size,
+    const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1,
+    int64_t high1) {
   const int64_t n0 = size[2];
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
@@ -93,8 +110,10 @@ static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const 
   const int64_t start = (((last - first) >= TW_LANES_F32) ? first : b1);
   const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b1);
   const int64_t begin = (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b1);
+  const int64_t end = stop;
   const int64_t whole = a0 + (tw_max((b0 - a0), 0) - (tw_max((b0 - a0), 0) % 4));
-  for (int64_t x0 = a0; x0 < whole; x0 += 4) {
+  for (int64_t row = a0; row < whole; row += 4) {
+    const int64_t x0 = tw_opaque(row);
     const float *const r0 = v_u + ((x0 - 1) * s0);
     const float *const r1 = v_u + (x0 * s0);
     const float *const r2 = v_u + ((x0 + 1) * s0);
@@ -105,102 +124,105 @@ static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const 
     float *const w1 = target + ((x0 + 1) * s0);
     float *const w2 = target + ((x0 + 2) * s0);
     float *const w3 = target + ((x0 + 3) * s0);
-    for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
-      const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
-      const tw_v_f32 l0 = *(const tw_u_f32 *)(r1 + j);
-      const tw_v_f32 t0_0 = l0;
-      const tw_v_f32 l2 = *(const tw_u_f32 *)(r2 + j);
-      const tw_v_f32 t1_0 = l2;
-      const tw_v_f32 l5 = *(const tw_u_f32 *)(r3 + j);
-      const tw_v_f32 t2_0 = l5;
-      const tw_v_f32 l8 = *(const tw_u_f32 *)(r4 + j);
-      const tw_v_f32 t3_0 = l8;
-      const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);
-      const tw_v_f32 t0_3 = l1;
-      const tw_v_f32 t1_3 = l0;
-      const tw_v_f32 t2_3 = l2;
-      const tw_v_f32 t3_3 = l5;
-      const tw_v_f32 t0_4 = t0_0 - t0_3;
-      const tw_v_f32 t1_4 = t1_0 - t1_3;
-      const tw_v_f32 t2_4 = t2_0 - t2_3;
-      const tw_v_f32 t3_4 = t3_0 - t3_3;
-      const tw_v_f32 t0_5 = t0_4 * t0_4;
-      const tw_v_f32 t1_5 = t1_4 * t1_4;
-      const tw_v_f32 t2_5 = t2_4 * t2_4;
-      const tw_v_f32 t3_5 = t3_4 * t3_4;
-      const tw_v_f32 t0_6 = l2;
-      const tw_v_f32 t1_6 = l5;
-      const tw_v_f32 t2_6 = l8;
-      const tw_v_f32 l11 = *(const tw_u_f32 *)(r5 + j);
-      const tw_v_f32 t3_6 = l11;
-      const tw_v_f32 t0_7 = t0_0 - t0_6;
-      const tw_v_f32 t1_7 = t1_0 - t1_6;
-      const tw_v_f32 t2_7 = t2_0 - t2_6;
-      const tw_v_f32 t3_7 = t3_0 - t3_6;
-      const tw_v_f32 t0_8 = t0_7 * t0_7;
-      const tw_v_f32 t1_8 = t1_7 * t1_7;
-      const tw_v_f32 t2_8 = t2_7 * t2_7;
-      const tw_v_f32 t3_8 = t3_7 * t3_7;
-      const tw_v_f32 l3 = *(const tw_u_f32 *)(r1 + (j - 1));
-      const tw_v_f32 t0_9 = l3;
-      const tw_v_f32 l6 = *(const tw_u_f32 *)(r2 + (j - 1));
-      const tw_v_f32 t1_9 = l6;
-      const tw_v_f32 l9 = *(const tw_u_f32 *)(r3 + (j - 1));
-      const tw_v_f32 t2_9 = l9;
-      const tw_v_f32 l12 = *(const tw_u_f32 *)(r4 + (j - 1));
-      const tw_v_f32 t3_9 = l12;
-      const tw_v_f32 t0_10 = t0_0 - t0_9;
-      const tw_v_f32 t1_10 = t1_0 - t1_9;
-      const tw_v_f32 t2_10 = t2_0 - t2_9;
-      const tw_v_f32 t3_10 = t3_0 - t3_9;
-      const tw_v_f32 t0_11 = t0_10 * t0_10;
-      const tw_v_f32 t1_11 = t1_10 * t1_10;
-      const tw_v_f32 t2_11 = t2_10 * t2_10;
-      const tw_v_f32 t3_11 = t3_10 * t3_10;
-      const tw_v_f32 l4 = *(const tw_u_f32 *)(r1 + (j + 1));
-      const tw_v_f32 t0_12 = l4;
-      const tw_v_f32 l7 = *(const tw_u_f32 *)(r2 + (j + 1));
-      const tw_v_f32 t1_12 = l7;
-      const tw_v_f32 l10 = *(const tw_u_f32 *)(r3 + (j + 1));
-      const tw_v_f32 t2_12 = l10;
-      const tw_v_f32 l13 = *(const tw_u_f32 *)(r4 + (j + 1));
-      const tw_v_f32 t3_12 = l13;
-      const tw_v_f32 t0_13 = t0_0 - t0_12;
-      const tw_v_f32 t1_13 = t1_0 - t1_12;
-      const tw_v_f32 t2_13 = t2_0 - t2_12;
-      const tw_v_f32 t3_13 = t3_0 - t3_12;
-      const tw_v_f32 t0_14 = t0_13 * t0_13;
-      const tw_v_f32 t1_14 = t1_13 * t1_13;
-      const tw_v_f32 t2_14 = t2_13 * t2_13;
-      const tw_v_f32 t3_14 = t3_13 * t3_13;
-      const tw_v_f32 t0_15 = 0.1f + t0_5;
-      const tw_v_f32 t1_15 = 0.1f + t1_5;
-      const tw_v_f32 t2_15 = 0.1f + t2_5;
-      const tw_v_f32 t3_15 = 0.1f + t3_5;
-      const tw_v_f32 t0_16 = t0_15 + t0_8;
-      const tw_v_f32 t1_16 = t1_15 + t1_8;
-      const tw_v_f32 t2_16 = t2_15 + t2_8;
-      const tw_v_f32 t3_16 = t3_15 + t3_8;
-      const tw_v_f32 t0_17 = t0_16 + t0_11;
-      const tw_v_f32 t1_17 = t1_16 + t1_11;
-      const tw_v_f32 t2_17 = t2_16 + t2_11;
-      const tw_v_f32 t3_17 = t3_16 + t3_11;
-      const tw_v_f32 t0_18 = t0_17 + t0_14;
-      const tw_v_f32 t1_18 = t1_17 + t1_14;
-      const tw_v_f32 t2_18 = t2_17 + t2_14;
-      const tw_v_f32 t3_18 = t3_17 + t3_14;
-      const tw_v_f32 t0_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t0_18);
-      const tw_v_f32 t1_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t1_18);
-      const tw_v_f32 t2_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t2_18);
-      const tw_v_f32 t3_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t3_18);
-      const tw_v_f32 t0_21 = t0_0 + t0_20;
-      const tw_v_f32 t1_21 = t1_0 + t1_20;
-      const tw_v_f32 t2_21 = t2_0 + t2_20;
-      const tw_v_f32 t3_21 = t3_0 + t3_20;
-      *(tw_u_f32 *)(w0 + j) = t0_21;
-      *(tw_u_f32 *)(w1 + j) = t1_21;
-      *(tw_u_f32 *)(w2 + j) = t2_21;
-      *(tw_u_f32 *)(w3 + j) = t3_21;
+    {
+      int64_t j = tw_max(start, tw_min(begin, (stop - TW_LANES_F32)));
+      for (int64_t i = begin; i < end; i += TW_LANES_F32) {
+        const tw_v_f32 l0 = tw_hold_v_f32(*(const tw_u_f32 *)(r1 + j));
+        const tw_v_f32 t0_0 = l0;
+        const tw_v_f32 l2 = tw_hold_v_f32(*(const tw_u_f32 *)(r2 + j));
+        const tw_v_f32 t1_0 = l2;
+        const tw_v_f32 l5 = tw_hold_v_f32(*(const tw_u_f32 *)(r3 + j));
+        const tw_v_f32 t2_0 = l5;
+        const tw_v_f32 l8 = tw_hold_v_f32(*(const tw_u_f32 *)(r4 + j));
+        const tw_v_f32 t3_0 = l8;
+        const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);
+        const tw_v_f32 t0_3 = l1;
+        const tw_v_f32 t1_3 = l0;
+        const tw_v_f32 t2_3 = l2;
+        const tw_v_f32 t3_3 = l5;
+        const tw_v_f32 t0_4 = t0_0 - t0_3;
+        const tw_v_f32 t1_4 = t1_0 - t1_3;
+        const tw_v_f32 t2_4 = t2_0 - t2_3;
+        const tw_v_f32 t3_4 = t3_0 - t3_3;
+        const tw_v_f32 t0_5 = t0_4 * t0_4;
+        const tw_v_f32 t1_5 = t1_4 * t1_4;
+        const tw_v_f32 t2_5 = t2_4 * t2_4;
+        const tw_v_f32 t3_5 = t3_4 * t3_4;
+        const tw_v_f32 t0_6 = l2;
+        const tw_v_f32 t1_6 = l5;
+        const tw_v_f32 t2_6 = l8;
+        const tw_v_f32 l11 = *(const tw_u_f32 *)(r5 + j);
+        const tw_v_f32 t3_6 = l11;
+        const tw_v_f32 t0_7 = t0_0 - t0_6;
+        const tw_v_f32 t1_7 = t1_0 - t1_6;
+        const tw_v_f32 t2_7 = t2_0 - t2_6;
+        const tw_v_f32 t3_7 = t3_0 - t3_6;
+        const tw_v_f32 t0_8 = t0_7 * t0_7;
+        const tw_v_f32 t1_8 = t1_7 * t1_7;
+        const tw_v_f32 t2_8 = t2_7 * t2_7;
+        const tw_v_f32 t3_8 = t3_7 * t3_7;
+        const tw_v_f32 l3 = *(const tw_u_f32 *)(r1 + (j - 1));
+        const tw_v_f32 t0_9 = l3;
+        const tw_v_f32 l6 = *(const tw_u_f32 *)(r2 + (j - 1));
+        const tw_v_f32 t1_9 = l6;
+        const tw_v_f32 l9 = *(const tw_u_f32 *)(r3 + (j - 1));
+        const tw_v_f32 t2_9 = l9;
+        const tw_v_f32 l12 = *(const tw_u_f32 *)(r4 + (j - 1));
+        const tw_v_f32 t3_9 = l12;
+        const tw_v_f32 t0_10 = t0_0 - t0_9;
+        const tw_v_f32 t1_10 = t1_0 - t1_9;
+        const tw_v_f32 t2_10 = t2_0 - t2_9;
+        const tw_v_f32 t3_10 = t3_0 - t3_9;
+        const tw_v_f32 t0_11 = t0_10 * t0_10;
+        const tw_v_f32 t1_11 = t1_10 * t1_10;
+        const tw_v_f32 t2_11 = t2_10 * t2_10;
+        const tw_v_f32 t3_11 = t3_10 * t3_10;
+        const tw_v_f32 l4 = *(const tw_u_f32 *)(r1 + (j + 1));
+        const tw_v_f32 t0_12 = l4;
+        const tw_v_f32 l7 = *(const tw_u_f32 *)(r2 + (j + 1));
+        const tw_v_f32 t1_12 = l7;
+        const tw_v_f32 l10 = *(const tw_u_f32 *)(r3 + (j + 1));
+        const tw_v_f32 t2_12 = l10;
+        const tw_v_f32 l13 = *(const tw_u_f32 *)(r4 + (j + 1));
+        const tw_v_f32 t3_12 = l13;
+        const tw_v_f32 t0_13 = t0_0 - t0_12;
+        const tw_v_f32 t1_13 = t1_0 - t1_12;
+        const tw_v_f32 t2_13 = t2_0 - t2_12;
+        const tw_v_f32 t3_13 = t3_0 - t3_12;
+        const tw_v_f32 t0_14 = t0_13 * t0_13;
+        const tw_v_f32 t1_14 = t1_13 * t1_13;
+        const tw_v_f32 t2_14 = t2_13 * t2_13;
+        const tw_v_f32 t3_14 = t3_13 * t3_13;
+        const tw_v_f32 t0_15 = 0.1f + t0_5;
+        const tw_v_f32 t1_15 = 0.1f + t1_5;
+        const tw_v_f32 t2_15 = 0.1f + t2_5;
+        const tw_v_f32 t3_15 = 0.1f + t3_5;
+        const tw_v_f32 t0_16 = t0_15 + t0_8;
+        const tw_v_f32 t1_16 = t1_15 + t1_8;
+        const tw_v_f32 t2_16 = t2_15 + t2_8;
+        const tw_v_f32 t3_16 = t3_15 + t3_8;
+        const tw_v_f32 t0_17 = t0_16 + t0_11;
+        const tw_v_f32 t1_17 = t1_16 + t1_11;
+        const tw_v_f32 t2_17 = t2_16 + t2_11;
+        const tw_v_f32 t3_17 = t3_16 + t3_11;
+        const tw_v_f32 t0_18 = t0_17 + t0_14;
+        const tw_v_f32 t1_18 = t1_17 + t1_14;
+        const tw_v_f32 t2_18 = t2_17 + t2_14;
+        const tw_v_f32 t3_18 = t3_17 + t3_14;
+        const tw_v_f32 t0_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t0_18);
+        const tw_v_f32 t1_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t1_18);
+        const tw_v_f32 t2_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t2_18);
+        const tw_v_f32 t3_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t3_18);
+        const tw_v_f32 t0_21 = t0_0 + t0_20;
+        const tw_v_f32 t1_21 = t1_0 + t1_20;
+        const tw_v_f32 t2_21 = t2_0 + t2_20;
+        const tw_v_f32 t3_21 = t3_0 + t3_20;
+        *(tw_u_f32 *)(w0 + j) = t0_21;
+        *(tw_u_f32 *)(w1 + j) = t1_21;
+        *(tw_u_f32 *)(w2 + j) = t2_21;
+        *(tw_u_f32 *)(w3 + j) = t3_21;
+        j = tw_min((i + TW_LANES_F32), (stop - TW_LANES_F32));
+      }
     }
     if (a1 < start) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, x0, a1, start);
@@ -215,38 +237,42 @@ static void tw_gradient2d_box_0(float *const *field, const int64_t *size, const 
       tw_gradient2d_cells_0(field, size, scalar, constant, t, x0 + 3, stop, b1);
     }
   }
-  for (int64_t x0 = whole; x0 < b0; ++x0) {
+  for (int64_t row = whole; row < b0; ++row) {
+    const int64_t x0 = tw_opaque(row);
     const float *const r0 = v_u + ((x0 - 1) * s0);
     const float *const r1 = v_u + (x0 * s0);
     const float *const r2 = v_u + ((x0 + 1) * s0);
     float *const w0 = target + (x0 * s0);
-    for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
-      const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
-      const tw_v_f32 l0 = *(const tw_u_f32 *)(r1 + j);
-      const tw_v_f32 t0_0 = l0;
-      const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);
-      const tw_v_f32 t0_3 = l1;
-      const tw_v_f32 t0_4 = t0_0 - t0_3;
-      const tw_v_f32 t0_5 = t0_4 * t0_4;
-      const tw_v_f32 l2 = *(const tw_u_f32 *)(r2 + j);
-      const tw_v_f32 t0_6 = l2;
-      const tw_v_f32 t0_7 = t0_0 - t0_6;
-      const tw_v_f32 t0_8 = t0_7 * t0_7;
-      const tw_v_f32 l3 = *(const tw_u_f32 *)(r1 + (j - 1));
-      const tw_v_f32 t0_9 = l3;
-      const tw_v_f32 t0_10 = t0_0 - t0_9;
-      const tw_v_f32 t0_11 = t0_10 * t0_10;
-      const tw_v_f32 l4 = *(const tw_u_f32 *)(r1 + (j + 1));
-      const tw_v_f32 t0_12 = l4;
-      const tw_v_f32 t0_13 = t0_0 - t0_12;
-      const tw_v_f32 t0_14 = t0_13 * t0_13;
-      const tw_v_f32 t0_15 = 0.1f + t0_5;
-      const tw_v_f32 t0_16 = t0_15 + t0_8;
-      const tw_v_f32 t0_17 = t0_16 + t0_11;
-      const tw_v_f32 t0_18 = t0_17 + t0_14;
-      const tw_v_f32 t0_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t0_18);
-      const tw_v_f32 t0_21 = t0_0 + t0_20;
-      *(tw_u_f32 *)(w0 + j) = t0_21;
+    {
+      int64_t j = tw_max(start, tw_min(begin, (stop - TW_LANES_F32)));
+      for (int64_t i = begin; i < end; i += TW_LANES_F32) {
+        const tw_v_f32 l0 = *(const tw_u_f32 *)(r1 + j);
+        const tw_v_f32 t0_0 = l0;
+        const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);
+        const tw_v_f32 t0_3 = l1;
+        const tw_v_f32 t0_4 = t0_0 - t0_3;
+        const tw_v_f32 t0_5 = t0_4 * t0_4;
+        const tw_v_f32 l2 = *(const tw_u_f32 *)(r2 + j);
+        const tw_v_f32 t0_6 = l2;
+        const tw_v_f32 t0_7 = t0_0 - t0_6;
+        const tw_v_f32 t0_8 = t0_7 * t0_7;
+        const tw_v_f32 l3 = *(const tw_u_f32 *)(r1 + (j - 1));
+        const tw_v_f32 t0_9 = l3;
+        const tw_v_f32 t0_10 = t0_0 - t0_9;
+        const tw_v_f32 t0_11 = t0_10 * t0_10;
+        const tw_v_f32 l4 = *(const tw_u_f32 *)(r1 + (j + 1));
+        const tw_v_f32 t0_12 = l4;
+        const tw_v_f32 t0_13 = t0_0 - t0_12;
+        const tw_v_f32 t0_14 = t0_13 * t0_13;
+        const tw_v_f32 t0_15 = 0.1f + t0_5;
+        const tw_v_f32 t0_16 = t0_15 + t0_8;
+        const tw_v_f32 t0_17 = t0_16 + t0_11;
+        const tw_v_f32 t0_18 = t0_17 + t0_14;
+        const tw_v_f32 t0_20 = tw_over_sqrt_v_f32(tw_splat_v_f32(1.0f), t0_18);
+        const tw_v_f32 t0_21 = t0_0 + t0_20;
+        *(tw_u_f32 *)(w0 + j) = t0_21;
+        j = tw_min((i + TW_LANES_F32), (stop - TW_LANES_F32));
+      }
     }
     if (a1 < start) {
       tw_gradient2d_cells_0(field, size, scalar, constant, t, x0, a1, start);
@@ -269,8 +295,8 @@ void tw_gradient2d(float *const *field, const int64_t *size, const float *scalar
   {
     for (int64_t t = 0; t < steps; ++t) {
       #pragma omp for schedule(static)
-      for (int64_t chunk = 0; chunk < tw_min(n0, (threads * 4)); ++chunk) {
-        tw_gradient2d_box_0(field, size, scalar, constant, t, (n0 * chunk) / tw_min(n0, (threads * 4)), (n0 * (chunk + 1)) / tw_min(n0, (threads * 4)), 0, n1);
+      for (int64_t chunk = 0; chunk < tw_min(n0, threads); ++chunk) {
+        tw_gradient2d_box_0(field, size, scalar, constant, t, (n0 * chunk) / tw_min(n0, threads), (n0 * (chunk + 1)) / tw_min(n0, threads), 0, n1);
       }
     }
   }

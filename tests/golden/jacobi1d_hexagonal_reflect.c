@@ -19,6 +19,37 @@ typedef float tw_v_f32 __attribute__((vector_size(TW_BYTES)));
 typedef float tw_u_f32 __attribute__((vector_size(TW_BYTES), aligned(sizeof(float)), may_alias));
 typedef int32_t tw_m_f32 __attribute__((vector_size(TW_BYTES)));
 
+/* any lanes of two vectors */
+#if defined(__clang__)
+#define TW_MIX(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define TW_MIX(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})
+#endif
+
+static inline tw_v_f32 tw_pick_f32(tw_m_f32 m, tw_v_f32 a, tw_v_f32 b) {
+  return (tw_v_f32)(((tw_m_f32)a & m) | ((tw_m_f32)b & ~m));
+}
+
+static inline tw_v_f32 tw_outside_high_reflect_1_v_f32(tw_v_f32 a, tw_v_f32 b) {
+#if TW_BYTES == 64
+  return TW_MIX(tw_m_f32, a, b, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 15);
+#elif TW_BYTES == 32
+  return TW_MIX(tw_m_f32, a, b, 1, 2, 3, 4, 5, 6, 7, 7);
+#elif TW_BYTES == 16
+  return TW_MIX(tw_m_f32, a, b, 1, 2, 3, 3);
+#endif
+}
+
+static inline tw_v_f32 tw_outside_low_reflect_1_v_f32(tw_v_f32 a, tw_v_f32 b) {
+#if TW_BYTES == 64
+  return TW_MIX(tw_m_f32, a, b, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
+#elif TW_BYTES == 32
+  return TW_MIX(tw_m_f32, a, b, 0, 0, 1, 2, 3, 4, 5, 6);
+#elif TW_BYTES == 16
+  return TW_MIX(tw_m_f32, a, b, 0, 0, 1, 2);
+#endif
+}
+
 static inline float tw_jacobi1d_cell_0(const float *row, int64_t x, int64_t n) {
   return row[((x >= n) ? tw_min(tw_floormod(x, (n * 2)), (((n * 2) - 1) - tw_floormod(x, (n * 2)))) : ((x < 0) ? tw_min(tw_floormod(x, (n * 2)), (((n * 2) - 1) - tw_floormod(x, (n * 2)))) : x))];
 }
@@ -42,8 +73,8 @@ static void tw_jacobi1d_cells_0(float *const *field, const int64_t *size, const 
   }
 }
 
-static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const float *scalar,
-    const float *const *constant, int64_t t, int64_t low0, int64_t high0) {
+static __attribute__((noinline)) void tw_jacobi1d_box_0(float *const *field, const int64_t *size,
+    const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0) {
   const int64_t n0 = size[2];
   const int64_t slot = size[3];
   const float *const v_u = field[0] + ((t % 2) * slot);
@@ -54,14 +85,31 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
   const int64_t last = tw_min(b0, (n0 - 1));
   const int64_t start = (((last - first) >= TW_LANES_F32) ? first : b0);
   const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b0);
-  const int64_t begin = (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b0);
-  const int64_t at_low = (((start < stop) & ((a0 == 0) & (start == 1))) ? 1 : 0);
-  const int64_t at_high = (((start < stop) & ((b0 == n0) & (stop == (n0 - 1)))) ? 1 : 0);
+  const int64_t at_low = ((((start < stop) & (1 < TW_LANES_F32)) & ((a0 == 0) & (start == 1))) ? 1 : 0);
+  const int64_t at_high = ((((start < stop) & (1 < TW_LANES_F32)) & ((b0 == n0) & (stop == (n0 - 1)))) ? 1 : 0);
+  const int64_t begin = ((at_low != 0) ? TW_LANES_F32 : (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b0));
+  const int64_t end = ((at_high != 0) ? (n0 - TW_LANES_F32) : stop);
   const float *const r0 = v_u;
   float *const w0 = target;
-  for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
-    const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
-    const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + (j - 1));
+  {
+    int64_t j = tw_max(start, tw_min(begin, (stop - TW_LANES_F32)));
+    for (int64_t i = begin; i < end; i += TW_LANES_F32) {
+      const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + (j - 1));
+      const tw_v_f32 t0_0 = l0;
+      const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);
+      const tw_v_f32 t0_1 = l1;
+      const tw_v_f32 l2 = *(const tw_u_f32 *)(r0 + (j + 1));
+      const tw_v_f32 t0_2 = l2;
+      const tw_v_f32 t0_3 = t0_0 + t0_1;
+      const tw_v_f32 t0_4 = t0_3 + t0_2;
+      const tw_v_f32 t0_6 = t0_4 * 0.33333334f;
+      *(tw_u_f32 *)(w0 + j) = t0_6;
+      j = tw_min((i + TW_LANES_F32), (stop - TW_LANES_F32));
+    }
+  }
+  if (at_low != 0) {
+    const int64_t j = 0;
+    const tw_v_f32 l0 = tw_outside_low_reflect_1_v_f32(*(const tw_u_f32 *)(r0 + 0), *(const tw_u_f32 *)(r0 + 0));
     const tw_v_f32 t0_0 = l0;
     const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);
     const tw_v_f32 t0_1 = l1;
@@ -71,34 +119,25 @@ static void tw_jacobi1d_box_0(float *const *field, const int64_t *size, const fl
     const tw_v_f32 t0_4 = t0_3 + t0_2;
     const tw_v_f32 t0_6 = t0_4 * 0.33333334f;
     *(tw_u_f32 *)(w0 + j) = t0_6;
-  }
-  if (a0 < start) {
-    if (at_low != 0) {
-      {
-        const float e0_0_0 = r0[0];
-        const float e0_0_1 = r0[0];
-        const float e0_0_2 = e0_0_0 + e0_0_1;
-        const float e0_0_3 = r0[1];
-        const float e0_0_4 = e0_0_2 + e0_0_3;
-        const float e0_0_6 = e0_0_4 * 0.33333334f;
-        w0[0] = e0_0_6;
-      }
-    } else {
+  } else {
+    if (a0 < start) {
       tw_jacobi1d_cells_0(field, size, scalar, constant, t, a0, start);
     }
   }
-  if (stop < b0) {
-    if (at_high != 0) {
-      {
-        const float e0_0_0 = r0[n0 - 2];
-        const float e0_0_1 = r0[n0 - 1];
-        const float e0_0_2 = e0_0_0 + e0_0_1;
-        const float e0_0_3 = r0[n0 - 1];
-        const float e0_0_4 = e0_0_2 + e0_0_3;
-        const float e0_0_6 = e0_0_4 * 0.33333334f;
-        w0[n0 - 1] = e0_0_6;
-      }
-    } else {
+  if (at_high != 0) {
+    const int64_t j = n0 - TW_LANES_F32;
+    const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + (j - 1));
+    const tw_v_f32 t0_0 = l0;
+    const tw_v_f32 l1 = *(const tw_u_f32 *)(r0 + j);
+    const tw_v_f32 t0_1 = l1;
+    const tw_v_f32 l2 = tw_outside_high_reflect_1_v_f32(*(const tw_u_f32 *)(r0 + (n0 - TW_LANES_F32)), *(const tw_u_f32 *)(r0 + (n0 - TW_LANES_F32)));
+    const tw_v_f32 t0_2 = l2;
+    const tw_v_f32 t0_3 = t0_0 + t0_1;
+    const tw_v_f32 t0_4 = t0_3 + t0_2;
+    const tw_v_f32 t0_6 = t0_4 * 0.33333334f;
+    *(tw_u_f32 *)(w0 + j) = t0_6;
+  } else {
+    if (stop < b0) {
       tw_jacobi1d_cells_0(field, size, scalar, constant, t, stop, b0);
     }
   }

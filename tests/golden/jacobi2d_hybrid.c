@@ -19,6 +19,26 @@ typedef float tw_v_f32 __attribute__((vector_size(TW_BYTES)));
 typedef float tw_u_f32 __attribute__((vector_size(TW_BYTES), aligned(sizeof(float)), may_alias));
 typedef int32_t tw_m_f32 __attribute__((vector_size(TW_BYTES)));
 
+static inline tw_v_f32 tw_pick_f32(tw_m_f32 m, tw_v_f32 a, tw_v_f32 b) {
+  return (tw_v_f32)(((tw_m_f32)a & m) | ((tw_m_f32)b & ~m));
+}
+
+/* the same value, kept in a register */
+static inline __attribute__((always_inline)) tw_v_f32 tw_hold_v_f32(tw_v_f32 a) {
+#if defined(__SSE2__)
+  __asm__("" : "+v"(a));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(a));
+#endif
+  return a;
+}
+
+/* the same index, of which a compiler knows nothing: addresses are made from it anew, not carried along */
+static inline __attribute__((always_inline)) int64_t tw_opaque(int64_t i) {
+  __asm__("" : "+r"(i));
+  return i;
+}
+
 static void tw_jacobi2d_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t x0, int64_t low, int64_t high) {
   const int64_t n0 = size[2];
@@ -46,8 +66,9 @@ static void tw_jacobi2d_cells_0(float *const *field, const int64_t *size, const 
   }
 }
 
-static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const float *scalar,
-    const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1, int64_t high1) {
+static __attribute__((noinline)) void tw_jacobi2d_box_0(float *const *field, const int64_t *size,
+    const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1,
+    int64_t high1) {
   const int64_t n0 = size[2];
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
@@ -63,46 +84,51 @@ static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const fl
   const int64_t start = (((last - first) >= TW_LANES_F32) ? first : b1);
   const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b1);
   const int64_t begin = (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b1);
+  const int64_t end = stop;
   const int64_t whole = a0 + (tw_max((b0 - a0), 0) - (tw_max((b0 - a0), 0) % 2));
-  for (int64_t x0 = a0; x0 < whole; x0 += 2) {
+  for (int64_t row = a0; row < whole; row += 2) {
+    const int64_t x0 = tw_opaque(row);
     const float *const r0 = v_u + ((x0 - 1) * s0);
     const float *const r1 = v_u + (x0 * s0);
     const float *const r2 = v_u + ((x0 + 1) * s0);
     const float *const r3 = v_u + ((x0 + 2) * s0);
     float *const w0 = target + (x0 * s0);
     float *const w1 = target + ((x0 + 1) * s0);
-    for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
-      const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
-      const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + j);
-      const tw_v_f32 t0_0 = l0;
-      const tw_v_f32 l2 = *(const tw_u_f32 *)(r1 + j);
-      const tw_v_f32 t1_0 = l2;
-      const tw_v_f32 l1 = *(const tw_u_f32 *)(r1 + (j - 1));
-      const tw_v_f32 t0_1 = l1;
-      const tw_v_f32 l5 = *(const tw_u_f32 *)(r2 + (j - 1));
-      const tw_v_f32 t1_1 = l5;
-      const tw_v_f32 t0_2 = l2;
-      const tw_v_f32 l4 = *(const tw_u_f32 *)(r2 + j);
-      const tw_v_f32 t1_2 = l4;
-      const tw_v_f32 l3 = *(const tw_u_f32 *)(r1 + (j + 1));
-      const tw_v_f32 t0_3 = l3;
-      const tw_v_f32 l6 = *(const tw_u_f32 *)(r2 + (j + 1));
-      const tw_v_f32 t1_3 = l6;
-      const tw_v_f32 t0_4 = l4;
-      const tw_v_f32 l7 = *(const tw_u_f32 *)(r3 + j);
-      const tw_v_f32 t1_4 = l7;
-      const tw_v_f32 t0_5 = t0_0 + t0_1;
-      const tw_v_f32 t1_5 = t1_0 + t1_1;
-      const tw_v_f32 t0_6 = t0_5 + t0_2;
-      const tw_v_f32 t1_6 = t1_5 + t1_2;
-      const tw_v_f32 t0_7 = t0_6 + t0_3;
-      const tw_v_f32 t1_7 = t1_6 + t1_3;
-      const tw_v_f32 t0_8 = t0_7 + t0_4;
-      const tw_v_f32 t1_8 = t1_7 + t1_4;
-      const tw_v_f32 t0_10 = t0_8 * 0.2f;
-      const tw_v_f32 t1_10 = t1_8 * 0.2f;
-      *(tw_u_f32 *)(w0 + j) = t0_10;
-      *(tw_u_f32 *)(w1 + j) = t1_10;
+    {
+      int64_t j = tw_max(start, tw_min(begin, (stop - TW_LANES_F32)));
+      for (int64_t i = begin; i < end; i += TW_LANES_F32) {
+        const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + j);
+        const tw_v_f32 t0_0 = l0;
+        const tw_v_f32 l2 = tw_hold_v_f32(*(const tw_u_f32 *)(r1 + j));
+        const tw_v_f32 t1_0 = l2;
+        const tw_v_f32 l1 = *(const tw_u_f32 *)(r1 + (j - 1));
+        const tw_v_f32 t0_1 = l1;
+        const tw_v_f32 l5 = *(const tw_u_f32 *)(r2 + (j - 1));
+        const tw_v_f32 t1_1 = l5;
+        const tw_v_f32 t0_2 = l2;
+        const tw_v_f32 l4 = tw_hold_v_f32(*(const tw_u_f32 *)(r2 + j));
+        const tw_v_f32 t1_2 = l4;
+        const tw_v_f32 l3 = *(const tw_u_f32 *)(r1 + (j + 1));
+        const tw_v_f32 t0_3 = l3;
+        const tw_v_f32 l6 = *(const tw_u_f32 *)(r2 + (j + 1));
+        const tw_v_f32 t1_3 = l6;
+        const tw_v_f32 t0_4 = l4;
+        const tw_v_f32 l7 = *(const tw_u_f32 *)(r3 + j);
+        const tw_v_f32 t1_4 = l7;
+        const tw_v_f32 t0_5 = t0_0 + t0_1;
+        const tw_v_f32 t1_5 = t1_0 + t1_1;
+        const tw_v_f32 t0_6 = t0_5 + t0_2;
+        const tw_v_f32 t1_6 = t1_5 + t1_2;
+        const tw_v_f32 t0_7 = t0_6 + t0_3;
+        const tw_v_f32 t1_7 = t1_6 + t1_3;
+        const tw_v_f32 t0_8 = t0_7 + t0_4;
+        const tw_v_f32 t1_8 = t1_7 + t1_4;
+        const tw_v_f32 t0_10 = t0_8 * 0.2f;
+        const tw_v_f32 t1_10 = t1_8 * 0.2f;
+        *(tw_u_f32 *)(w0 + j) = t0_10;
+        *(tw_u_f32 *)(w1 + j) = t1_10;
+        j = tw_min((i + TW_LANES_F32), (stop - TW_LANES_F32));
+      }
     }
     if (a1 < start) {
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, a1, start);
@@ -113,29 +139,33 @@ static void tw_jacobi2d_box_0(float *const *field, const int64_t *size, const fl
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0 + 1, stop, b1);
     }
   }
-  for (int64_t x0 = whole; x0 < b0; ++x0) {
+  for (int64_t row = whole; row < b0; ++row) {
+    const int64_t x0 = tw_opaque(row);
     const float *const r0 = v_u + ((x0 - 1) * s0);
     const float *const r1 = v_u + (x0 * s0);
     const float *const r2 = v_u + ((x0 + 1) * s0);
     float *const w0 = target + (x0 * s0);
-    for (int64_t i = begin; i < stop; i += TW_LANES_F32) {
-      const int64_t j = tw_max(start, tw_min(i, (stop - TW_LANES_F32)));
-      const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + j);
-      const tw_v_f32 t0_0 = l0;
-      const tw_v_f32 l1 = *(const tw_u_f32 *)(r1 + (j - 1));
-      const tw_v_f32 t0_1 = l1;
-      const tw_v_f32 l2 = *(const tw_u_f32 *)(r1 + j);
-      const tw_v_f32 t0_2 = l2;
-      const tw_v_f32 l3 = *(const tw_u_f32 *)(r1 + (j + 1));
-      const tw_v_f32 t0_3 = l3;
-      const tw_v_f32 l4 = *(const tw_u_f32 *)(r2 + j);
-      const tw_v_f32 t0_4 = l4;
-      const tw_v_f32 t0_5 = t0_0 + t0_1;
-      const tw_v_f32 t0_6 = t0_5 + t0_2;
-      const tw_v_f32 t0_7 = t0_6 + t0_3;
-      const tw_v_f32 t0_8 = t0_7 + t0_4;
-      const tw_v_f32 t0_10 = t0_8 * 0.2f;
-      *(tw_u_f32 *)(w0 + j) = t0_10;
+    {
+      int64_t j = tw_max(start, tw_min(begin, (stop - TW_LANES_F32)));
+      for (int64_t i = begin; i < end; i += TW_LANES_F32) {
+        const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + j);
+        const tw_v_f32 t0_0 = l0;
+        const tw_v_f32 l1 = *(const tw_u_f32 *)(r1 + (j - 1));
+        const tw_v_f32 t0_1 = l1;
+        const tw_v_f32 l2 = *(const tw_u_f32 *)(r1 + j);
+        const tw_v_f32 t0_2 = l2;
+        const tw_v_f32 l3 = *(const tw_u_f32 *)(r1 + (j + 1));
+        const tw_v_f32 t0_3 = l3;
+        const tw_v_f32 l4 = *(const tw_u_f32 *)(r2 + j);
+        const tw_v_f32 t0_4 = l4;
+        const tw_v_f32 t0_5 = t0_0 + t0_1;
+        const tw_v_f32 t0_6 = t0_5 + t0_2;
+        const tw_v_f32 t0_7 = t0_6 + t0_3;
+        const tw_v_f32 t0_8 = t0_7 + t0_4;
+        const tw_v_f32 t0_10 = t0_8 * 0.2f;
+        *(tw_u_f32 *)(w0 + j) = t0_10;
+        j = tw_min((i + TW_LANES_F32), (stop - TW_LANES_F32));
+      }
     }
     if (a1 < start) {
       tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, a1, start);

@@ -286,6 +286,9 @@ class _Printer:
             return f"(({c_type(f'pointer:{element}')}){args[0]})"
         if node.name == "thread":
             return "tw_thread()"
+        if node.name == "opaque":
+            self.helpers[("opaque", "index", False)] = None
+            return f"tw_opaque({args[0]})"
         if node.name == "nonzero":
             return f"({args[0]} != {args[1]})"
         if node.name in INDEX_HELPERS:

@@ -70,7 +70,31 @@ _KEEP = """static inline tw_v_{s} tw_keep_v_{s}(tw_v_{s} old, tw_v_{s} value, in
   return tw_pick_{s}(lane < ({ints})done, old, value);
 }}
 """
+_MIX = """/* any lanes of two vectors */
+#if defined(__clang__)
+#define TW_MIX(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define TW_MIX(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})
+#endif
+"""
+_BYTES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8}
 _ABS_INT = "return tw_pick_{s}(a < 0, -a, a);"
+_OPAQUE = """/* the same index, of which a compiler knows nothing: addresses are made from it anew, not carried along */
+static inline __attribute__((always_inline)) int64_t tw_opaque(int64_t i) {
+  __asm__("" : "+r"(i));
+  return i;
+}
+"""
+_HOLD = """/* the same value, kept in a register */
+static inline __attribute__((always_inline)) tw_v_{s} tw_hold_v_{s}(tw_v_{s} a) {{
+#if defined(__SSE2__)
+  __asm__("" : "+v"(a));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(a));
+#endif
+  return a;
+}}
+"""
 _OVER_SQRT = """static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
 #if defined(__AVX512F__)
   const tw_v_f32 y = (tw_v_f32)__builtin_ia32_rsqrt14ps512_mask(x, (tw_v_f32){0}, (unsigned short)-1);
@@ -110,12 +134,16 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> 
         suffix = SUFFIX[dtype]
         parts.append(_TYPES.format(upper=suffix.upper(), suffix=suffix, type=CTYPES[dtype], ints=_INTS[dtype]))
     wanted = sorted(set(helpers))
+    if any(name.startswith("outside_") for name, _, _ in wanted):
+        parts.append(_MIX)
     parts += [_PICK.format(s=SUFFIX[dtype]) for dtype in sorted({dtype for _, dtype, vector in wanted if vector})]
     parts += [_define(name, dtype, vector=vector) for name, dtype, vector in wanted]
     return "\n".join(part for part in parts if part)
 
 
 def _define(name: str, dtype: str, *, vector: bool) -> str:
+    if name == "opaque":
+        return _OPAQUE
     s = SUFFIX[dtype]
     if vector:
         return _define_vector(name, dtype, s)
@@ -139,8 +167,12 @@ def _define(name: str, dtype: str, *, vector: bool) -> str:
 def _define_vector(name: str, dtype: str, s: str) -> str:
     if name == "keep":
         return _KEEP.format(s=s, u=s.upper(), ints=_INTS[dtype])
+    if name == "hold":
+        return _HOLD.format(s=s)
     if name == "over_sqrt":
         return _OVER_SQRT
+    if name.startswith("outside_"):
+        return _define_outside(name, dtype, s)
     v, m = f"tw_v_{s}", f"tw_m_{s}"
     if name in FUNCTIONS or (name == "abs" and dtype.startswith("float")):
         return _lanes(name, dtype, v)
@@ -148,6 +180,39 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
     params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (v, v)), "abc", strict=False))
     body = (_ABS_INT if name == "abs" else _VECTOR[name]).format(s=s)
     return f"static inline {m if name == 'not' else v} {helper(name, dtype, vector=True)}({params}) {{ {body} }}\n"
+
+
+def _define_outside(name: str, dtype: str, s: str) -> str:
+    """A vector at an end of a row, read some cells further out: ``outside_low_wrap_1`` and so on.
+
+    Its operands are the first (last) vector of the row, and what lies outside where that is something else.
+    """
+    lines = [f"static inline tw_v_{s} {helper(name, dtype, vector=True)}(tw_v_{s} a, tw_v_{s} b) {{"]
+    for width, word in ((64, "if"), (32, "elif"), (16, "elif")):
+        lanes = ", ".join(map(str, outside_lanes(name, width // _BYTES[dtype])))
+        lines += [f"#{word} TW_BYTES == {width}", f"  return TW_MIX(tw_m_{s}, a, b, {lanes});"]
+    return "\n".join([*lines, "#endif", "}", ""])
+
+
+def outside_lanes(name: str, lanes: int) -> list[int]:
+    """Where the lanes of such a vector come from: those of the row's end, and behind them those of the other operand.
+
+    >>> outside_lanes("outside_low_wrap_1", 4), outside_lanes("outside_high_reflect_2", 4)
+    ([7, 0, 1, 2], [2, 3, 3, 2])
+    """
+    _, side, kind, distance = name.split("_")
+    found = []
+    for lane in range(lanes):
+        beyond = int(distance) - lane if side == "low" else lane + int(distance) - lanes + 1
+        if beyond <= 0:
+            inner = -beyond
+        else:
+            inner = {"nearest": 0, "reflect": beyond - 1, "mirror": beyond}.get(kind, 0)
+            if kind in {"wrap", "constant"}:
+                found.append(2 * lanes - beyond if side == "low" else lanes + beyond - 1)
+                continue
+        found.append(inner if side == "low" else lanes - 1 - inner)
+    return [min(max(0, index), 2 * lanes - 1) for index in found]
 
 
 def _lanes(name: str, dtype: str, v: str) -> str:

@@ -10,7 +10,7 @@ from tilewright.codegen import c, overlapped
 from tilewright.codegen.ir import Function
 from tilewright.codegen.row_values import rows_together
 from tilewright.codegen.schedules import entry_function
-from tilewright.codegen.sites import Site, cell_function, constants, row_function
+from tilewright.codegen.sites import Site, cell_function, constants
 from tilewright.codegen.statements import box_function, cells_function
 from tilewright.codegen.streaming import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.dependences import analyse
@@ -147,11 +147,11 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[Function, ...]:
         return streaming_functions(site, tiling, entry)
     program = site.problem.program
     recurrent = bool(analyse(program).sweep)
-    helpers = [f(site, field) for field in program.fields for f in (row_function, cell_function)]
+    helpers = [cell_function(site, field) for field in program.fields]
     statements: list[Function] = []
     for number, statement in enumerate(program.statements):
         statements.append(cells_function(site, number))
         if not recurrent:
             rows = tiling.rows or rows_together(site, statement, tiling.family)
-            statements.append(box_function(site, number, rows))
+            statements.append(box_function(site, number, rows, sweep=tiling.family == "none"))
     return (*(f for f in helpers if f is not None), *statements, entry_function(site, tiling, entry))

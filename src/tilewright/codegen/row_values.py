@@ -6,17 +6,20 @@ is loaded once, just before its first use, and the rows advance together, so tha
 independent. Sums are regrouped as in streaming kernels, except where the program's own order is kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.ir import Expr, Let, Load, Stmt, Var, add
+from tilewright.codegen.ir import Expr, Let, Load, Op, Stmt, Var, add
 from tilewright.codegen.regroup import regroup
 from tilewright.codegen.row_linear import Sums, add_up
 from tilewright.codegen.sites import Rows, Site
 from tilewright.programs.expression import Read, Tape
 from tilewright.programs.stencil import Statement
-from tilewright.programs.weights import SUM, Apart, Terms, apart, weighted_sum
+from tilewright.programs.weights import SUM, Apart, Terms, apart
+
+_MOST_HELD = 12
+"""Vectors shared by rows that fit into registers beside sums and factors, of 16 registers some of them."""
 
 _UNDER_WAY = 8
 """Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
@@ -26,7 +29,12 @@ _MOST_SUMS = 4
 
 
 def row_values(
-    site: Site, statement: Statement, rows: Rows, block: int, place: Var
+    site: Site,
+    statement: Statement,
+    rows: Rows,
+    block: int,
+    place: Var,
+    load: Callable[[Read, Var], Expr] | None = None,
 ) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
     """Write one vector of the new values of several neighbouring rows.
 
@@ -36,23 +44,24 @@ def row_values(
         rows: The rows that it reads.
         block: Rows of results.
         place: Index of the vector's first cell in its row.
+        load: The vector of a read in a row, where it is not simply at its place.
 
     Returns:
         The operations, and the new value of each row.
     """
-    values = _Values(site, rows, place)
+    values = _Values(site, rows, place, load)
     found = Apart(statement.tape, ()) if _keeps_order(site) else apart(statement.tape)
     sums = [values.by_input(f"s{number}_", terms, block) for number, terms in enumerate(found.sums)]
     new = sums[0] if len(found.tape) == len(sums) == 1 else values.by_output(found.tape, block, sums)
-    return tuple(values.body), new
+    return tuple(values.held()), new
 
 
 def rows_together(site: Site, statement: Statement, family: str) -> int:
     """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
 
-    More rows share more loads, but are more streams for the hardware to follow. Two are good for planes of rows in
-    tiles, four for sweeps, which wait for memory. In 3D the neighbours are near in memory already and one row is best,
-    unless rows share sums and not just loads.
+    More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
+    in tiles, four for sweeps. In 3D four are best where rows are read at several places, as those of a cube. Of others
+    the neighbours are near in memory already, and one row is best in tiles; sweeps take two.
     """
     rank = site.rank
     if rank == 1:
@@ -61,8 +70,9 @@ def rows_together(site: Site, statement: Statement, family: str) -> int:
         levels = {(read.field, read.level) for read in statement.reads}
         return 4 if family == "none" and len(levels) == 1 else 2
     outer = [(read.field, read.level, read.offset[:-1]) for read in statement.reads]
-    sums = sum(outer.count(row) > 1 for row in set(outer)) > 1 and weighted_sum(statement.tape) is None
-    return 4 if sums and family != "none" else 1
+    if sum(outer.count(row) > 1 for row in set(outer)) > 1:
+        return 4
+    return 2 if family == "none" else 1
 
 
 def sums_in_turn(reads: int, block: int) -> int:
@@ -80,14 +90,16 @@ def _keeps_order(site: Site) -> bool:
 
 
 class _Values:
-    def __init__(self, site: Site, rows: Rows, place: Var) -> None:
+    def __init__(self, site: Site, rows: Rows, place: Var, fetch: Callable[[Read, Var], Expr] | None) -> None:
         self.site = site
+        self.fetch = fetch
         self.rows = rows
         self.place = place
         self.body: list[Stmt] = []
         self.order = {row: number for number, row in enumerate(rows.names.values())}
         self.loaded: dict[tuple[Var, int], Var] = {}
         self.pending: dict[Expr, Let] = {}
+        self.readers: dict[Var, set[int]] = {}
 
     def by_output(self, tape: Tape, block: int, sums: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:
         """One expression per row, their operations in turn; ``sums`` are written already."""
@@ -122,6 +134,18 @@ class _Values:
         self.body += sums.join()
         return tuple(sums.results[shift, 0] for shift in range(block))
 
+    def held(self) -> list[Stmt]:
+        """The operations; vectors that several rows read are kept in registers, gcc rather loads them for every use."""
+        shared = {var for var in self.loaded.values() if len(self.readers[var]) > 1}
+        if len(shared) > _MOST_HELD:
+            return self.body
+        return [
+            Let(each.var, Op("hold", (each.value,), each.var.type))
+            if isinstance(each, Let) and each.var in shared
+            else each
+            for each in self.body
+        ]
+
     def load(self, node: Read, shift: int) -> Var:
         """Name a vector; it is loaded where it is first used."""
         row = self.rows.of(node, shift)
@@ -129,6 +153,9 @@ class _Values:
         if key not in self.loaded:
             kind = f"vector:{self.site.dtype}"
             var = Var(f"l{len(self.loaded)}", kind)
-            self.pending[var] = Let(var, Load(row, add(self.place, node.offset[-1]), kind))
+            plain = Load(row, add(self.place, node.offset[-1]), kind)
+            self.pending[var] = Let(var, plain if self.fetch is None else self.fetch(node, row))
             self.loaded[key] = var
+            self.readers[var] = set()
+        self.readers[self.loaded[key]].add(shift)
         return self.loaded[key]

@@ -24,7 +24,7 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.overlapped import overlapping_tiles
-from tilewright.codegen.sites import Site, extent, unpack
+from tilewright.codegen.sites import Site, extent, stride, unpack
 from tilewright.codegen.skewed import leaning_tiles
 from tilewright.codegen.statements import box_bounds, box_name, cells_name
 from tilewright.programs.dependences import analyse
@@ -36,6 +36,8 @@ from tilewright.tilings.tiling import Tiling
 STEPS, THREADS = Var("steps"), Var("threads")
 _CHUNK = 4096
 """Cells of a row that one iteration of an untiled 1D sweep computes."""
+_PIECE, _ROWS = 2**17, 8
+"""Bytes of a field, and least rows, in a piece of a sweep through which several statements go one after the other."""
 
 
 def entry_function(site: Site, tiling: Tiling, name: str) -> Function:
@@ -90,27 +92,28 @@ def _recurrence(site: Site) -> tuple[Stmt, ...]:
 
 
 def _untiled(site: Site) -> tuple[Stmt, ...]:
-    """One sweep over the grid per statement and step; the threads share the outermost axis."""
+    """One sweep over the grid per statement and step; the threads share the outermost axis.
+
+    A thread does its part at once. Where several statements follow each other without a barrier it goes through them
+    piece by piece, so that what they read in common is still in its cache.
+    """
     step, chunk = Var("t"), Var("chunk")
     ranges = _whole(site)
-    if site.rank == 1:
-        chunks: Expr = Op("ceildiv", (extent(0), Int(_CHUNK)))
-        low = mul(chunk, _CHUNK)
-        ranges[0] = (low, add(low, _CHUNK))
-    else:
-        chunks = smallest(extent(0), mul(THREADS, 4))
-        ranges[0] = (_part(chunk, chunks), _part(add(chunk, 1), chunks))
-    sweeps = tuple(
-        For(
-            var=chunk,
-            low=Int(0),
-            high=chunks,
-            body=tuple(_step(site, number, step, ranges) for number in stage),
-            share="static",
-        )
-        for stage in analyse(site.problem.program).stages
-    )
-    return (Parallel(THREADS, (For(var=step, low=Int(0), high=STEPS, body=sweeps),)),)
+    body: list[Stmt] = []
+    for stage in analyse(site.problem.program).stages:
+        if site.rank == 1:
+            chunks: Expr = Op("ceildiv", (extent(0), Int(_CHUNK)))
+            low = mul(chunk, _CHUNK)
+            ranges[0] = (low, add(low, _CHUNK))
+        else:
+            chunks = smallest(extent(0), THREADS)
+            if len(stage) > 1:
+                pieces = Op("div", (mul(mul(extent(0), stride(0)), site.problem.itemsize), Int(_PIECE)))
+                chunks = largest(chunks, smallest(pieces, Op("div", (extent(0), Int(_ROWS)))))
+            ranges[0] = (_part(chunk, chunks), _part(add(chunk, 1), chunks))
+        sweep = tuple(_step(site, number, step, ranges) for number in stage)
+        body.append(For(var=chunk, low=Int(0), high=chunks, body=sweep, share="static"))
+    return (Parallel(THREADS, (For(var=step, low=Int(0), high=STEPS, body=tuple(body)),)),)
 
 
 def _part(chunk: Expr, chunks: Expr) -> Expr:

@@ -8,7 +8,7 @@ code at the ends of a row maps indices.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tilewright.codegen.ir import Call, Expr, Function, Int, Let, Load, Op, Real, Stmt, Var, add, mul, select, sub
+from tilewright.codegen.ir import Expr, Function, Int, Let, Load, Op, Real, Stmt, Var, add, mul, select, sub
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Boundary, Problem
@@ -110,34 +110,6 @@ def mapped(index: Expr, size: Expr, kind: str) -> Expr:
     return Op("min", (folded, sub(sub(period, 1) if kind == "reflect" else period, folded)))
 
 
-def row_function(site: Site, field: str) -> Function | None:
-    """A function ``row(base, x0[, x1])`` -> the row that a possibly outside row stands for, or None if none is."""
-    sides = site.problem.sides(field)
-    if not any(outside(pair) for pair in sides[:-1]):
-        return None
-    base = Var("base", f"array:{site.dtype}")
-    places = [Var(f"x{axis}") for axis in range(site.rank - 1)]
-    body: list[Stmt] = [*unpack(site)]
-    inner: list[Var] = []
-    for axis, place in enumerate(places):
-        var = Var(f"y{axis}")
-        body.append(Let(var, _inside(place, extent(axis), sides[axis])))
-        inner.append(var)
-    result: Expr = base
-    for axis, var in enumerate(inner):
-        result = add(result, mul(var, stride(axis)))
-    for axis, place in enumerate(places):
-        result = _constant_row(site, sides[axis], place, axis, result)
-    return Function(
-        name=f"{site.prefix}_row_{site.problem.program.fields.index(field)}",
-        params=(*site.params, base, *places),
-        body=tuple(body),
-        result=result,
-        result_type=f"array:{site.dtype}",
-        kind="inline",
-    )
-
-
 def _inside(place: Expr, size: Expr, sides: tuple[Boundary, Boundary]) -> Expr:
     result = place
     for low_side, side in zip((True, False), sides, strict=True):
@@ -145,17 +117,6 @@ def _inside(place: Expr, size: Expr, sides: tuple[Boundary, Boundary]) -> Expr:
             continue
         test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))
         result = select(test, mapped(place, size, side.kind), result)
-    return result
-
-
-def _constant_row(site: Site, sides: tuple[Boundary, Boundary], place: Expr, axis: int, result: Expr) -> Expr:
-    """Axes are passed outermost first, so the innermost constant axis decides, as in the reference."""
-    for low_side, side in zip((True, False), sides, strict=True):
-        if side.kind == "constant":
-            number = constants(site.problem).index(side.value)
-            row = Load(site.params[3], Int(number), f"array:{site.dtype}")
-            test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, extent(axis)))
-            result = select(test, row, result)
     return result
 
 
@@ -212,7 +173,7 @@ def row_pointers(site: Site, statement: Statement, places: tuple[Expr, ...], blo
     Args:
         site: The kernel's surroundings.
         statement: The statement.
-        places: Index of the first result row per outer axis.
+        places: Index of the first result row per outer axis; :func:`places_inside` names what is read beside it.
         block: Result rows, along the last outer axis.
     """
     keys: dict[RowKey, None] = dict.fromkeys(_key(read, shift) for shift in range(block) for read in statement.reads)
@@ -220,20 +181,72 @@ def row_pointers(site: Site, statement: Statement, places: tuple[Expr, ...], blo
     for number, key in enumerate(sorted(keys)):
         field, level, outer = key
         var = Var(f"r{number}", f"array:{site.dtype}")
-        lets.append(Let(var, row_pointer(site, field, version_name(field, level), places, outer)))
+        lets.append(Let(var, _row_pointer(site, field, version_name(field, level), places, outer, block)))
         names[key] = var
     return Rows(names=names, lets=tuple(lets))
 
 
-def row_pointer(site: Site, field: str, base: Var, places: tuple[Expr, ...], outer: tuple[int, ...]) -> Expr:
-    """The row at an offset from a row, mapped inside where a boundary says so."""
-    at = tuple(add(place, offset) for place, offset in zip(places, outer, strict=True))
-    function = row_function(site, field)
-    if function is not None and any(outer):
-        return Call(function.name, (*site.params, base, *at))
+def places_inside(site: Site, statement: Statement, axis: int, place: Expr, block: int) -> tuple[Stmt, ...]:
+    """Name the indices along an outer axis that the rows stand for which a statement may read outside the grid.
+
+    Args:
+        site: The kernel's surroundings.
+        statement: The statement.
+        axis: An outer axis.
+        place: Index of the first result row along it.
+        block: Result rows along it, all of them inside.
+    """
+    lets: dict[Var, Stmt] = {}
+    for read in statement.reads:
+        for shift in range(block if axis == site.rank - 2 else 1):
+            offset = read.offset[axis] + shift
+            side = _side_of(site, read.field, axis, offset, block)
+            if side is not None and side.kind not in {"fixed", "constant"}:
+                at = add(place, offset)
+                stands_for = select(_is_outside(axis, at, offset), mapped(at, extent(axis), side.kind), at)
+                var = _inside_name(site, read.field, axis, offset)
+                lets[var] = Let(var, stands_for)
+    return tuple(lets.values())
+
+
+def _side_of(site: Site, field: str, axis: int, offset: int, block: int) -> Boundary | None:
+    """The boundary that a read along an outer axis may cross, or None if it always stays inside."""
+    within = block if axis == site.rank - 2 else 1
+    if 0 <= offset < within:
+        return None
+    return site.problem.sides(field)[axis][0 if offset < 0 else 1]
+
+
+def _is_outside(axis: int, at: Expr, offset: int) -> Expr:
+    return Op("lt", (at, Int(0))) if offset < 0 else Op("ge", (at, extent(axis)))
+
+
+def _inside_name(site: Site, field: str, axis: int, offset: int) -> Var:
+    """A name that fields with the same boundaries share."""
+    every = [site.problem.sides(other)[axis] for other in site.problem.program.fields]
+    group = every.index(site.problem.sides(field)[axis])
+    return Var(f"y{axis}_{group}_{'m' if offset < 0 else 'p'}{abs(offset)}")
+
+
+def _row_pointer(
+    site: Site, field: str, base: Var, places: tuple[Expr, ...], outer: tuple[int, ...], block: int
+) -> Expr:
+    """The row at an offset from a row, the one that it stands for where it lies outside.
+
+    Where rows of constants lie outside, the innermost constant axis decides, as in the reference.
+    """
     result: Expr = base
-    for axis, place in enumerate(at):
-        result = add(result, mul(place, stride(axis)))
+    constant: list[tuple[Expr, float]] = []
+    for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
+        at, side = add(place, offset), _side_of(site, field, axis, offset, block)
+        if side is not None and side.kind == "constant":
+            constant.append((_is_outside(axis, at, offset), side.value))
+        elif side is not None and side.kind != "fixed":
+            at = _inside_name(site, field, axis, offset)
+        result = add(result, mul(at, stride(axis)))
+    for test, value in constant:
+        number = constants(site.problem).index(value)
+        result = select(test, Load(site.params[3], Int(number), f"array:{site.dtype}"), result)
     return result
 
 

@@ -2,12 +2,16 @@
 
 Two functions per statement. ``cells`` computes part of one row cell by cell, reads outside the grid included.
 ``box`` computes a box: whole vectors along the inside of every row, several rows at a time so that neighbouring rows
-share their loads, and the ends cell by cell: where they are ends of the grid, without conditions, since it is known
-which cell every read outside stands for; otherwise by ``cells``.
+share their loads. Ends of rows that are ends of the grid are vectors like the others, whose lanes outside are filled
+with the cells that they stand for; other ends are computed by ``cells``.
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.ir import (
+    Assign,
     Call,
     Expr,
     For,
@@ -16,6 +20,7 @@ from tilewright.codegen.ir import (
     Int,
     Let,
     Load,
+    Mutable,
     Op,
     Scope,
     Stmt,
@@ -36,6 +41,7 @@ from tilewright.codegen.sites import (
     cell_function,
     extent,
     literal,
+    places_inside,
     row_pointers,
     stride,
     unpack,
@@ -45,9 +51,12 @@ from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 
 STEP = Var("t")
-_MOST_END_READS = 1200
-"""Reads at the ends of rows that are written out; with more of them, compiling would take longer than it saves."""
-_AT_LOW, _AT_HIGH, _BEGIN = Var("at_low"), Var("at_high"), Var("begin")
+_MOST_SWEPT = 2**24
+"""Bytes of a field up to which a sweep in 3D is taken to find it in a cache."""
+_MOST_END_READS = 200
+"""Reads of a vector at an end of a row; with more of them, compiling would take longer than it saves."""
+_AT_LOW, _AT_HIGH, _BEGIN, _END = Var("at_low"), Var("at_high"), Var("begin"), Var("end")
+_START, _STOP, _WHOLE = Var("start"), Var("stop"), Var("whole_vectors")
 
 
 def cells_name(site: Site, number: int) -> str:
@@ -108,11 +117,13 @@ def cells_function(site: Site, number: int) -> Function:
     body, value = lower_tape(statement.tape, Leaves(dtype=site.dtype, read=read, vector=False))
     target = _target_row(site, 0)
     store = Store(target, place, value, site.dtype)
+    beside = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
     return Function(
         name=cells_name(site, number),
         params=(*site.params, STEP, *places, low, high),
         body=(
             *_start(site, statement),
+            *beside,
             *rows.lets,
             _target_let(site, target, places),
             For(var=place, low=low, high=high, body=(*body, store)),
@@ -140,13 +151,15 @@ def in_place(site: Site, statement: Statement) -> bool:
     )
 
 
-def box_function(site: Site, number: int, block: int) -> Function:
+def box_function(site: Site, number: int, block: int, *, sweep: bool = False) -> Function:
     """A function ``box(…, t, low0, high0, …)`` that computes the cells of a box that the statement updates.
 
     Args:
         site: The kernel's surroundings.
         number: Index of the statement.
         block: Rows computed together.
+        sweep: Whether boxes are sweeps over the grid. In 3D, where rows come from memory, these go row by row: the rows
+            of a block lie in several planes each, more streams than the hardware follows.
     """
     statement = site.problem.program.statements[number]
     given = [(Var(f"low{axis}"), Var(f"high{axis}")) for axis in range(site.rank)]
@@ -155,20 +168,14 @@ def box_function(site: Site, number: int, block: int) -> Function:
     lets: list[Stmt] = [*_start(site, statement)]
     for (low, high), (least, most), (a, b) in zip(given, bounds, clipped, strict=True):
         lets += [Let(a, largest(low, least)), Let(b, smallest(high, most))]
-    start, stop = Var("start"), Var("stop")
-    lets += _interior(site, statement, clipped[-1], (start, stop))
-    if written_out(site, statement, block):
-        left, right = _reach(statement)
-        size = extent(site.rank - 1)
-        (low, high), some = clipped[-1], below(start, stop)  # without a whole vector, `cells` computes the row
-        at_low = Op("and", (some, Op("and", (Op("eq", (low, Int(0))), Op("eq", (start, Int(left)))))))
-        at_high = Op("and", (some, Op("and", (Op("eq", (high, size)), Op("eq", (stop, sub(size, right)))))))
-        lets += [Let(_AT_LOW, select(at_low, Int(1), Int(0))), Let(_AT_HIGH, select(at_high, Int(1), Int(0)))]
-    body = _outer_loops(site, number, clipped, block if site.rank > 1 else 1)
+    lets += _interior(site, statement, clipped[-1])
+    bytes_of_blocks = _MOST_SWEPT if sweep and site.rank == 3 else None
+    body = _outer_loops(site, number, clipped, block if site.rank > 1 else 1, bytes_of_blocks)
     return Function(
         name=box_name(site, number),
         params=(*site.params, STEP, *(var for pair in given for var in pair)),
         body=(*lets, *body),
+        kind="apart",
     )
 
 
@@ -178,130 +185,159 @@ def _reach(statement: Statement) -> tuple[int, int]:
     return max(0, -min(offsets, default=0)), max(0, *offsets) if offsets else 0
 
 
-def written_out(site: Site, statement: Statement, block: int) -> bool:
-    """Whether the cells at the ends of the grid's rows are written out: all are updated, and they are not too many."""
+def vectors_at_ends(site: Site, statement: Statement) -> tuple[bool, bool]:
+    """Whether the low and the high ends of the grid's rows are vectors: cells that are updated and read outside."""
     (low, high), size = box_bounds(site, statement)[-1], extent(site.rank - 1)
-    reads = sum(_reach(statement)) * len(statement.reads) * (block + 1)
-    return 0 < reads <= _MOST_END_READS and low == Int(0) and high == sub(size, 0)
+    left, right = _reach(statement)
+    whole = len(statement.reads) <= _MOST_END_READS and low == Int(0) and high == sub(size, 0)
+    return whole and left > 0, whole and right > 0
 
 
-def _interior(site: Site, statement: Statement, row: tuple[Var, Var], names: tuple[Var, Var]) -> list[Stmt]:
-    """The part of a row whose every read is inside; empty where it is shorter than a vector."""
-    size = extent(site.rank - 1)
+def _interior(site: Site, statement: Statement, row: tuple[Var, Var]) -> list[Stmt]:
+    """The part of a row whose every read is inside, empty where it is shorter than a vector, and what loops go over.
+
+    Rows start at cache lines: vectors that start at multiples of their length store without crossing one.
+    """
+    size, lanes = extent(site.rank - 1), _lanes(site)
     left, right = _reach(statement)
     first, last = Var("first"), Var("last")
-    enough = Op("ge", (sub(last, first), _lanes(site)))
-    # Rows start at cache lines: vectors that start at multiples of their length store without crossing one.
-    aligned = sub(first, Op("mod", (first, _lanes(site))))
-    return [
+    enough = Op("ge", (sub(last, first), lanes))
+    aligned = sub(first, Op("mod", (first, lanes)))
+    begin = _START if in_place(site, statement) else select(enough, aligned, row[1])
+    lets: list[Stmt] = [
         Let(first, largest(row[0], Int(left))),
         Let(last, smallest(row[1], sub(size, right))),
-        Let(names[0], select(enough, first, row[1])),
-        Let(names[1], select(enough, last, row[1])),
-        Let(_BEGIN, names[0] if in_place(site, statement) else select(enough, aligned, row[1])),
+        Let(_START, select(enough, first, row[1])),
+        Let(_STOP, select(enough, last, row[1])),
     ]
+    end: Expr = _STOP
+    at_low, at_high = vectors_at_ends(site, statement)
+    # Lanes outside are filled from the first and the last vector of a row, so no read may reach beyond these.
+    some = Op("and", (below(_START, _STOP), Op("lt", (Int(max(left, right)), lanes))))
+    if at_low:
+        test = Op("and", (some, Op("and", (Op("eq", (row[0], Int(0))), Op("eq", (_START, Int(left)))))))
+        lets.append(Let(_AT_LOW, select(test, Int(1), Int(0))))
+        begin = select(Op("ne", (_AT_LOW, Int(0))), lanes, begin)
+    if at_high:
+        test = Op("and", (some, Op("and", (Op("eq", (row[1], size)), Op("eq", (_STOP, sub(size, right)))))))
+        lets.append(Let(_AT_HIGH, select(test, Int(1), Int(0))))
+        end = select(Op("ne", (_AT_HIGH, Int(0))), sub(size, lanes), end)
+    return [*lets, Let(_BEGIN, begin), Let(_END, end)]
 
 
 def _lanes(site: Site) -> Expr:
     return Var(f"LANES:{site.dtype}")
 
 
-def _outer_loops(site: Site, number: int, clipped: list[tuple[Var, Var]], block: int) -> tuple[Stmt, ...]:
-    """Loops over the rows of a box: blocks of rows, then single rows."""
+def _outer_loops(
+    site: Site, number: int, clipped: list[tuple[Var, Var]], block: int, most: int | None
+) -> tuple[Stmt, ...]:
+    """Loops over the rows of a box: blocks of rows, where a field has ``most`` bytes or less, then single rows."""
     places = _places(site)
     if not places:
-        return _block(site, number, places, clipped[-1], 1, 1)
+        return _block(site, number, places, clipped[-1], 1)
     axis = site.rank - 2
     (a, b), place = clipped[axis], places[axis]
     middle = Var("whole")
     loops: tuple[Stmt, ...] = ()
+    # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
+    each = Var("row")
+    here = Let(place, Op("opaque", (each,)))
     if block > 1:
         length = largest(sub(b, a), Int(0))
         whole = add(a, sub(length, Op("mod", (length, Int(block)))))
-        rows = _block(site, number, places, clipped[-1], block, block)
-        loops = (Let(middle, whole), For(var=place, low=a, high=middle, step=Int(block), body=rows))
-    rest = _block(site, number, places, clipped[-1], 1, block)
-    single = For(var=place, low=middle if block > 1 else a, high=b, body=rest)
+        if most is not None:
+            size = mul(mul(extent(0), stride(0)), site.problem.itemsize)
+            whole = select(Op("le", (size, Int(most))), whole, a)
+        rows = _block(site, number, places, clipped[-1], block)
+        loops = (Let(middle, whole), For(var=each, low=a, high=middle, step=Int(block), body=(here, *rows)))
+    rest = _block(site, number, places, clipped[-1], 1)
+    single = For(var=each, low=middle if block > 1 else a, high=b, body=(here, *rest))
     nest: tuple[Stmt, ...] = (*loops, single)
     for outer in range(axis - 1, -1, -1):
-        nest = (For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=nest),)
+        beside = places_inside(site, site.problem.program.statements[number], outer, places[outer], 1)
+        nest = (For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=(*beside, *nest)),)
     return nest
 
 
-def _end(site: Site, statement: Statement, rows: Rows, block: int, *, low_side: bool) -> tuple[Stmt, ...]:
-    """The cells at one end of some rows of the grid, every read outside being known.
+def _block(site: Site, number: int, places: tuple[Var, ...], row: tuple[Var, Var], block: int) -> tuple[Stmt, ...]:
+    """``block`` neighbouring rows: whole vectors, or cell by cell at ends that are none of the grid's.
 
-    All are computed before any is stored, so that the compiler sees that rows share what they read.
-    """
-    size = extent(site.rank - 1)
-    left, right = _reach(statement)
-    body: list[Stmt] = []
-    stores: list[Stmt] = []
-    for shift in range(block):
-        for distance in range(left if low_side else right):
-
-            def read(node: Read, shift: int = shift, distance: int = distance) -> Expr:
-                return _known_read(site, node, rows.of(node, shift), distance, low_side=low_side)
-
-            leaves = Leaves(dtype=site.dtype, read=read, vector=False)
-            lets, value = lower_tape(statement.tape, leaves, f"e{shift}_{distance}_")
-            body += lets
-            place = Int(distance) if low_side else sub(size, distance + 1)
-            stores.append(Store(_target_row(site, shift), place, value, site.dtype))
-    return (Scope((*body, *stores)),)
-
-
-def _known_read(site: Site, node: Read, row: Var, distance: int, *, low_side: bool) -> Expr:
-    """What a cell so far from an end of the row reads; outside, what the boundary says."""
-    size = extent(site.rank - 1)
-    outside = (-node.offset[-1] if low_side else node.offset[-1]) - distance  # by so many cells, from 1
-    side = site.problem.sides(node.field)[-1][0 if low_side else 1]
-    if outside <= 0:
-        inner = -outside
-    elif side.kind == "constant":
-        return literal(side.value, site.dtype)
-    elif side.kind == "wrap":
-        return Load(row, sub(size, outside) if low_side else Int(outside - 1), site.dtype)
-    else:
-        inner = {"nearest": 0, "reflect": outside - 1, "mirror": outside}[side.kind]
-    return Load(row, Int(inner) if low_side else sub(size, inner + 1), site.dtype)
-
-
-def _block(
-    site: Site, number: int, places: tuple[Var, ...], row: tuple[Var, Var], block: int, most: int
-) -> tuple[Stmt, ...]:
-    """``block`` neighbouring rows: whole vectors inside, cell by cell at the ends. ``most`` is the largest block.
-
-    The first and the last vector of a row overlap others, so that the others are aligned and no scalar remainder is
-    left: some cells are computed twice, with the same result. Where the new version overwrites one that is read, only
-    the last one does, and lanes that are already done keep their values.
+    The first and the last vector of a row overlap others where it must be, so that the others are aligned and no scalar
+    remainder is left: some cells are computed twice, with the same result. Where the new version overwrites one that is
+    read, lanes that are already done keep their values.
     """
     statement = site.problem.program.statements[number]
     rows = row_pointers(site, statement, places, block)
-    start, stop, i, j = Var("start"), Var("stop"), Var("i"), Var("j")
-    lanes = _lanes(site)
-    targets = [_target_row(site, shift) for shift in range(block)]
-    lets, values = row_values(site, statement, rows, block, j)
-    inside = smallest(i, sub(stop, lanes))
-    body: list[Stmt] = [Let(j, inside if in_place(site, statement) else largest(start, inside)), *lets]
-    stores: list[Stmt] = []
-    for target, computed in zip(targets, values, strict=True):
-        value = computed
-        if in_place(site, statement):
-            kind = f"vector:{site.dtype}"
-            value = Op("keep", (Load(target, j, kind), computed, sub(i, j)), kind)
-        stores.append(Store(target, j, value, f"vector:{site.dtype}"))
-    vectors = For(var=i, low=_BEGIN, high=stop, step=lanes, body=(*body, *stores))
+    group = _Group(site=site, statement=statement, rows=rows, block=block)
     ends: list[Stmt] = []
-    for low_side, (low, high) in ((True, (row[0], start)), (False, (stop, row[1]))):
+    for low_side, as_vector in zip((True, False), vectors_at_ends(site, statement), strict=True):
+        low, high = (row[0], _START) if low_side else (_STOP, row[1])
         slow: list[Stmt] = []
         for shift in range(block):
             at = tuple(add(place, shift) if axis == len(places) - 1 else place for axis, place in enumerate(places))
             slow.append(Call(cells_name(site, number), (*site.params, STEP, *at, low, high)))
-        body_of_end = tuple(slow)
-        if written_out(site, statement, most):
-            known = _end(site, statement, rows, block, low_side=low_side)
-            body_of_end = (If(Op("ne", (_AT_LOW if low_side else _AT_HIGH, Int(0))), known, body_of_end),)
-        ends.append(If(below(low, high), body_of_end))
-    named = [_target_let(site, target, places, shift) for shift, target in enumerate(targets)]
-    return (*rows.lets, *named, vectors, *ends)
+        body: tuple[Stmt, ...] = (If(below(low, high), tuple(slow)),)
+        if as_vector:
+            body = (If(Op("ne", (_AT_LOW if low_side else _AT_HIGH, Int(0))), group.end(low_side=low_side), body),)
+        ends += body
+    beside = places_inside(site, statement, len(places) - 1, places[-1], block) if places else ()
+    named = [_target_let(site, _target_row(site, shift), places, shift) for shift in range(block)]
+    return (*beside, *rows.lets, *named, *group.inside(), *ends)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """Neighbouring rows that are computed together."""
+
+    site: Site
+    statement: Statement
+    rows: Rows
+    block: int
+
+    def inside(self) -> tuple[Stmt, ...]:
+        """The vectors from ``begin`` to ``end``, which read nothing outside."""
+        i, j, lanes = Var("i"), Var("j"), _lanes(self.site)
+        if not in_place(self.site, self.statement):
+            # Only the first vector may start later than its turn, so that the loop needs no register for that.
+            place = Mutable(j, largest(_START, smallest(_BEGIN, sub(_STOP, lanes))))
+            ahead = Assign(j, smallest(add(i, lanes), sub(_STOP, lanes)))
+            loop = For(var=i, low=_BEGIN, high=_END, step=lanes, body=(*self.vector(j), ahead))
+            return (Scope((place, loop)),)
+        whole = Let(_WHOLE, add(_BEGIN, mul(Op("div", (largest(sub(_END, _BEGIN), Int(0)), lanes)), lanes)))
+        last = (Let(j, smallest(_WHOLE, sub(_STOP, lanes))), *self.vector(j, done=sub(_WHOLE, j)))
+        vectors = For(var=j, low=_BEGIN, high=_WHOLE, step=lanes, body=self.vector(j))
+        return (whole, vectors, If(below(_WHOLE, _END), last))
+
+    def end(self, *, low_side: bool) -> tuple[Stmt, ...]:
+        """The vector at one end of the grid."""
+        size, lanes, j = extent(self.site.rank - 1), _lanes(self.site), Var("j")
+        ends: tuple[Expr, Expr] = (Int(0), sub(size, lanes))
+
+        def load(node: Read, row: Var) -> Expr:
+            kind, offset = f"vector:{self.site.dtype}", node.offset[-1]
+            own, far = (Load(row, end, kind) for end in (ends if low_side else ends[::-1]))
+            if offset >= 0 if low_side else offset <= 0:
+                return Load(row, add(j, offset), kind)
+            side = self.site.problem.sides(node.field)[-1][0 if low_side else 1]
+            same = Op("splat", (literal(side.value, self.site.dtype),), kind)
+            other: Expr = same if side.kind == "constant" else far if side.kind == "wrap" else own
+            return Op(f"outside_{'low' if low_side else 'high'}_{side.kind}_{abs(offset)}", (own, other), kind)
+
+        if low_side or not in_place(self.site, self.statement):
+            return (Let(j, ends[0] if low_side else ends[1]), *self.vector(j, load=load))
+        done = select(below(_WHOLE, _END), smallest(add(_WHOLE, lanes), _STOP), _WHOLE)
+        return (Let(j, ends[1]), *self.vector(j, load=load, done=sub(done, j)))
+
+    def vector(
+        self, place: Var, *, load: Callable[[Read, Var], Expr] | None = None, done: Expr | None = None
+    ) -> tuple[Stmt, ...]:
+        """One vector of every row; lanes below ``done`` keep their values."""
+        kind = f"vector:{self.site.dtype}"
+        lets, values = row_values(self.site, self.statement, self.rows, self.block, place, load)
+        stores: list[Stmt] = []
+        for shift, value in enumerate(values):
+            target = _target_row(self.site, shift)
+            kept = value if done is None else Op("keep", (Load(target, place, kind), value, done), kind)
+            stores.append(Store(target, place, kept, kind))
+        return (*lets, *stores)

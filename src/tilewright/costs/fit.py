@@ -75,7 +75,7 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
         setting: The instance on a machine.
 
     Returns:
-        The factors A, B and C; shape (3,). Sweeps without tiles have no boxes.
+        The factors A, B and C; shape (3,).
     """
     zero = replace(
         setting,
@@ -94,7 +94,8 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
     one = replace(zero, c_iter=replace(zero.c_iter, value=1.0), swept=replace(zero.swept, value=1.0))
     row = replace(zero, row_seconds=1.0)
     if family == "none":
-        return np.array([*(evaluate(family, sizes, each).seconds[0] for each in (one, row)), 0.0])
+        box = replace(zero, barrier_seconds=1.0)
+        return np.array([evaluate(family, sizes, each).seconds[0] for each in (one, row, box)])
     # Tiles are clipped at so small a grid: count its rows, not whole tiles. But every tile that meets it has its boxes.
     prisms = 2.0 * setting.steps * setting.stages / traffic.height(sizes, setting)
     prisms = prisms * setting.shape[0] / traffic.pitch(sizes, setting)

@@ -41,6 +41,8 @@ def evaluate(setting: Setting) -> Breakdown:
     if setting.cpu:
         iteration = overlapped(setting.swept.value, np.full(1, _line_seconds(setting)))
     compute = vectors * iteration + lines * setting.stages * setting.row_seconds
+    if setting.cpu:
+        compute = compute + setting.writes * setting.barrier_seconds  # a core computes one box per statement
     share = grid_seconds(setting) / setting.sm_count if resident else setting.byte_seconds
     io_seconds = np.full(1, moved * share)
     sweeps = np.array([setting.steps * setting.stages], dtype=np.int64)

@@ -32,6 +32,10 @@ from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import NONE, Tiling
 
 Note = Callable[[str], None]
+_ROWS = 4
+"""Rows that kernels compute together at most: instances hold whole blocks of them, as nearly all of a larger grid."""
+_SWEEPS = 24
+"""Least instances without tiles."""
 _L1_SHARE = 0.7
 _L2_SHARE = 0.5
 _INSTANCE_SECONDS = 3e-4
@@ -124,7 +128,8 @@ def measure_program(
         machine: The machine, for the sizes of its caches.
         tools: The compiler.
         protocol: How many.
-        tiled: Whether tiles are measured, or sweeps without tiles, a third as many.
+        tiled: Whether tiles are measured, or sweeps without tiles, a third as many but enough to tell C_iter from the
+            start-up of a step, which takes as long as a hundred vectors.
 
     Returns:
         The instances.
@@ -133,7 +138,7 @@ def measure_program(
         ToolchainError: If its kernels do not compile.
     """
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
-    count = protocol.instances if tiled else max(6, protocol.instances // 3)
+    count = protocol.instances if tiled else max(_SWEEPS, protocol.instances // 3)
     shapes = [_shape(program, machine, generator) for _ in range(count)]
     some = make_problem(program, shapes[0], 1024)
     tilings = _tilings(some) if tiled else (NONE,)
@@ -270,8 +275,8 @@ def _shape(program: Program, machine: Machine, generator: random.Random) -> tupl
     innermost = int(lanes * generator.uniform(1.5, longest))
     rest = max(4.0, cells / (innermost + around[-1]))
     if program.rank == 2:
-        return (max(4, int(rest)) + around[0], innermost + around[1])
-    middle = max(3, int(math.sqrt(rest) * generator.uniform(0.6, 1.6)))
+        return (_ROWS * max(1, round(rest / _ROWS)) + around[0], innermost + around[1])
+    middle = _ROWS * max(1, round(math.sqrt(rest) * generator.uniform(0.6, 1.6) / _ROWS))
     return (max(3, int(rest / middle)) + around[0], middle + around[1], innermost + around[2])
 
 
