@@ -11,7 +11,7 @@ from tilewright.codegen.emit import emit, emit_all
 from tilewright.programs import reference, rounding
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import KINDS, Boundary, make_problem
-from tilewright.runtime import cpu, memory
+from tilewright.runtime import cpu, memory, session
 from tilewright.runtime.cpu import Inputs, compile_source, execute
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.catalogue import check
@@ -89,6 +89,47 @@ def test_recurrence_runs_in_order():
     got = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2)
     np.testing.assert_array_equal(got["h"], reference.run(problem, arrays, {})["h"])
     assert got["h"].max() > 2
+
+
+class Guarded(memory.Workspace):
+    """Hands out exactly what is asked for, and a watched page behind it."""
+
+    def __init__(self):
+        super().__init__()
+        self.guards = []
+
+    def take(self, size):
+        buffer = memory.allocate(size + 4096)
+        buffer[size:] = 0x5A
+        self.guards.append(buffer[size:])
+        return buffer[:size]
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "tiling"),
+    [
+        ("jacobi2d", (70, 200), "overlapped:t=4,s=16x48"),
+        ("wave2d", (70, 200), "overlapped:t=5,s=16x48"),
+        ("fdtd2d", (70, 200), "overlapped:t=3,s=16x48"),
+        ("j3d7pt", (30, 33, 90), "overlapped:t=3,s=8x9x32"),
+        ("star1d4r", (3000,), "overlapped:t=4,s=500"),
+        ("wave2d", (70, 700), "streaming:t=5,s=70x256"),
+        ("j3d7pt", (30, 33, 90), "streaming:t=3,s=30x9x90"),
+        ("gradient2d", (70, 200), "hybrid:t=4,s=8x48"),
+        ("j2d5pt", (70, 203), "none"),
+    ],
+)
+def test_nothing_is_written_behind_the_memory_of_a_run(name, shape, tiling, monkeypatch):
+    """A kernel that used more than ``scratch_bytes`` of its last thread would pass every test of its results."""
+    monkeypatch.setattr(session, "_SMALL", 0)
+    problem = make_problem(program(name), shape, 11, boundary="nearest")
+    (kernel,) = compile_source(emit(problem, parse(tiling)), toolchain())
+    workspace, arrays = Guarded(), _data(problem)
+    got = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 1, workspace)
+    expected, allowed = rounding.bound(problem, arrays, {})
+    assert all(rounding.worst_excess(got[field], expected[field], allowed[field])[1] for field in got)
+    assert workspace.guards
+    assert all((guard == 0x5A).all() for guard in workspace.guards)
 
 
 def test_many_threads_share_one_kernel_and_workspace():
