@@ -251,9 +251,28 @@ def test_streams_have_halos():
     program = lower(*device("for (i=1;i<n-1;i++) y[i] = x[i-1] + x[i+1];", streamCount=4))
     assert program.streams is not None
     assert set(program.streams.halos) == {("x", 1, 1), ("y", 0, 0)}
-    other = lower(*device("for (i=0;i<n;i++) y[i] = x[n-1-i];", streamCount=2))
-    assert other.streams is None
-    assert "one stream" in other.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("for (i=0;i<n;i++) y[i] = x[n-1-i];", "'x' is used at other places"),
+        ("for (i=0;i<n;i+=2) y[i] = x[i];", "a stride or a reduction"),
+        ("for (i=0;i<n;i++) s = s + x[i];", "a stride or a reduction"),
+        ("{ for (i=0;i<n;i++) y[i] = x[i]; for (i=0;i<n;i++) b[i] = y[i]; }", "several kernels"),
+        ("for (t=0;t<T;t++) for (i=0;i<n;i++) y[i] = y[i] + x[i];", "several kernels"),
+    ],
+)
+def test_what_streams_cannot_cut_runs_in_one(text, why):
+    program = lower(*device(text, streamCount=2))
+    assert program.streams is None
+    assert any("one stream" in note and why in note for note in program.notes)
+
+
+def test_clauses_of_a_directive_are_kept_but_for_collapse():
+    pragma = "omp parallel for collapse(2) schedule(static, 4) num_threads(2) private(i)"
+    stmt = transformed(f"transform Pragma(pragma_str='{pragma}') for (i=0;i<=N-1;i++) y[i] = x[i];").stmt
+    assert "#pragma omp parallel for schedule(static, 4) num_threads(2)\n" in code(stmt)
 
 
 @pytest.mark.parametrize("args", [{"threadCount": 2048}, {"threadCount": 33}, {"preferL1Size": 20}, {"streamCount": 0}])
