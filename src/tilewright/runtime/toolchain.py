@@ -37,19 +37,6 @@ _PROBE = """int tw_probe(int n) {
   return s;
 }
 """
-_TARGET = """#if defined(__AVX512F__)
-512
-#elif defined(__AVX__)
-256
-#else
-128
-#endif
-#if defined(__FMA__) || defined(__aarch64__)
-1
-#else
-0
-#endif
-"""
 _PROCESSOR = ("-march=", "-mcpu=")
 """Options of a command that say which processor to compile for."""
 COMPILE_SECONDS = 120.0
@@ -239,15 +226,13 @@ def _native(command: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 def _target(tools: Toolchain) -> tuple[int, bool]:
     """Width of the vectors that a compiler makes, and whether it fuses, as its own macros say."""
-    with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
-        source = Path(folder) / "target.c"
-        source.write_text(_TARGET, encoding="utf-8")
-        result = _call((*tools.command, *tools.native, "-E", "-P", str(source)), 30.0, folder)
-    answer = result.stdout.split()
-    if len(answer) == 2 and all(each.isdecimal() for each in answer):
-        return int(answer[0]), answer[1] == "1"
-    cpu = describe_cpu()
-    return cpu.simd_bits, cpu.fused
+    result = _call((*tools.command, *tools.native, "-dM", "-E", "-x", "c", os.devnull), 30.0)
+    macros = {words[1] for line in result.stdout.splitlines() if len(words := line.split()) > 1}
+    if result.returncode or not macros:
+        cpu = describe_cpu()
+        return cpu.simd_bits, cpu.fused
+    bits = 512 if "__AVX512F__" in macros else 256 if "__AVX__" in macros else 128
+    return bits, bool(macros & {"__FMA__", "__aarch64__"})
 
 
 def toolchain_of(command: tuple[str, ...]) -> Toolchain:
