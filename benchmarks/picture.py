@@ -1,7 +1,7 @@
 """Draws the README's table of speeds from records of ``cpu.py``.
 
-    python benchmarks/picture.py benchmarks/results/cpu_float32.json docs/images/speed.png \\
-        --programs j2d5pt gradient2d j3d7pt wave2d
+    F=benchmarks/results/cpu_float32.json
+    python benchmarks/picture.py $F docs/images/speed.png --programs j2d5pt gradient2d j3d7pt wave2d
 
 Several records may be given, newest first: a program that an earlier one has is not taken from a later one. A record of
 another CPU than the first is refused, since one picture names one machine.
