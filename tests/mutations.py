@@ -34,8 +34,9 @@ PACKAGE = ROOT / "src" / "tilewright"
 TESTS = (
     "tilings/test_*", "codegen/test_*", "laws/test_random_*", "runtime/test_execute", "runtime/test_direct",
     "runtime/test_gpu*", "runtime/test_widths", "runtime/test_calibrate", "runtime/test_cuda",
-    "runtime/test_device_arrays", "runtime/test_energy_micro", "api/test_pipelines", "api/test_align", "api/test_table",
-    "api/test_annotate*", "api/test_wrap", "api/test_stencil", "api/test_gpu", "api/test_run", "api/test_calibrate_gpu",
+    "runtime/test_device_arrays", "runtime/test_energy_micro", "runtime/test_energy_gpu", "api/test_pipelines",
+    "api/test_align", "api/test_table", "api/test_annotate*", "api/test_wrap", "api/test_stencil", "api/test_gpu",
+    "api/test_run", "api/test_calibrate_gpu",
     "api/test_chain", "sparse/test_krylov", "sparse/test_bratu", "sparse/test_dia", "sparse/test_stencil",
     "costs/test_streaming_gpu", "costs/test_strategies", "costs/test_counts", "costs/test_orthogonal",
     "costs/test_chain", "report/test_*drawing", "report/test_gpu*",
