@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
+from tilewright.codegen.pipeline import make_plan
+from tilewright.codegen.sites import Site
 from tilewright.programs.catalogue import program
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Boundary, make_problem
@@ -205,6 +207,21 @@ def test_a_tile_far_from_every_edge_computes_the_counted_points():
     assert max(points.values()) == counted.points
     assert counted.live_in == (40 + 12) * (64 + 12)
     assert counted.live_out == 40 * 64
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "text", "slabs", "cells"),
+    [
+        ("star2d2r", (120, 320), "streaming:t=3,s=40x64,rows=5", 1 * 2 + 2 * 4 * (1 + 3), 64 + 12),
+        ("j3d27pt", (40, 60, 128), "streaming:t=2,s=20x20x64,rows=3", 1 * 2 + 2 * 2 * (1 + 2), (20 + 4) * (64 + 4)),
+    ],
+)
+def test_the_footprint_is_the_slabs_that_a_tile_has(name, shape, text, slabs, cells):
+    """Of two versions the rows that pass, of all of a band those kept from advance to advance, fresh and older."""
+    problem, tiling = make_problem(program(name), shape, 6), parse(text)
+    plan = make_plan(Site(problem=problem, prefix="", strict=False), tiling)
+    assert slabs == sum(map(plan.slabs, range(len(plan.fields))))
+    assert catalogue.counts(problem, tiling).footprint == slabs * cells
 
 
 @pytest.mark.parametrize("steps", range(12))
