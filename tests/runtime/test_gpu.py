@@ -234,6 +234,23 @@ def test_launches_are_the_wavefronts_of_the_scan(tile):
     assert len({number for number, _ in started}) == len(wavefronts)
 
 
+@pytest.mark.parametrize("extent", [5, 16, 40])
+def test_no_launch_is_empty(extent):
+    """A grid that the tiles of one colour cover alone has none of the other; CUDA refuses a launch of no groups."""
+    problem = make_problem(program("j1d3pt"), (extent,), 13)
+    started = list(launches(problem, parse("hexagonal:t=4,s=16"), 13))
+    assert len(started) == counts(problem, parse("hexagonal:t=4,s=16")).wavefronts
+    assert all(launch.groups > 0 for launch in started)
+
+
+def test_texts_that_differ_have_names_that_differ():
+    """Kernels are kept by their names; only texts of parametric sizes are shared between sizes."""
+    problem, tiling = small("j2d5pt")
+    changes = ({}, {"time": 4}, {"space": (2, 8)}, {"space": (1, 12)}, {"unroll": 2}, {"variant": "param"})
+    sources = [emit_device(problem, dataclasses.replace(tiling, **change), "opencl") for change in changes]
+    assert len({source.fingerprint for source in sources}) == len({source.text for source in sources}) == len(changes)
+
+
 # NVRTC.
 
 

@@ -9,6 +9,7 @@ from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.programs.catalogue import program
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.runtime import nvrtc
 from tilewright.tilings import catalogue, diamond
 from tilewright.tilings.tiling import Tiling
@@ -52,6 +53,18 @@ def test_programs_run_without_races_and_inside_their_arrays(device, capfd, famil
 @pytest.mark.parametrize("name", ["wave2d", "fdtd2d"])
 def test_several_time_levels_and_stages(device, capfd, family, name):
     verify(device, capfd, *small(family, name))
+
+
+@pytest.mark.parametrize("family", ["skewed", "diamond"])
+def test_several_stages_of_fields_that_have_two_versions(device, capfd, family):
+    """The version that a row reads follows from its step, not from its row."""
+    u, v = FieldBuilder("u"), FieldBuilder("v")
+    values = {"u": 0.25 * (u[-1] + u[1]) + 0.5 * v[0], "v": 0.5 * (u.new[-1] + u.new[1]) + 0.25 * (v[-1] - v[1])}
+    known = stencil("pair", 1, values)
+    assert (len(analyse(known).stages), analyse(known).copies) == (2, (2, 2))
+    problem = make_problem(known, (43,), 5, "float64")
+    tiling = Tiling(family=family, time=2, space=(16,), threads=THREADS[1])
+    verify(device, capfd, problem, tiling, strict=True)
 
 
 @pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])

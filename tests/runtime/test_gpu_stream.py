@@ -1,6 +1,7 @@
 """GPU kernels of streaming tiles under Oclgrind: results, races, accesses out of bounds; and what their text is."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -129,6 +130,18 @@ def test_memory_on_chip_is_the_counted_footprint(name):
     problem, tiling = small(name)
     source = emit_device(problem, tiling, "cuda")
     assert source.shared_bytes == problem.itemsize * catalogue.counts(problem, tiling).footprint
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("name", ["j2d5pt", "star2d2r", "wave2d"])
+def test_no_cell_is_written_out_that_no_thread_computes(name, threads):
+    """A thread tests whether a cell lies in a row's box only where the answer depends on the thread."""
+    problem, tiling = small(name, levels=3)
+    text = emit_device(problem, dataclasses.replace(tiling, threads=(1, threads)), "opencl").text
+    low = [int(number) for number in re.findall(r"\bi1 >= (-?\d+)\b", text)]
+    high = [int(number) for number in re.findall(r"\bi1 < (-?\d+)\b", text)]
+    assert threads < 3 or low
+    assert all(0 < each < threads for each in low + high)
 
 
 def compiled(name, architecture, dtype="float32"):
