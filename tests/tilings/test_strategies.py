@@ -12,6 +12,7 @@ from tilewright.programs.catalogue import names, program
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import make_problem
 from tilewright.programs.reference import map_index
+from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.tilings import catalogue, diamond, overlapped, skewed
 from tilewright.tilings.geometry import Diamond, Skew
 from tilewright.tilings.legality import Legal, Violation
@@ -64,6 +65,23 @@ def test_random_programs_keep_every_read_and_are_counted(oracle, random_case, fa
         full += counts.full
     assert wide > seeds // 4
     assert full > 0 or rank == 3
+
+
+def test_the_longest_tile_where_the_grid_is_shorter_than_a_tile():
+    """Then it may be any tile, neither the first ones nor the one in the middle."""
+    rng, cut = random.Random(7), 0  # noqa: S311
+    for _ in range(60):
+        offsets = [tuple(rng.randint(-2, 3) for _ in range(2)) for _ in range(rng.randint(1, 3))]
+        u = FieldBuilder("u")
+        program_ = stencil("case", 2, {"u": sum((u[offset] for offset in offsets[1:]), u[offsets[0]])})
+        sub, shape = [rng.randint(1, 3) for _ in range(2)], tuple(rng.randint(1, 8) for _ in range(2))
+        space = tuple(size * rng.randint(1, 5) for size in sub)
+        problem = make_problem(program_, shape, rng.randint(1, 12))
+        tiling = Tiling(family="skewed", time=problem.steps, space=space, sub=tuple(sub))
+        longest = max(len(subs) for subs in _subtiles(problem, tiling).values())
+        assert catalogue.counts(problem, tiling).subtiles_per_tile == longest, (offsets, shape, str(tiling))
+        cut += longest < math.prod(space) // math.prod(sub)
+    assert cut > 20
 
 
 def _words_of_a_whole_tile(problem, tiling):

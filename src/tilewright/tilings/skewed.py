@@ -15,7 +15,8 @@ Source: Wonnacott, "Using time skewing to eliminate idle time due to memory band
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -252,22 +253,28 @@ def _wavefronts(
 
 
 def _longest(shape: Leaning, rows: int, extents: tuple[int, ...]) -> int:
-    """Sub-tiles of the longest tile: one in the middle of the most tiles, cut by the grid where there is no such."""
-    if all(part == 1 for part in shape.parts):
-        return 1
-    best = 0
-    near = [sorted({0, 1, count // 2, count - 2, count - 1} & set(range(count))) for count in shape.tiles]
-    for tile in itertools.product(*near):
-        found: set[tuple[int, ...]] = set()
-        for i in range(rows):
-            spans = []
-            for skew, extent, part, t in zip(shape.sub_skews(), extents, shape.parts, tile, strict=True):
-                shift = skew.slope * i
-                low, high = shift // skew.size, (extent - 1 + shift) // skew.size + 1
-                spans.append(range(max(low, t * part), min(high, (t + 1) * part)))
-            found.update(itertools.product(*spans))
-        best = max(best, len(found))
-    return best
+    """Sub-tiles of the longest tile: all along the axes where some tile is never cut, of the others the most of a tile.
+
+    Both ends of a tile's range of sub-tiles only grow from row to row, so a row adds what the last one before has not.
+    """
+    axes = list(zip(shape.skews, shape.sub_skews(), shape.parts, extents, strict=True))
+    if all(ceil_div(extent, sub.size) >= part for _, sub, part, extent in axes):
+        return math.prod(shape.parts)  # the first row has them all
+    inside = [extent // skew.size > ceil_div(skew.slope * (rows - 1), skew.size) for skew, _, _, extent in axes]
+    cut = [axis for axis, whole in zip(axes, inside, strict=True) if not whole]
+    parts = [part for _, _, part, _ in cut]
+    found: Counter[tuple[int, ...]] = Counter()
+    for box, shared in _ranges(tuple(sub for _, sub, _, _ in cut), tuple(extent for *_, extent in cut), rows):
+        ranges = (range(low // part, (high - 1) // part + 1) for (low, high), part in zip(box, parts, strict=True))
+        for tile in itertools.product(*ranges):
+            found[tile] += _inside(box, tile, parts) - (0 if shared is None else _inside(shared, tile, parts))
+    return max(found.values()) * math.prod(part for (_, _, part, _), whole in zip(axes, inside, strict=True) if whole)
+
+
+def _inside(box: Box, tile: tuple[int, ...], parts: Sequence[int]) -> int:
+    """Sub-tiles of a box that belong to a tile."""
+    ranges = zip(box, tile, parts, strict=True)
+    return math.prod(max(0, min(high, (t + 1) * part) - max(low, t * part)) for (low, high), t, part in ranges)
 
 
 def _full(problem: Problem, shape: Leaning) -> int:
