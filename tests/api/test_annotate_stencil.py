@@ -111,6 +111,13 @@ def test_any_number_of_steps(steps):
     assert failures(source(LOOPS["copied back"], sizes_of(steps)), tilings) == ["", ""]
 
 
+@pytest.mark.parametrize(("name", "steps"), [("several fields", 2), ("several fields", 7), ("a coefficient", 7)])
+def test_kernels_between_bands_keep_every_field_that_changes_in_memory_of_its_own(name, steps):
+    """With one band the loops' own arrays are all there is, with several the fields between them lie side by side."""
+    text = source(LOOPS[name], sizes_of(steps))
+    assert failures(text, [parse("streaming:t=3,s=40x40")]) == [""]
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_no_stencil_stays_a_loop(name):
     assert opened(source(OTHERS[name], sizes_of(3))) is None
