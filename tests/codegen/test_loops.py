@@ -312,8 +312,11 @@ def test_a_copy_of_two_indices_stands_before_the_outer_loop():
         ("for (i=0;i<n;i++) for (j=0;j<m;j++) y[i*m+j] = x[j];", {"x": "m"}),
         ("for (i=0;i<n;i++) y[i] = x[n-i];", {"y": "n"}),
         ("for (i=0;i<n;i++) y[i] = x[z[i]+i];", {"y": "n", "z": "n"}),
+        ("for (i=0;i<n;i++) { y[i] = x[i-z[0]]; z[0] = z[0] - 1; }", {"y": "n", "z": "1"}),
+        ("for (i=0;i<n;i++) if (i < 4) y[i] = x[i]; else z[i+2] = x[i+3];",
+         {"y": "n", "x": "((n) > (n + 3) ? (n) : (n + 3))", "z": "n + 2"}),
     ],
-)
+)  # fmt: skip
 def test_extents_follow_from_subscripts_that_grow(text, extents):
     found = extents_of(parse_code(text, "a test"))
     assert {name: found[name] for name in extents} == {name: (extent,) for name, extent in extents.items()}
