@@ -313,6 +313,7 @@ def test_a_copy_of_two_indices_stands_before_the_outer_loop():
         ("for (i=0;i<n;i++) y[i] = x[n-i];", {"y": "n"}),
         ("for (i=0;i<n;i++) y[i] = x[z[i]+i];", {"y": "n", "z": "n"}),
         ("for (i=0;i<n;i++) { y[i] = x[i-z[0]]; z[0] = z[0] - 1; }", {"y": "n", "z": "1"}),
+        ("for (i=0;i<n;i++) { k = i; if (i > 3) k = 2*i; y[i] = x[k]; }", {"y": "n"}),
         ("for (i=0;i<n;i++) if (i < 4) y[i] = x[i]; else z[i+2] = x[i+3];",
          {"y": "n", "x": "((n) > (n + 3) ? (n) : (n + 3))", "z": "n + 2"}),
     ],

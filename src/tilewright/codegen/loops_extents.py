@@ -17,24 +17,27 @@ from tilewright.programs.loopnest import (
     names,
     substitute,
     walk,
+    written,
 )
 
 
 def extents_of(stmt: Stmt) -> dict[str, tuple[str, ...]]:
     """Return the number of elements of arrays of one dimension as C text.
 
-    Only subscripts that grow with every counter in them are understood; other arrays are left out.
+    Only subscripts that grow with every counter in them, and hold nothing that the nest changes, are understood; other
+    arrays are left out.
 
     Args:
         stmt: The nest.
     """
     found: dict[str, list[Expr]] = {}
     unknown: set[str] = set()
+    changed = written(stmt)
     _visit(stmt, (), found, unknown)
     out: dict[str, tuple[str, ...]] = {}
     for array, tops in found.items():
         distinct = list(dict.fromkeys(tops))
-        if array in unknown or len(distinct) > 8:
+        if array in unknown or len(distinct) > 8 or any(names(top) & changed for top in distinct):
             continue
         largest = text(_plus_one(distinct[0]), 9)
         for other in distinct[1:]:
