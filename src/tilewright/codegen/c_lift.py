@@ -117,17 +117,7 @@ static inline __attribute__((always_inline)) const @T *tw_again_@s(const @T *at)
   return at;
 }
 
-/* the same value, kept in a register: gcc rather loads a vector again for every use */
-static inline __attribute__((always_inline)) tw_v_@s tw_hold_@s(tw_v_@s a) {
-#if defined(__SSE2__)
-  __asm__("" : "+v"(a));
-#elif defined(__aarch64__)
-  __asm__("" : "+w"(a));
-#endif
-  return a;
-}
-
-/* the same for a value that never changes: it is loaded here and not before a loop, where registers are short */
+/* a value that never changes, kept in a register: it is loaded here and not before a loop, where registers are short */
 static inline __attribute__((always_inline)) tw_v_@s tw_fresh_@s(tw_v_@s a) {
 #if defined(__SSE2__)
   __asm__ volatile("" : "+v"(a));

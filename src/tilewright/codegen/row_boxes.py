@@ -244,7 +244,7 @@ class Boxes:
         key = (Read(read.field, read.level, ()), z + plane, y + line)
         if key not in self.loaded:
             load = self.fetch(read, plane, line, at)
-            self.loaded[key] = self._let(Call(f"hold:{self.dtype}", (load,)))
+            self.loaded[key] = self._let(Op("hold", (load,), self.kind))
         return self.loaded[key]
 
     def _add(self, line: int, k: int, number: int, value: Var) -> None:
@@ -283,7 +283,7 @@ class FewBoxes(Boxes):
         ]
         for *_, line, number in sorted(uses):
             splat = Op("splat", (Load(self.weights, Int(number), self.dtype),), self.kind)
-            weight = self._let(Call(f"hold:{self.dtype}", (splat,)))
+            weight = self._let(Op("hold", (splat,), self.kind))
             for plane in range(planes):
                 into, value = self._sum(line, _OWN[plane]), self._held(near.rest[number][0], plane, line, at)
                 product = Op("mul", (weight, value), self.kind)

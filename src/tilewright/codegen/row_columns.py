@@ -115,7 +115,7 @@ class Columns:
     def _add(self, sums: dict[Place, Expr], at: Place, weight: Expr, value: Var) -> None:
         term: Expr = Op("mul", (weight, value), self.kind)
         total: Expr = Op("add", (sums[at], term), self.kind) if at in sums else term
-        sums[at] = self._let(Call(f"hold:{self.dtype}", (total,)))
+        sums[at] = self._let(Op("hold", (total,), self.kind))
 
     def _let(self, value: Expr) -> Var:
         self.count += 1

@@ -1,8 +1,7 @@
 """The vector operations of Krylov methods, alone and fused, tuned for this machine.
 
-Every function works on contiguous vectors of float32 or float64 in place and returns what it computes. Results do not
-depend on the number of threads. ``tune`` measures the variants of a kernel on this machine; its choices are used from
-then on, by later processes too.
+Every function works on contiguous vectors of float32 or float64 in place and returns what it computes, whatever the
+number of threads. ``tune`` measures the variants of a kernel on this machine; later processes use its choices too.
 """
 
 import ctypes
