@@ -3,7 +3,8 @@
     python tests/mutations.py --per-class 20 --seed 1
 
 First every test runs once, to learn which lines it reaches (``tests/mutation_map.py``); then every error meets only
-the tests that reach its line, the quickest first, until one fails. Everything is kept below ``--folder``: started
+the tests that reach its line, the quickest first, until one fails; those that compare texts with recorded ones come
+last, and are counted apart. Everything is kept below ``--folder``: started
 again, the command goes on where it was. ``--again`` tries the survivors anew. A test that catches an error is also run
 without it and has to pass then. See ``docs/reliability.md``.
 """
@@ -42,6 +43,8 @@ TESTS = (
     "costs/test_chain", "report/test_*drawing", "report/test_gpu*",
 )  # fmt: skip
 """Files of tests that reach the two rooms."""
+RECORDED = "laws/test_recorded_texts"
+"""Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
 QUICK = 15.0
 """Seconds of the tests that run first; the others follow if these find nothing."""
 MOST = 240.0
@@ -101,15 +104,17 @@ class Known:
     def parts(self, site: Site) -> list[list[str]]:
         """The same, first the quick ones, neighbours side by side; no more than :data:`MOST`."""
         found, others = self.tests(site)
+        recorded = [test for test in found if RECORDED in test]
         quick, slow, total = [], [], 0.0
-        for test in found + others:
+        for test in [test for test in found + others if RECORDED not in test]:
             total += self.seconds[test]
             if total <= MOST or not quick:
                 (quick if not quick or (total <= QUICK and test in found) else slow).append(test)
         place: dict[str, int] = {}
         for position, test in enumerate(quick + slow):
             place.setdefault(test.partition("::")[0], position)
-        return [sorted(part, key=lambda test: place[test.partition("::")[0]]) for part in (quick, slow) if part]
+        parts = [sorted(part, key=lambda test: place[test.partition("::")[0]]) for part in (quick, slow)]
+        return [part for part in (*parts, recorded) if part]
 
 
 def importers(file: str) -> list[str]:
@@ -185,7 +190,7 @@ def surroundings(folder: Path) -> dict[str, str]:
 def learn(folder: Path, processes: int) -> Known:
     """Run every file of tests whose map is missing or older than the file."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = [path for name in TESTS for path in sorted((ROOT / "tests").glob(f"{name}.py"))]
+    files = [path for name in (*TESTS, RECORDED) for path in sorted((ROOT / "tests").glob(f"{name}.py"))]
     maps = {path: folder / f"{path.parent.name}_{path.stem}.json" for path in files}
     old = [path for path in files if not maps[path].exists() or maps[path].stat().st_mtime < path.stat().st_mtime]
 
@@ -287,21 +292,24 @@ def report(chosen: dict[str, Site], results: dict[str, dict[str, str]], equal: d
     for name, site in chosen.items():
         if name not in results:
             continue
-        state = "caught" if results[name]["caught_by"] else "equal" if name in equal else "survived"
+        by = results[name]["caught_by"]
+        state = "survived" if not by else "recorded" if RECORDED in by else "caught"
+        if name in equal and state != "caught":
+            state = "equal"
         for kind in (site.kind, "all"):
             rows[kind][state] += 1
         if state == "survived":
             survivors.append(f"survived: {site} [{results[name]['tests']} tests]")
     lines = [
-        "| Class | Put in | Caught | No error | Survived | Caught of errors |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| Class | Put in | Caught by results | By recorded texts | No error | Survived | Caught of errors |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for kind, row in rows.items():
-        errors = row["caught"] + row["survived"]
-        share = f"{100 * row['caught'] / errors:.1f} %" if errors else "-"
-        lines.append(
-            f"| {kind} | {sum(row.values())} | {row['caught']} | {row['equal']} | {row['survived']} | {share} |"
-        )
+        caught = row["caught"] + row["recorded"]
+        errors = caught + row["survived"]
+        share = f"{100 * caught / errors:.1f} %" if errors else "-"
+        numbers = " | ".join(str(row[state]) for state in ("caught", "recorded", "equal", "survived"))
+        lines.append(f"| {kind} | {sum(row.values())} | {numbers} | {share} |")
     return [*lines, *survivors]
 
 

@@ -1,0 +1,267 @@
+"""Every kind of generated code and of counts, as digests: nothing changes unnoticed.
+
+The laws say whether code is right; these say that it is still the code that the laws and the benchmarks have seen, also
+where a change makes it only slower. After a change that is meant, look at the kinds and cases that are named, then run
+``pytest tests/laws/test_recorded_texts.py --update-golden``.
+"""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tilewright.base.errors import TilewrightError
+from tilewright.codegen.align import emit_align
+from tilewright.codegen.bratu import emit_bratu
+from tilewright.codegen.cg import emit_cg
+from tilewright.codegen.dia import Unrolling, emit_dia
+from tilewright.codegen.emit import emit
+from tilewright.codegen.gpu_default import default_tiling
+from tilewright.codegen.gpu_emit import emit_device, launches
+from tilewright.codegen.gpu_energy import energy_source
+from tilewright.codegen.gpu_micro import at_rest, micro_source
+from tilewright.codegen.gpu_prelude import DIALECTS
+from tilewright.codegen.gpu_table import TableShape, emit_gpu_table
+from tilewright.codegen.hysteresis import hysteresis_text
+from tilewright.codegen.loop_transforms import Setting
+from tilewright.codegen.loops_gpu import lower
+from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.matmul import emit_fused
+from tilewright.codegen.matmul_gpu import Block, emit_gpu
+from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.sparse_gpu import emit_dia_gpu, emit_vectors_gpu
+from tilewright.codegen.table import emit_table
+from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple
+from tilewright.frontends.annotated_c import parse_code
+from tilewright.programs import catalogue as programs
+from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
+from tilewright.programs.pipeline_problem import make_pipeline_problem
+from tilewright.programs.pipelines import pipeline
+from tilewright.programs.problem import make_problem
+from tilewright.programs.recurrences import names, recurrence_named
+from tilewright.tilings import catalogue, fusion
+from tilewright.tilings.tiling import NONE, Tiling
+
+from . import nests, pipelines
+from .generator import make_case
+from .test_random_gpu_streaming import law_case as block_case
+from .test_random_strategies import FAMILIES, strategy_case
+from .test_random_streaming import streaming_case
+from .test_random_tables import make_recurrence
+
+RECORD = Path(__file__).with_name("recorded_texts.json")
+SEED = 4
+SHAPES = {1: (5000,), 2: (300, 517), 3: (40, 50, 130)}
+BOUNDARIES = ("fixed", "constant:0.5", "nearest", "reflect", "mirror")
+_NAMED = re.compile(r"(tw_\w*?)[0-9a-f]{12}")
+"""Names end with fingerprints, which change with the data model."""
+
+
+def digest(*parts: object) -> str:
+    text = "\n".join(part if isinstance(part, str) else repr(part) for part in parts)
+    return hashlib.sha256(_NAMED.sub(r"\1", text).encode()).hexdigest()[:8]
+
+
+def host(problem, tiling, *, strict: bool = False) -> str:
+    """Code of a CPU, and what is counted of the tiling."""
+    source = emit(problem, tiling, strict=strict)
+    kernel = dataclasses.replace(source.kernels[0], entry="", fingerprint="")
+    full = catalogue.complete(problem, tiling)
+    return digest(source.text, kernel, full, catalogue.counts(problem, full))
+
+
+def device(problem, tiling, dialect: str, **options: bool) -> str:
+    """Code of a GPU, its kernels and their launches."""
+    source = emit_device(problem, tiling, dialect, **options)
+    started = list(itertools.islice(launches(problem, tiling, problem.steps), 300))
+    return digest(source.text, source.kernels, source.shared_bytes, started)
+
+
+def defaults(problem, family: str) -> Tiling:
+    return catalogue.complete(problem, Tiling(family=family))
+
+
+def catalogued(
+    write: Callable[..., str], *families: str, boundaries=BOUNDARIES, choose=defaults, **options: object
+) -> Iterator[str]:
+    """Every program of the catalogue under a tiling of each family, the boundaries in turn."""
+    for number, name in enumerate(programs.names()):
+        program = programs.program(name)
+        dtype, boundary = ("float32", "float64")[number // 3 % 2], boundaries[number % len(boundaries)]
+        problem = make_problem(program, SHAPES[program.rank], 20, dtype=dtype, boundary=boundary)
+        for family in families:
+            yield attempt(lambda f=family, p=problem: write(p, choose(p, f), **options))
+
+
+def attempt(make: Callable[[], str]) -> str:
+    """What is made, or the words with which it is refused."""
+    try:
+        return make()
+    except TilewrightError as error:
+        return digest(str(error))
+
+
+def drawn(make: Callable[[int, int], object], count: int) -> Iterator:
+    """The first cases of a random generator that exist."""
+    every = (make(SEED, index) for index in itertools.count())
+    return itertools.islice((case for case in every if case is not None), count)
+
+
+def of_cases(cases, *dialects: str) -> Iterator[str]:
+    for case in cases:
+        if not dialects:
+            yield host(case.problem, case.tiling, strict=case.strict)
+        for dialect in dialects:
+            yield attempt(lambda c=case, d=dialect: device(c.problem, c.tiling, d, strict=c.strict))
+
+
+def parametric(problem, family: str) -> Tiling:
+    return dataclasses.replace(default_tiling(problem), family=family, variant="param")
+
+
+def refused() -> Iterator[str]:
+    """What is said of random tilings, legal or not, and how they are completed."""
+    draw = random.Random(SEED)  # noqa: S311
+    for case in drawn(make_case, 300):
+        rank, family = case.problem.program.rank, draw.choice(catalogue.names())
+        space = tuple(draw.choice((1, 2, 7, 16, 60)) for _ in range(draw.choice((0, rank, rank))))
+        tiling = Tiling(family=family, time=draw.choice((1, 2, 4, 5)), space=space)
+
+        def judged(problem=case.problem, tiling=tiling) -> str:
+            full = catalogue.complete(problem, tiling)
+            return digest(full, catalogue.check(problem, full), catalogue.counts(problem, full))
+
+        yield attempt(judged)
+
+
+def pictures() -> Iterator[str]:
+    for index in range(40):
+        case = pipelines.pipeline_case(SEED, index)
+        yield digest(*(dataclasses.replace(group, entry="") for group in pipelines.sources(case)))
+
+
+def pictures_on_devices() -> Iterator[str]:
+    blocks = itertools.cycle([(8, 32, 1, 1), (4, 16, 2, 2), (2, 8, 1, 4)])
+    for name, border in (("canny", "reflect"), ("blur", "wrap"), ("unsharp", "constant:0.5"), ("blend", "nearest")):
+        graph = pipeline(name)
+        dtype = "uint8" if name == "blend" else "float32"
+        problem = make_pipeline_problem(graph, (70, 90), dtype, border)
+        for group in fusion.groups(graph)[:40]:
+            block = next(blocks)
+            yield attempt(
+                lambda p=problem, g=group, b=block: digest(*(emit_gpu_group(p, g, dialect, b) for dialect in DIALECTS))
+            )
+
+
+def loops() -> Iterator[str]:
+    for index in range(80):
+        case = nests.nest_case(SEED, index)
+        yield attempt(lambda c=case: digest(nests.unit(c, "f")))
+
+
+def loops_on_devices() -> Iterator[str]:
+    """Random nests with every argument of the transforms of devices in turn."""
+    ways = itertools.cycle(
+        (
+            {},
+            {"streamCount": 3},
+            {"cacheBlocks": True},
+            {"dataOnDevice": True},
+            {"unrollInner": 4},
+            {"pinHostMem": True},
+        )
+    )
+    for index in range(60):
+        case = dataclasses.replace(nests.nest_case(SEED, index), transforms="")
+        arguments = next(ways)
+
+        def written(case=case, arguments=arguments) -> str:
+            stmt = parse_code(case.text, "a nest")
+            stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
+            setting = Setting(known=nests.NUMBERS, types=dict.fromkeys(nests.RANKS, "double"))
+            shapes = {name: (str(nests.EXTENT),) * rank for name, rank in nests.RANKS.items()}
+            made = lower(stmt, {"kind": "CUDA", "threadCount": 32, "blockCount": 14, **arguments}, setting, shapes)
+            texts = [kernels_text(made, dialect) for dialect in (CUDA, OPENCL)]
+            return digest(*texts, cuda_prelude(made), cuda_body(made), opencl_prelude(made), opencl_body(made))
+
+        yield attempt(written)
+
+
+def tables() -> Iterator[str]:
+    builtin = [(recurrence_named(name), "bool" if name == "monotone_paths" else "int32") for name in names()]
+    draw = random.Random(SEED)  # noqa: S311
+    random_ones = [(make_recurrence(draw), draw.choice(("int16", "int64", "float32"))) for _ in range(15)]
+    shapes = [TableShape(threads=32, sub=4, chip=True), TableShape(threads=64, sub=8, chip=False)]
+    for program, dtype in (*builtin, *random_ones):
+        kind = "bool" if program.semiring.name == "or_and" else dtype
+        yield attempt(lambda p=program, d=kind: digest(emit_table(p, d)))
+        for shape, dialect in itertools.product(shapes, DIALECTS):
+            yield attempt(lambda p=program, d=kind, s=shape, t=dialect: digest(emit_gpu_table(p, d, (), s, t)))
+
+
+def fixed_texts() -> Iterator[str]:
+    """What has no tiling: solvers, products, alignments, micro-benchmarks."""
+    yield digest(emit_align())
+    every = (*CATALOGUE.values(), multiple(3), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
+    for dtype in ("float32", "float64"):
+        yield digest(emit_bratu(dtype), emit_cg(dtype), hysteresis_text(dtype))
+        yield from (digest(emit_dia(dtype, Unrolling(depth=depth))) for depth in (1, 2, 3))
+        yield from (digest(emit_vectors(what, dtype)) for what in every)
+        yield from (digest(emit_fused(side, dtype)) for side in ("left", "right"))
+    small = make_problem(programs.program("j2d5pt"), (64, 64), 8)
+    for dialect in DIALECTS:
+        yield digest(micro_source(dialect), energy_source(dialect), at_rest(small, default_tiling(small), dialect))
+        yield digest(emit_dia_gpu("float32", dialect), emit_dia_gpu("float64", dialect, 64, 4))
+        yield from (digest(emit_vectors_gpu(what, "float32", dialect)) for what in every)
+        for side, counting in itertools.product(("left", "right"), (False, True)):
+            block = Block(tile=(64, 64), cells=(4, 4))
+            yield digest(emit_gpu(side, "float64", dialect, block, counting=counting))
+
+
+KINDS: dict[str, Callable[[], Iterator[str]]] = {
+    "programs": lambda: catalogued(host, "none", "hexagonal", "hybrid", "streaming"),
+    "programs, strict": lambda: catalogued(host, "none", "streaming", strict=True),
+    "programs, wrap": lambda: catalogued(host, "none", boundaries=("wrap",)),
+    "programs, strategies": lambda: catalogued(host, "diamond", "skewed", "overlapped"),
+    "programs, CUDA": lambda: catalogued(device, "none", "hexagonal", "hybrid", "streaming", dialect="cuda"),
+    "programs, CUDA, wrap": lambda: catalogued(device, "none", boundaries=("wrap",), dialect="cuda", periodic=True),
+    "programs, CUDA, sizes as parameters": lambda: catalogued(device, "hybrid", choose=parametric, dialect="cuda"),
+    "programs, OpenCL": lambda: catalogued(device, "diamond", "skewed", "overlapped", dialect="opencl"),
+    "random hexagons": lambda: of_cases(drawn(make_case, 120)),
+    "random streams": lambda: of_cases(drawn(streaming_case, 80)),
+    "random strategies": lambda: of_cases(
+        case for family in FAMILIES for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 25)
+    ),
+    "random hexagons, GPU": lambda: of_cases(drawn(make_case, 60), *DIALECTS),
+    "random strategies, GPU": lambda: of_cases(
+        (case for family in FAMILIES for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 15)), "cuda"
+    ),
+    "random streams, GPU": lambda: of_cases(drawn(block_case, 40), *DIALECTS),
+    "untiled, OpenCL": lambda: of_cases((dataclasses.replace(c, tiling=NONE) for c in drawn(make_case, 40)), "opencl"),
+    "tilings": refused,
+    "pipelines": pictures,
+    "pipelines, GPU": pictures_on_devices,
+    "loops": loops,
+    "loops, GPU": loops_on_devices,
+    "tables": tables,
+    "others": fixed_texts,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_are_those_recorded(kind, request):
+    found = list(KINDS[kind]())
+    if request.config.getoption("--update-golden"):
+        known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+        entries = [f'"{name}": {json.dumps(each)}' for name, each in sorted({**known, kind: " ".join(found)}.items())]
+        RECORD.write_text("{\n" + ",\n".join(entries) + "\n}\n", encoding="utf-8")
+    recorded = json.loads(RECORD.read_text(encoding="utf-8"))[kind].split()
+    changed = [n for n, pair in enumerate(itertools.zip_longest(found, recorded)) if pair[0] != pair[1]]
+    assert not changed, f"{len(changed)} of {len(found)} texts changed: cases {changed[:20]}"
