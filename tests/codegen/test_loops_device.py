@@ -1,17 +1,27 @@
 """What the arguments of CUDA and OpenCL transforms do to a device program's text."""
 
+import numpy as np
 import pytest
 
+from tilewright.base.errors import IllegalTransformError
+from tilewright.codegen.loop_apply import Applied, apply_transforms
 from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_device import DeviceProgram
+from tilewright.codegen.loops_device import DeviceProgram, launch_of
 from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_hosts import cuda_body, opencl_body, opencl_prelude
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
 from tilewright.frontends.annotated_c import parse_code
+from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
 
 NEST = "for (i=0;i<n;i++) for (j=0;j<=4;j++) y[i] += a[j]*x[i];"
 NEAR = "for (i=1;i<n-1;i++) y[i] = x[i-1] + x[i+1];"
+
+CODES = {
+    "int64_t": "q", "size_t": "Q", "int32_t": "i", "unsigned": "I", "float": "f", "double": "d", "long": "q",
+    "int": "i", "short": "h", "char": "b",
+}  # fmt: skip
+"""NumPy's codes of the types."""
 
 
 def made(text: str, kind: str = "CUDA", **args) -> DeviceProgram:
@@ -91,3 +101,42 @@ def test_hints_and_flags_of_opencl():
     assert "__attribute__" not in kernels_text(made(NEST, "OpenCL"), OPENCL)
     with_device = opencl_body(made(NEST, "OpenCL", platform=1, device=2))
     assert "tw_open(1, 2)" in with_device
+
+
+@pytest.mark.parametrize("ctype", sorted(CODES))
+@pytest.mark.parametrize("sums", [0, 3])
+def test_shared_memory_takes_as_many_arrays_as_fit_beside_the_sums(ctype, sums):
+    """Every array of a block's elements and every partial sum has a place in the 48 KiB, and no further one would."""
+    threads, names = 1024, [f"x{number}" for number in range(60)]
+    text = " + ".join(f"{name}[i]" for name in names)
+    more = "".join(f" s{number} += x{number}[i];" for number in range(sums))
+    stmt = parse_code(f"for (i=0;i<n;i++) {{ y[i] = {text};{more} }}", "x")
+    types = scalar_types(stmt, {**dict.fromkeys(names, ctype), "y": "double"})
+    shapes = dict.fromkeys([*names, "y"], ("n",))
+    args = {"kind": "CUDA", "threadCount": threads, "cacheBlocks": True}
+    (kernel,) = lower(stmt, args, Setting(types=types), shapes).kernels
+    each = threads * np.dtype(CODES[ctype]).itemsize
+    assert len(kernel.cached) == min(len(names), (48 * 1024 - sums * 8 * threads) // each)
+
+
+def applied(transform: str, text: str) -> Applied:
+    return apply_transforms(
+        parse_code(f"{transform} {text}", "x"),
+        Setting(types={"x": "double", "y": "double"}),
+        lambda each: formula(each).value({}),
+        lambda each: parse_code(f"v = {each};", "x").value,
+        strict=True,
+    )
+
+
+def test_composite_asks_for_the_same_launch_as_a_transform_of_its_own():
+    given = applied("transform Composite(cuda=(64, True, False, 3))", NEST)
+    own = applied("transform CUDA(threadCount=64, cacheBlocks=True, pinHostMem=False, streamCount=3)", NEST)
+    assert launch_of(given.device) == launch_of(own.device)
+    assert launch_of(given.device).streams == 3
+    assert given.device["kind"] == own.device["kind"] == "CUDA"
+
+
+def test_a_condition_around_loops_is_refused_where_the_host_would_have_to_decide():
+    with pytest.raises(IllegalTransformError, match="a condition around loops"):
+        made("{ for (i=0;i<n;i++) y[i] = 0; if (m > 1) for (i=0;i<n;i++) y[i] = x[i]; }")

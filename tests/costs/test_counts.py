@@ -51,8 +51,7 @@ def test_arrays_agree_with_the_scalar_geometry(name):
             assert traffic.face_points(many, place)[i] == sum(rows) == hexagon.points
             for colour in (0, 1):
                 assert fronts[colour][i] == hexagon.phases(colour, steps)
-                low, high = hexagon.indices(colour, extent)
-                assert tiles[colour][i] == high - low
+                assert tiles[colour][i] == hexagon.tiles(colour, extent)
 
 
 def test_first_order_geometry_of_the_paper():

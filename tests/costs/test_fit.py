@@ -84,9 +84,8 @@ def boxes_by_walking(problem, tiling):
     hexagon, (skew,) = cut.hexagon, cut.skews
     found = 0
     for colour in (0, 1):
-        first, past = hexagon.indices(colour, problem.shape[0])
         classic = -(-(problem.shape[1] + skew.slope * (hexagon.height - 1)) // skew.size)
-        found += (past - first) * classic
+        found += hexagon.tiles(colour, problem.shape[0]) * classic
     return problem.steps * found
 
 

@@ -90,7 +90,7 @@ _HEXAGON_FAULTS = {
         lambda self, colour, phase: phase * self.height - (self.half if colour else 0),
     ),
     "one phase too few": ("phases", lambda self, colour, steps: steps // self.height),
-    "one tile too few": ("indices", lambda self, colour, extent: (0, extent // self.pitch)),
+    "one tile too few": ("tiles", lambda self, colour, extent: extent // self.pitch),
 }
 _SKEW_FAULTS = {
     "slope one too small": ("row", lambda self, index, i: (index * self.size - (self.slope - 1) * i,) * 2),

@@ -51,7 +51,7 @@ from tilewright.tilings.catalogue import complete
 from tilewright.tilings.prism import geometry
 from tilewright.tilings.tiling import Tiling
 
-_NUMBERS = ("start", "total", "first", "origin")
+_NUMBERS = ("start", "total", "origin")
 _SIZES = ("height", "base", "size1", "size2")
 
 
@@ -111,10 +111,9 @@ def prism_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Lau
     for phase in range(hexagon.phases(0, total)):
         for colour in (0, 1):
             start = hexagon.time_origin(colour, phase)
-            first, last = hexagon.indices(colour, problem.shape[0])
-            if start < total and start + hexagon.height > 0 and first < last:
-                origin = hexagon.space_origin(colour, 0)
-                yield Launch(0, last - first, (start, total, first, origin, *sizes))
+            tiles = hexagon.tiles(colour, problem.shape[0])
+            if start < total and start + hexagon.height > 0 and tiles:
+                yield Launch(0, tiles, (start, total, hexagon.space_origin(colour, 0), *sizes))
 
 
 class _Maker(PrismRows):
@@ -138,7 +137,7 @@ class _Maker(PrismRows):
             pitch = Int(hexagon.pitch)
         lets += unpacked(Op("thread", ()), threads, tuple(Int(n) for n in self.shape))
         lets += [
-            Let(left, add(mul(add(Var("first"), Op("group", ())), pitch), Var("origin"))),
+            Let(left, add(mul(Op("group", ()), pitch), Var("origin"))),
             Let(Var("row0"), largest(Int(0), sub(Int(0), start))),
             Let(Var("row1"), smallest(self.height, sub(Var("total"), start))),
         ]

@@ -37,19 +37,19 @@ class Launch:
         device: Number of the device.
     """
 
-    threads: int = 128
-    blocks: int = 14
-    streams: int = 1
-    cache: bool = False
-    pinned: bool = False
-    resident: bool = False
-    unroll: int = 0
-    l1: int = 0
-    vector: int = 0
-    sized: bool = False
-    flags: str = ""
-    platform: int = 0
-    device: int = 0
+    threads: int
+    blocks: int
+    streams: int
+    cache: bool
+    pinned: bool
+    resident: bool
+    unroll: int
+    l1: int
+    vector: int
+    sized: bool
+    flags: str
+    platform: int
+    device: int
 
 
 def launch_of(args: Mapping[str, Any]) -> Launch:

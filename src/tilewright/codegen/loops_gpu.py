@@ -129,7 +129,7 @@ class _Lowering:
             raise IllegalTransformError(f"the scalar {shared[0]!r} is assigned on the device and needed after it")
         types = {**self.setting.types, **local}
         scalars = tuple((name, types.get(name, "int")) for name in sorted(free))
-        cached = self._cacheable(loop, body, used) if loop is not None and self.launch.cache else ()
+        cached = self._cacheable(loop, body, used, found) if loop is not None and self.launch.cache else ()
         return Kernel(
             name=f"{self.prefix}_kernel{self.count}",
             loop=loop,
@@ -141,18 +141,26 @@ class _Lowering:
             cached=cached,
         )
 
-    def _cacheable(self, loop: Loop, body: Stmt, used: set[str]) -> tuple[tuple[str, int, int], ...]:
-        """Return arrays that every iteration reads at its counter plus literals only, and nobody writes."""
+    def _bytes(self, name: str) -> int:
+        return _BYTES.get(self.setting.types.get(name, "double"), 8)
+
+    def _cacheable(
+        self, loop: Loop, body: Stmt, used: set[str], sums: Sequence[Reduction]
+    ) -> tuple[tuple[str, int, int], ...]:
+        """Return arrays that every iteration reads at its counter plus literals only, and nobody writes.
+
+        They share a block's memory with the partial results of reductions.
+        """
         if abs(loop.step) != 1:
             return ()
         found = []
-        budget = _SHARED_BYTES
+        budget = _SHARED_BYTES - self.launch.threads * sum(self._bytes(each.name) for each in sums)
         for array in sorted(used - written(body)):
             shifts = _shifts(body, array, loop.index)
             if shifts is None:
                 continue
             low, high = min(shifts), max(shifts)
-            size = (self.launch.threads + high - low) * _BYTES.get(self.setting.types.get(array, "double"), 8)
+            size = (self.launch.threads + high - low) * self._bytes(array)
             if size <= budget and high - low <= self.launch.threads:
                 budget -= size
                 found.append((array, low, high))

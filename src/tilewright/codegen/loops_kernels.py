@@ -69,7 +69,8 @@ CUDA = Dialect(
     thread="(int)threadIdx.x",
     block="(int)blockIdx.x",
     blocks="(int)gridDim.x",
-    types={"int64_t": "long long", "int32_t": "int", "size_t": "unsigned long long", "long": "long long"},
+    # The host passes pointers to its own types: on Linux int64_t is long, which C++ does not take for long long.
+    types={"int64_t": "long", "int32_t": "int", "size_t": "unsigned long"},
     functions={},
 )
 OPENCL = Dialect(

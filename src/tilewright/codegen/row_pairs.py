@@ -16,7 +16,7 @@ A result differs in rounding: every value enters with weights that may be larger
 the sum of absolute values; the package promises 4 (6 n - 1) eps.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from tilewright.codegen.ir import Expr, Let, Op, Real, Stmt, Var
 from tilewright.programs.expression import Read
@@ -29,14 +29,6 @@ A, B, C, E = range(4)
 """The four sums, in the order of :attr:`tilewright.programs.weights.Column.factors`."""
 TURNED = (("sub", 0, 2), ("add", 1, 2), ("sub", 2, 1), ("sub", 3, 1))
 """What of the four values of a column goes into each of them."""
-
-
-def sides(found: Iterable[Column]) -> dict[int, list[Column]]:
-    """Columns by their offset on the innermost axis, in order."""
-    result: dict[int, list[Column]] = {}
-    for column in sorted(found, key=lambda each: each.read.offset[-1]):
-        result.setdefault(column.read.offset[-1], []).append(column)
-    return result
 
 
 class Pairs:
@@ -64,11 +56,10 @@ class Pairs:
         sums: dict[int, Var] = {}
         # b and c go first, and a and e onto what they make, which saves additions.
         for phase in ((B, C), (A, E)):
-            for near in sides(found).values():
-                for column in near:
-                    values = self._turned(column.read, (shift, 0), phase)
-                    for k in phase:
-                        self._accumulate(sums, k, column.factors[k], values[k])
+            for column in sorted(found, key=lambda each: each.read.offset[-1]):
+                values = self._turned(column.read, (shift, 0), phase)
+                for k in phase:
+                    self._accumulate(sums, k, column.factors[k], values[k])
             if B in phase:
                 sums = {A: self._let(_both("add", sums, self.kind)), E: self._let(_both("sub", sums, self.kind))}
         return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}

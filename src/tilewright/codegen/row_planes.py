@@ -98,12 +98,9 @@ def planes_function(
 
 
 def _about(planes: int, lines: int, *, few: bool) -> str:
-    rows = "a row of a plane" if lines == 1 else f"{lines} rows of a plane"
-    if few and planes > 1:
-        return f"New values in {rows} and of the next {planes - 1}; a table holds the weights."
-    if planes == 1:
-        return f"New values in {rows}; a table holds the weights."
-    return f"New values in {rows} and the next one: y0 = (b + c) + a, y1 = (b - c) + e; a table holds the factors."
+    """Pairs of planes are computed from sums where there are registers for them."""
+    pairs = "" if few else ", of pairs of planes by y0 = (b + c) + a and y1 = (b - c) + e"
+    return f"New values in so many planes and rows of each: {planes}, {lines}{pairs}; a table holds the factors."
 
 
 def _result(plan: Plan, field: int, plane: int) -> Var:

@@ -133,7 +133,6 @@ def _hexagons(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
     phases = Op("ceildiv", (add(total, hexagon.half), Int(hexagon.height)))
     left = [hexagon.space_origin(c, 0) for c in (0, 1)]
     overhang = hexagon.overhang
-    first = [hexagon.indices(c, 1)[0] for c in (0, 1)]
     lets = (
         Let(phase, Op("div", (wave, Int(2)))),
         Let(colour, Op("mod", (wave, Int(2)))),
@@ -145,7 +144,7 @@ def _hexagons(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
     )
     tiles = For(
         var=tile,
-        low=Int(first[0]) if first[0] == first[1] else select(colour, Int(first[1]), Int(first[0])),
+        low=Int(0),
         high=Var("past"),
         body=_tile(site, cut),
         share="dynamic",

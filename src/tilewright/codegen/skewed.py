@@ -45,10 +45,11 @@ def leaning_tiles(site: Site, tiling: Tiling, logical_step: LogicalStep) -> tupl
     for axis in range(1, site.rank):
         others = mul(others, _count(axis)) if others != Int(1) else _count(axis)
     last_sum = total([sub(_count(axis), 1) for axis in range(site.rank)])
-    body: list[Stmt] = [Let(_BAND, add(_FIRST, Op("div", (place, others)) if site.rank > 1 else place))]
     left: Expr = sub(_WAVE, Op("mul", (_BAND, _LAG)))
-    if site.rank > 1:
-        body.append(Let(rest, Op("mod", (place, others))))
+    if site.rank == 1:
+        body: list[Stmt] = [Let(_BAND, add(_FIRST, place))]
+    else:
+        body = [Let(_BAND, add(_FIRST, Op("div", (place, others)))), Let(rest, Op("mod", (place, others)))]
     if site.rank == 2:
         body.append(Let(_number(1), rest))
     elif site.rank == 3:

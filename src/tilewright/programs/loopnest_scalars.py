@@ -269,14 +269,28 @@ def _has(expr: Expr, part: Expr) -> bool:
 def neutral(op: str, ctype: str) -> str:
     """Return the value that a reduction starts from, as C text.
 
-    >>> neutral("*", "double"), neutral("+", "int")
-    ('1.0', '0')
+    >>> neutral("*", "double"), neutral("+", "int"), neutral("min", "short"), neutral("max", "unsigned")
+    ('1.0', '0', '32767', '0')
     """
     real = ctype in {"float", "double"}
     if op in {"min", "max"}:
-        limit = {"float": "FLT_MAX", "double": "DBL_MAX", "int": "INT_MAX"}.get(ctype, "LONG_MAX")
-        return limit if op == "min" else f"(-{limit})"
+        low, high = _limits(ctype)
+        return high if op == "min" else low
     return {"+": "0", "*": "1"}[op] + (".0" if real else "")
+
+
+def _limits(ctype: str) -> tuple[str, str]:
+    """The least and the greatest number of a type of C, CUDA or OpenCL, as C text."""
+    if ctype in {"float", "double"}:
+        limit = "FLT_MAX" if ctype == "float" else "DBL_MAX"
+        return f"(-{limit})", limit
+    words = ctype.removeprefix("u").split()
+    sizes = {"char": 8, "short": 16, "long": 64, "int64_t": 64, "size_t": 64}
+    bits = next((sizes[word] for word in words if word in sizes), 32)
+    if ctype.startswith("u") or ctype == "size_t":
+        return "0", f"{2**bits - 1}{'ul' if bits == 64 else 'u'}"
+    suffix = "l" if bits == 64 else ""
+    return f"(-{2 ** (bits - 1) - 1}{suffix} - 1)", f"{2 ** (bits - 1) - 1}{suffix}"
 
 
 def scalar_types(stmt: Stmt, declared: Mapping[str, str]) -> dict[str, str]:

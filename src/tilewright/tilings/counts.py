@@ -141,15 +141,15 @@ def _groups(hexagon: Face, colour: int, rows: Interval, extent: int) -> Iterator
 
     Only the outermost tiles on either side can be cut: a tile between two others that meet the grid lies inside.
     """
-    first, last = hexagon.indices(colour, extent)
-    for tile in sorted({first, last - 1} if first < last else ()):
+    tiles = hexagon.tiles(colour, extent)
+    for tile in sorted({0, tiles - 1} if tiles else ()):
         origin = hexagon.space_origin(colour, tile)
         spans = ((i, hexagon.row(i)) for i in range(*rows))
         met = [i for i, (low, high) in spans if origin + low < extent and origin + high > 0]
         if met:
             yield 1, (met[0], met[-1] + 1)
-    if last - first > 2:
-        yield last - first - 2, rows
+    if tiles > 2:
+        yield tiles - 2, rows
 
 
 @functools.lru_cache(maxsize=4096)

@@ -73,13 +73,9 @@ class Hexagon:
             return 0
         return ceil_div(steps, self.height) if colour else ceil_div(steps + self.half, self.height)
 
-    def indices(self, colour: int, extent: int) -> tuple[int, int]:
-        """Half-open range of tile indices of a colour whose widest row meets ``[0, extent)``."""
-        overhang = self.slope * (self.half - 1)
-        origin = self.space_origin(colour, 0)
-        first = (-(origin + self.base + overhang)) // self.pitch + 1
-        last = ceil_div(extent - (origin - overhang), self.pitch)
-        return first, last
+    def tiles(self, colour: int, extent: int) -> int:
+        """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
+        return ceil_div(extent - (self.space_origin(colour, 0) - self.overhang), self.pitch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +142,9 @@ class Diamond:
             return 0
         return ceil_div(steps, self.height) if colour else ceil_div(steps + self.half, self.height)
 
-    def indices(self, colour: int, extent: int) -> tuple[int, int]:
-        """Half-open range of tile indices of a colour whose widest row meets ``[0, extent)``."""
-        origin = self.space_origin(colour, 0)
-        first = (-(origin + 1 + self.overhang)) // self.pitch + 1
-        last = ceil_div(extent - (origin - self.overhang), self.pitch)
-        return first, last
+    def tiles(self, colour: int, extent: int) -> int:
+        """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
+        return ceil_div(extent - (self.space_origin(colour, 0) - self.overhang), self.pitch)
 
 
 Face = Hexagon | Diamond

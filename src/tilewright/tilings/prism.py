@@ -128,7 +128,7 @@ def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
     for phase, colour in itertools.product(range(hexagon.phases(0, steps)), (0, 1)):
         start = hexagon.time_origin(colour, phase)
         rows = range(max(0, -start), min(hexagon.height, steps - start))
-        for tile in range(*hexagon.indices(colour, problem.shape[0])):
+        for tile in range(hexagon.tiles(colour, problem.shape[0])):
             origin = hexagon.space_origin(colour, tile)
             for sub, i in itertools.product(itertools.product(*cuts), rows):
                 low, high = hexagon.row(i)
