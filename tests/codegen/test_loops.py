@@ -304,6 +304,36 @@ def test_a_copy_of_two_indices_stands_before_the_outer_loop():
     assert "A_copy[i - ii][k - kk] * x[k]" in applied
 
 
+def test_composite_copies_the_arrays_that_it_is_told_to_copy():
+    text = "for (i=0;i<=7;i++) for (k=0;k<=7;k++) y[i] += A[i][k]*x[k];"
+    copies = {"A": "'A[i][k]',[8,8]", "x": "'x[k]',[8]"}
+    for flags in itertools.product((True, False), repeat=2):
+        asked = [f"({flag},{copy})" for flag, copy in zip(flags, copies.values(), strict=True)]
+        made = code(transformed(f"transform Composite(arrcopy=[{', '.join(asked)}]) {text}", known=NUMBERS).stmt)
+        assert tuple(f"{name}_copy" in made for name in copies) == flags
+
+
+def test_pragmas_for_loops_that_are_not_there_and_empty_ones_are_left_out():
+    text = "transform Composite(pragma=[('q',['unroll 7']),('i',['','unroll 3'])]) for (i=0;i<n;i++) y[i] = x[i];"
+    made = code(transformed(text, strict=True).stmt)
+    assert [line.strip() for line in made.splitlines() if "#" in line] == ["#pragma unroll 3"]
+
+
+def test_scalars_come_back_from_a_unit():
+    """What a variant leaves in a scalar is compared with what the original leaves, so it has to arrive."""
+    stmt = parse_code("for (i=0;i<N;i++) { s += x[i]; m = i; }", "a test")
+    bound = [
+        Bound(ctype="double", name="s"),
+        Bound(ctype="double", name="x", extents=(23,)),
+        Bound(ctype="int", name="m"),
+    ]
+    data = runtime.build(("cc",), emit_unit(stmt, bound, numbers=NUMBERS))
+    s, m, x = ctypes.c_double(0.5), ctypes.c_int(-1), np.arange(23.0)
+    pointers = (ctypes.addressof(s), x.ctypes.data, ctypes.addressof(m))
+    runtime._load(data)((ctypes.c_void_p * 3)(*pointers))
+    assert (s.value, m.value) == (0.5 + x.sum(), 22)
+
+
 @pytest.mark.parametrize(
     ("text", "extents"),
     [

@@ -1,6 +1,7 @@
 """GPU kernels without a GPU: run under Oclgrind, which reports races and wrong accesses, and compiled by NVRTC."""
 
 import dataclasses
+import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,6 +12,7 @@ from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainErro
 from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_default import chip_bytes, default_tiling
 from tilewright.codegen.gpu_emit import emit_device, launches
+from tilewright.codegen.gpu_prism import thread_shape
 from tilewright.programs.catalogue import names, program
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.periodic import extend
@@ -205,6 +207,29 @@ def test_only_whole_tiles_unroll_their_loads(name, axis):
     cut = {unroll for unroll, bound in loops if re.search(r"n\d - ", bound)}
     whole = {unroll for unroll, bound in loops if not re.search(r"n\d - ", bound)}
     assert (cut, whole) == ({"1"}, {"4"})
+
+
+@pytest.mark.parametrize("unroll", [1, 3, 4, 5, 100])
+def test_rows_of_whole_tiles_are_written_out_where_all_of_them_are_asked_for(unroll):
+    """Only then a row's place on chip is known to the compiler; rows of cut tiles stay a loop."""
+    problem = make_problem(program("j2d5pt"), (64, 64), 20)
+    text = emit_device(problem, parse(f"hybrid:t=4,s=3x32,unroll={unroll}"), "cuda").text
+    whole, cut = re.findall(r"(TW_UNROLL\S*)\s*for \(int row = ", text)
+    assert whole == ("TW_UNROLL" if unroll >= 4 else "TW_UNROLL_BY(1)")
+    assert cut == "TW_UNROLL_BY(1)"
+
+
+@pytest.mark.parametrize("inner", [1, 31, 32, 33, 100, 255, 256, 300, 1000])
+def test_groups_of_prisms_have_whole_warps_along_rows_and_no_more_threads_than_one_computes(inner):
+    for name, space in (("j2d5pt", (3, inner)), ("j3d7pt", (3, 1, inner)), ("j3d7pt", (3, 5, inner))):
+        problem = make_problem(program(name), (64,) * len(space), 20)
+        shape = thread_shape(problem, Tiling(family="hybrid", time=2, space=space))
+        assert shape[-1] == max(32, min(inner // 32 * 32, 256))
+        assert math.prod(shape) <= 256
+        if len(space) == 3:
+            assert shape[0] == 1
+            assert shape[1] <= space[1]
+            assert (shape[1] + 1) * shape[2] > 256 or shape[1] == space[1]
 
 
 def test_what_has_no_kernel_is_refused():

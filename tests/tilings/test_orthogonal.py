@@ -168,6 +168,14 @@ def test_what_does_not_apply(tile, message):
         orthogonal.complete_table(recurrence_named("lcs"), parse(tile))
 
 
+@pytest.mark.parametrize("sub", [1, 4, 8, 32, 256])
+def test_the_name_alone_stands_for_usual_sizes_and_keeps_a_sub_tile_that_is_given(sub):
+    usual = orthogonal.complete_table(recurrence_named("lcs"), parse("orthogonal"))
+    given = orthogonal.complete_table(recurrence_named("lcs"), parse(f"orthogonal:sub={sub}"))
+    assert (given.time, given.space) == (usual.time, usual.space) == (64, (256,))
+    assert (given.sub, usual.sub) == ((sub,), (8,))
+
+
 def test_a_tile_holds_the_reach():
     program = _program(((-2, -3),))
     for tile, name in ((_tiling(1, 3, 3), "t at least 2"), (_tiling(2, 2, 2), "s at least 3")):

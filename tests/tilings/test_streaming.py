@@ -279,3 +279,33 @@ def test_a_stage_that_nobody_reads_again_starts_as_far_below_a_tile_as_it_is_rea
         walk = Walk(problem, parse(text))
         assert len(walk.seen) == catalogue.counts(problem, parse(text)).tiles
         assert not walk.complaints, walk.complaints[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["j2d5pt", "star2d3r", "wave2d", "j3d7pt", "star3d2r", "wave3d"])
+def test_blocks_that_choose_their_threads_have_one_per_loaded_cell_up_to_a_limit(name, dtype):
+    """Whole warps along the rows, no row of threads without cells, and no room left for a further one."""
+    rng = random.Random(name)  # noqa: S311
+    known = program(name)
+    problem = make_problem(known, (200,) * known.rank, 20, dtype)
+    for number in range(30):
+        space = tuple(rng.choice((1, 2, 3, 5, 8, 20, 40, 100)) for _ in range(known.rank)) if number else ()
+        chosen = stream_block.threads_for(problem, Tiling(family="streaming", time=rng.randint(1, 3), space=space))
+        first, *outer, inner = chosen.threads
+        filled = catalogue.complete(problem, chosen)  # which refuses more than a block can have
+        rows = stream_block.loaded(problem, filled.time, filled.space)
+        assert (first, inner % 32) == (1, 0)
+        assert inner == min(256 if known.rank == 2 else 32, -(-rows[-1] // 32) * 32)
+        for count, row in zip(outer, rows[1:-1], strict=True):
+            assert count <= row
+            assert count * inner <= 512
+            assert count == row or (count + 1) * inner > 512
+
+
+@pytest.mark.parametrize("family", ["streaming", "overlapped"])
+def test_a_tile_has_at_most_1024_levels(family):
+    problem = make_problem(program("j2d5pt"), (64, 64), 2000)
+    tiling = Tiling(family=family, time=1024, space=(64, 64))
+    assert catalogue.complete(problem, tiling).time == 1024
+    with pytest.raises(UsageError, match="at most 1024"):
+        catalogue.complete(problem, replace(tiling, time=1025))

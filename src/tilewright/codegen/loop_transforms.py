@@ -171,8 +171,8 @@ def _check_bounds(loops: Sequence[Loop]) -> None:
 
 def _even(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
     """Give all times one length."""
-    longest = max((len(time) for time in times.values()), default=0)
-    return {number: [*time, *["0"] * (longest - len(time))] for number, time in times.items()}
+    columns = itertools.zip_longest(*times.values(), fillvalue="0")
+    return dict(zip(times, map(list, zip(*columns, strict=True)), strict=True))
 
 
 def tile(stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: Setting) -> tuple[Stmt, list[str]]:

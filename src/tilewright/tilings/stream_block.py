@@ -103,7 +103,8 @@ class Footing:
         versions = self.most_versions
         if versions == 1:
             return time
-        return np.where(time <= versions, time, time - (time - versions) % (2 * versions))
+        ring = 2 * versions
+        return np.where(time <= versions, time, versions + (time - versions) // ring * ring)
 
     def written(self, levels: Ints, cells: Ints) -> Ints:
         """Return :func:`written_reads` of arrays of levels and cells of a thread."""
@@ -160,7 +161,8 @@ def whole_levels(most: int, versions: int) -> int:
     """
     if versions == 1 or most <= versions:
         return most
-    return most - (most - versions) % (2 * versions)
+    ring = 2 * versions
+    return versions + (most - versions) // ring * ring
 
 
 def bands(steps: int, most: int, versions: int) -> Iterator[Band]:

@@ -1,0 +1,114 @@
+"""What streaming kernels are made of: which functions stay apart, how many rows they compute at a time, copies."""
+
+import ctypes
+import itertools
+import platform
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+from tilewright.codegen.emit import emit
+from tilewright.codegen.ir import For, Int
+from tilewright.codegen.pipeline import make_plan
+from tilewright.codegen.row_block import paired
+from tilewright.codegen.row_kernel import LINE, stage_functions
+from tilewright.codegen.sites import Site
+from tilewright.programs.catalogue import names, program
+from tilewright.programs.problem import make_problem
+from tilewright.programs.weights import apart
+from tilewright.tilings import catalogue
+from tilewright.tilings.tiling import parse
+
+IN_3D = sorted(name for name in names() if program(name).rank == 3)
+
+
+def problem_of(name, dtype="float32"):
+    known = program(name)
+    return make_problem(known, (64,) * known.rank, 20, dtype)
+
+
+def planned(name):
+    problem = problem_of(name)
+    size = "t=2,s=32x64" if problem.program.rank == 2 else "t=2,s=16x16x64"
+    tiling = catalogue.complete(problem, parse(f"streaming:{size}"))
+    return problem, tiling, make_plan(Site(problem=problem, prefix="tw", strict=False), tiling)
+
+
+@pytest.mark.parametrize("name", ["j2d5pt", "star2d2r", "fdtd2d", "heat3d", "star3d2r", "j3d27pt"])
+def test_parts_of_a_tile_stay_apart_but_for_the_ends_of_light_rows(name):
+    """gcc would make one function of all of them, which spills."""
+    problem, tiling, plan = planned(name)
+    text = emit(problem, tiling).text
+    own = re.findall(rf"^static ([^;\n]*?)\b{emit(problem, tiling).entry}_(\w+)\(", text, re.MULTILINE)
+    heavy = plan.rank == 3 and any(paired(plan, stage) for stage in range(len(plan.pipeline.stages)))
+    assert heavy == any("rows_" in part for _, part in own) == (name == "j3d27pt")
+    assert {part.partition("_")[0] for _, part in own} >= {"ends", "fetch", "load", "store", "stage", "tile"}
+    for before, part in own:
+        assert ("noinline" in before) == (heavy or not part.startswith("ends"))
+
+
+def together(statements):
+    """The most rows of a plane that loops over them go on by."""
+    found = [1]
+    for node in statements:
+        if isinstance(node, For):
+            step = node.step if node.var == LINE else Int(1)
+            found += [step.value if isinstance(step, Int) else 1, together(node.body)]
+    return max(found)
+
+
+@pytest.mark.parametrize("name", IN_3D)
+def test_rows_that_share_reads_are_computed_together_while_registers_last(name):
+    """Rows that share nine reads load them once together; the sums of two rows do not fit into 16 registers."""
+    _, _, plan = planned(name)
+    for stage, numbers in enumerate(plan.pipeline.stages):
+        if paired(plan, stage):
+            continue
+        statements = [plan.site.problem.program.statements[number] for number in numbers]
+        reads = {(read.field, read.level, read.offset) for each in statements for read in each.reads}
+        shared = sum((f, level, (z, y + 1, x)) in reads for f, level, (z, y, x) in reads)
+        summed = any(apart(each.tape).sums for each in statements)
+        made = {each.registers: together(each.body) for each in stage_functions(plan, stage)}
+        rows = 2 if shared >= 9 else 1
+        assert made == ({32: rows, 16: 1} if summed else {0: rows}), made
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="stores past the caches are x86's")
+@pytest.mark.parametrize("width", [16, 32, 64])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_starts_at_a_line_is_stored_past_the_caches_and_nothing_else(dtype, width, tmp_path):
+    """All its whole vectors are, so that results do not push out what other tiles read; the rest is copied."""
+    _, tiling, _ = planned("j2d5pt")
+    text, forced = re.subn(
+        r"#if defined\(__AVX512F__\)\n#define TW_BYTES.*?#endif",
+        f"#define TW_BYTES {width}",
+        emit(problem_of("j2d5pt", dtype), tiling).text,
+        count=1,
+        flags=re.DOTALL,
+    )
+    text, kinds = re.subn(r"__builtin_ia32_movntps\d*\(", "counted(", text)
+    assert (forced, kinds) == (1, 3)
+    suffix, element = {"float32": ("f32", "float"), "float64": ("f64", "double")}[dtype]
+    before = "static int stored;\n#define counted(to, value) (++stored, (void)(*(__typeof__(value) *)(to) = (value)))\n"
+    after = (
+        f"\nint run({element} *to, const {element} *from, int64_t n)"
+        f" {{ stored = 0; tw_stream_{suffix}(to, from, n); return stored; }}\n"
+    )
+    source, library = tmp_path / "copy.c", tmp_path / "copy.so"
+    source.write_text(before + text + after, encoding="utf-8")
+    flags = ["-O1", "-w", "-shared", "-fPIC", "-std=gnu17", "-Wno-psabi"]
+    subprocess.run(["gcc", *flags, str(source), "-o", str(library)], check=True)
+    function = ctypes.CDLL(str(library)).run
+    size = np.dtype(dtype).itemsize
+    room = np.empty(1024 + 64, dtype)
+    start = -room.ctypes.data % 64 // size
+    for shift, count in itertools.product((0, 1, 5, 64 // size, 128 // size), (0, 1, 15, 16, 17, 64, 333)):
+        room[:] = -1
+        target = room[start + shift : start + shift + count]
+        values = np.arange(1.0, count + 4, dtype=dtype)[3:]  # read from any address
+        streamed = function(*(ctypes.c_void_p(each.ctypes.data) for each in (target, values)), ctypes.c_int64(count))
+        assert streamed == (0 if shift % (64 // size) else count * size // width)
+        assert np.array_equal(target, values)
+        assert np.count_nonzero(room != -1) == count
