@@ -137,6 +137,23 @@ def test_composite_asks_for_the_same_launch_as_a_transform_of_its_own():
     assert given.device["kind"] == own.device["kind"] == "CUDA"
 
 
+@pytest.mark.parametrize(
+    ("text", "on_device", "fits"),
+    [
+        ("for (i=0;i<a[0];i++) y[i] = x[i];", False, True),
+        ("for (i=0;i<a[0];i++) y[i] = x[i];", True, False),
+        ("{ for (i=0;i<n;i++) a[i] = n/2; for (i=0;i<a[0];i++) y[i] = x[i]; }", False, False),
+        ("for (t=0;t<a[0];t++) for (i=0;i<n;i++) y[i] = y[i] + x[i];", False, False),
+    ],
+)
+def test_loops_whose_bounds_only_the_device_knows_are_refused(text, on_device, fits):
+    if fits:
+        assert "const int tw_last = a[0] - 1;" in cuda_body(made(text, dataOnDevice=on_device))
+        return
+    with pytest.raises(IllegalTransformError, match=r"bounds of the loop over .* are on the device"):
+        made(text, dataOnDevice=on_device)
+
+
 def test_a_condition_around_loops_is_refused_where_the_host_would_have_to_decide():
     with pytest.raises(IllegalTransformError, match="a condition around loops"):
         made("{ for (i=0;i<n;i++) y[i] = 0; if (m > 1) for (i=0;i<n;i++) y[i] = x[i]; }")

@@ -48,6 +48,7 @@ NESTS = {
     "near": Nest("for (i=1;i<n-1;i++) y[i] = x[i-1] + x[i+1];", doubles("xy")),
     "lopsided": Nest("for (i=2;i<n-3;i++) y[i] += x[i-2]*z[i+3] + x[i+1];", doubles("xyz")),
     "ahead": Nest("for (i=0;i<n-2;i++) y[i] = x[i+1]*x[i+2];", doubles("xy")),
+    "bounded by data": Nest("for (i=0;i<c[0]/64*n;i++) y[i] = x[i];", {**doubles("xy"), "c": "int"}),
     "falling": Nest("for (i=n-2;i>=1;i--) y[i] = x[i+1] - 0.5*x[i-1];", doubles("xy")),
     "stride": Nest("for (i=1;i<n;i+=3) y[i] = 2*x[i] + y[i-1];", doubles("xy")),
     "falling stride": Nest("for (i=n-1;i>=0;i-=2) y[i] = x[i] + 1;", doubles("xy")),
@@ -216,8 +217,13 @@ def test_any_launch_computes_what_the_loops_say_and_leaves_nothing_behind(kind, 
     draw = random.Random(5)  # noqa: S311
     cases = []
     for name, nest in NESTS.items():
-        for _ in range(3):
-            args = drawn(draw, kind)
+        there = kind == "CUDA" and name != "bounded by data"
+        for more in (
+            {"dataOnDevice": False},
+            {"dataOnDevice": there},
+            {"dataOnDevice": False, "streamCount": draw.choice((2, 3, 7))},
+        ):
+            args = drawn(draw, kind) | more
             number = len(cases)
             cases.append((f"{name} {args}".replace('"', ""), nest, program_of(nest, f"tw_{number}", args)))
     assert any(program.streams for _, _, program in cases)

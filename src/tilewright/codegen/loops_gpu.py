@@ -62,12 +62,23 @@ _BYTES = {
 
 @dataclass(slots=True, kw_only=True)
 class _Lowering:
-    """One region on its way to a device."""
+    """One region on its way to a device.
+
+    Attributes:
+        setting: Where it stands.
+        launch: How its kernels are launched.
+        shapes: Extents of its arrays.
+        prefix: What the kernels' names begin with.
+        away: Arrays whose elements the host does not have while the region runs.
+        notes: What was left out, and why.
+        count: Kernels so far.
+    """
 
     setting: Setting
     launch: Launch
     shapes: Mapping[str, tuple[str, ...]]
     prefix: str
+    away: frozenset[str]
     notes: list[str] = field(default_factory=list)
     count: int = 0
 
@@ -102,13 +113,14 @@ class _Lowering:
     def _loop(self, loop: Loop, local: dict[str, str]) -> list[Step]:
         nest = analyse(loop, self.setting.known)
         bad = parallel(loop, nest)
+        bounds = arrays(loop.first) | arrays(loop.last)
+        if bounds & self.away or (bad is not None and bounds):
+            raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
         if bad is None:
             found = reductions(loop)
             return [Run(kernel=self._kernel(loop, loop.body, found, local))]
         if not any(isinstance(node, Loop) for node in statements(loop.body)):
             raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")
-        if any(arrays(expr) for expr in (loop.first, loop.last)):
-            raise IllegalTransformError(f"the bounds of the sequential loop over {loop.index!r} are on the device")
         self.notes.append(f"the loop over {loop.index!r} stays on the host: {bad}")
         steps = self.steps(loop.body, {**local, loop.index: "int"})
         if all(step.kernel.loop is None for step in steps if isinstance(step, Run)):
@@ -231,7 +243,8 @@ def lower(
     missing = sorted(name for name in used if name not in shapes)
     if missing:
         raise UsageError(f"the size of {missing[0]!r} is not known", "declare it in input_vars")
-    lowering = _Lowering(setting=setting, launch=launch, shapes=shapes, prefix=prefix)
+    away = frozenset(used if launch.resident else written(stmt))
+    lowering = _Lowering(setting=setting, launch=launch, shapes=shapes, prefix=prefix, away=away)
     steps = lowering.steps(stmt, {})
     if not any(isinstance(step, Run | Repeat) for step in steps):
         raise IllegalTransformError("the region has no loop that runs on a device")

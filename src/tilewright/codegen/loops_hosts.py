@@ -82,8 +82,7 @@ class _Cuda(HostWriter):
     def whole(self) -> list[str]:
         launch, names = self.launch, [name for name, _ in self.program.arrays]
         out = ["  {"]
-        dev = {name: name if launch.resident else f"dev_{name}" for name in names}
-        self.dev = dev
+        self.dev = {name: self.resident(name) if launch.resident else f"dev_{name}" for name in names}
         if not launch.resident:
             out += [f"    {self.types[name]} *dev_{name};" for name in names]
             out += [f"    TW_CUDA(cudaMalloc((void **)&dev_{name}, {self.bytes_of(name)}));" for name in names]
@@ -113,6 +112,10 @@ class _Cuda(HostWriter):
         else:
             out += [f"    TW_CUDA(cudaFree(dev_{name}));" for name in names]
         return [*out, "  }"]
+
+    def resident(self, name: str) -> str:
+        """The caller's pointer to an array on the device; kernels take rows one after the other."""
+        return name if len(self.program.shapes[name]) == 1 else f"({self.types[name]} *){name}"
 
     def copy(self, name: str, way: str) -> str:
         pair = f"dev_{name}, {name}" if way == "HostToDevice" else f"(void *){name}, dev_{name}"
