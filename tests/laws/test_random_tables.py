@@ -8,6 +8,9 @@ On GPUs the same recurrences run under Oclgrind, which reports races and accesse
 import os
 import random
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +26,7 @@ from tilewright.runtime import opencl
 from .harness import tools
 
 SEED = int(os.environ.get("TILEWRIGHT_LAWS_SEED", "20260"))
-CASES, GPU_CASES = 24, 10
+CASES, GPU_CASES, GUARDED_CASES = 24, 10, 12
 
 compiled = pytest.mark.skipif(tools() is None, reason="no C compiler")
 
@@ -141,6 +144,16 @@ def agree(seed, index):
 @pytest.mark.parametrize("index", range(CASES))
 def test_tiles_compute_what_the_reference_computes(index):
     assert agree(SEED, index) == "", f"seed {SEED}, case {index}"
+
+
+@compiled
+def test_kernels_touch_nothing_beside_their_arrays():
+    """Nor beside the memory of their threads; see ``guarded.py``."""
+    script = Path(__file__).with_name("guarded.py")
+    command = [sys.executable, str(script), str(SEED), "0", str(GUARDED_CASES)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-200:] + done.stderr[-2000:]
+    assert done.stdout.endswith("done\n")
 
 
 @compiled
