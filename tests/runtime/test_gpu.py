@@ -249,9 +249,7 @@ def test_launches_are_the_wavefronts_of_the_scan(tile):
     problem = make_problem(program("j2d5pt"), (40, 30), 13)
     tiling = parse(tile)
     started = [
-        (number, group)
-        for number, launch in enumerate(launches(problem, tiling, 13))
-        for group in range(launch.groups)
+        (number, group) for number, launch in enumerate(launches(problem, tiling, 13)) for group in range(launch.groups)
     ]
     wavefronts = sorted({piece.wavefront for piece in scan(problem, tiling)})
     wanted = {(wavefronts.index(piece.wavefront), piece.tile) for piece in scan(problem, tiling)}
