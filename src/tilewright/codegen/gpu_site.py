@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.ir import Expr, Int, Let, Op, Stmt, Var, add, mul, select
-from tilewright.codegen.sites import extent, literal, mapped, outside, stride
+from tilewright.codegen.ir import Expr, Int, Let, Op, Stmt, Var, add, mul
+from tilewright.codegen.sites import extent, inside, literal, outside, stride
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Node, Read, Scalar, Tape
-from tilewright.programs.problem import Boundary, Problem
+from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Statement
 
 
@@ -179,7 +179,7 @@ class GpuSite:
         sides = self.problem.sides(node.field)
         at = tuple(add(place, offset) for place, offset in zip(places, node.offset, strict=True))
         inner = tuple(
-            _inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
+            inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
             for axis, place in enumerate(at)
         )
         value = load(inner)
@@ -189,16 +189,6 @@ class GpuSite:
                     test = Op("lt", (at[axis], Int(0))) if low_side else Op("ge", (at[axis], extent(axis)))
                     value = Op("select", (test, literal(side.value, self.dtype), value), self.dtype)
         return value
-
-
-def _inside(place: Expr, size: Expr, sides: tuple[Boundary, Boundary]) -> Expr:
-    result = place
-    for low_side, side in zip((True, False), sides, strict=True):
-        if side.kind in {"fixed", "constant"}:
-            continue
-        test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))
-        result = select(test, mapped(place, size, side.kind), result)
-    return result
 
 
 def global_index(places: tuple[Expr, ...]) -> Expr:

@@ -29,7 +29,7 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.row_block import INDEX
-from tilewright.codegen.row_pairs import TURNED, A, B, C, E
+from tilewright.codegen.row_pairs import TURNED, A, B, C, E, Vectors
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Column, Terms
 
@@ -127,7 +127,7 @@ def runs(near: Sequence[Near]) -> Iterator[tuple[Near, ...]]:
     yield tuple(run)
 
 
-class Boxes:
+class Boxes(Vectors):
     """Writes one weighted sum for a block of planes and lines."""
 
     def __init__(self, dtype: str, prefix: str, fetch: Fetch, table: Expr) -> None:
@@ -139,12 +139,10 @@ class Boxes:
             fetch: Writes the load of a read.
             table: The table of factors, from this sum's first one on.
         """
-        self.dtype, self.kind, self.prefix, self.fetch = dtype, f"vector:{dtype}", prefix, fetch
-        self.table = table
+        super().__init__(dtype, prefix, [])
+        self.fetch, self.table = fetch, table
         self.weights: Expr = table
-        self.body: list[Stmt] = []
         self.loaded: dict[tuple[Read, int, int], Var] = {}
-        self.count = 0
 
     def write(self, planes: int, lines: int, near: Sequence[Near]) -> dict[tuple[int, int], Var]:
         """Write the results of some planes, two if there are columns, and lines.
@@ -173,7 +171,7 @@ class Boxes:
         if not paired:
             return own
         both = Op("sub" if plane else "add", (self._sum(line, B), self._sum(line, C)), self.kind)
-        return self._let(Op("add", (both, own), self.kind))
+        return self.let(Op("add", (both, own), self.kind))
 
     def _run(self, run: tuple[Near, ...], start: int, planes: int, lines: int) -> tuple[Stmt, ...]:
         """The reads at offsets that are written alike: a loop, if there is more than one."""
@@ -220,7 +218,7 @@ class Boxes:
             key = Read(read.field, read.level, (read.offset[0], 0, 0))
             if key not in turned:
                 values = [self._held(read, j, line, at) for j in range(4)]
-                turned[key] = [self._let(Op(op, (values[p], values[q]), self.kind)) for op, p, q in TURNED]
+                turned[key] = [self.let(Op(op, (values[p], values[q]), self.kind)) for op, p, q in TURNED]
             for k in (A, B, C, E):
                 self._add(line, k, 4 * number + k, turned[key][k])
 
@@ -244,19 +242,13 @@ class Boxes:
         key = (Read(read.field, read.level, ()), z + plane, y + line)
         if key not in self.loaded:
             load = self.fetch(read, plane, line, at)
-            self.loaded[key] = self._let(Op("hold", (load,), self.kind))
+            self.loaded[key] = self.let(Op("hold", (load,), self.kind))
         return self.loaded[key]
 
     def _add(self, line: int, k: int, number: int, value: Var) -> None:
         into = self._sum(line, k)
         product = Op("mul", (Load(self.weights, Int(number), self.dtype), value), self.kind)
         self.body.append(Assign(into, Op("add", (into, product), self.kind)))
-
-    def _let(self, value: Expr) -> Var:
-        self.count += 1
-        var = Var(f"{self.prefix}{self.count}", self.kind)
-        self.body.append(Let(var, value))
-        return var
 
 
 class FewBoxes(Boxes):
@@ -283,7 +275,7 @@ class FewBoxes(Boxes):
         ]
         for *_, line, number in sorted(uses):
             splat = Op("splat", (Load(self.weights, Int(number), self.dtype),), self.kind)
-            weight = self._let(Op("hold", (splat,), self.kind))
+            weight = self.let(Op("hold", (splat,), self.kind))
             for plane in range(planes):
                 into, value = self._sum(line, _OWN[plane]), self._held(near.rest[number][0], plane, line, at)
                 product = Op("mul", (weight, value), self.kind)

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.ir import Call, Expr, Let, Op, Real, Stmt, Var
+from tilewright.codegen.ir import Call, Expr, Op, Real, Stmt, Var
+from tilewright.codegen.row_pairs import Vectors
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Terms
 
@@ -64,7 +65,7 @@ def parts(terms: Terms, most: int) -> Iterator[Part]:
         yield Part(tuple(reads), (weight,))
 
 
-class Columns:
+class Columns(Vectors):
     """Writes one weighted sum for all places of a block."""
 
     def __init__(self, dtype: str, prefix: str, fetch: Fetch, body: list[Stmt]) -> None:
@@ -76,8 +77,8 @@ class Columns:
             fetch: Writes the load of a read and names the vector.
             body: Statements go here.
         """
-        self.dtype, self.kind, self.prefix, self.fetch, self.body = dtype, f"vector:{dtype}", prefix, fetch, body
-        self.count = 0
+        super().__init__(dtype, prefix, body)
+        self.fetch = fetch
 
     def write(self, places: Sequence[Place], terms: Terms) -> dict[Place, Expr]:
         """Write the results at some places; return them."""
@@ -89,7 +90,7 @@ class Columns:
             self._part(sides[number % len(sides)], part, places, held=held)
         first, *others = sides
         for at, value in others[0].items() if others else ():
-            first[at] = self._let(Op("add", (first[at], value), self.kind))
+            first[at] = self.let(Op("add", (first[at], value), self.kind))
         return first
 
     def _part(self, sums: dict[Place, Expr], part: Part, places: Sequence[Place], *, held: bool) -> None:
@@ -98,7 +99,7 @@ class Columns:
             for at in places:
                 value = self.fetch(part.reads[0], at)
                 for read in part.reads[1:]:
-                    value = self._let(Op("add", (value, self.fetch(read, at)), self.kind))
+                    value = self.let(Op("add", (value, self.fetch(read, at)), self.kind))
                 self._add(sums, at, weights[0], value)
             return
         # Input by input: what lies at one position is used by neighbouring results with neighbouring weights.
@@ -110,15 +111,9 @@ class Columns:
         number = Real(weight, self.dtype)
         if not held or abs(weight) == 1.0:
             return number
-        return self._let(Call(f"fresh:{self.dtype}", (Op("splat", (number,), self.kind),)))
+        return self.let(Call(f"fresh:{self.dtype}", (Op("splat", (number,), self.kind),)))
 
     def _add(self, sums: dict[Place, Expr], at: Place, weight: Expr, value: Var) -> None:
         term: Expr = Op("mul", (weight, value), self.kind)
         total: Expr = Op("add", (sums[at], term), self.kind) if at in sums else term
-        sums[at] = self._let(Op("hold", (total,), self.kind))
-
-    def _let(self, value: Expr) -> Var:
-        self.count += 1
-        var = Var(f"{self.prefix}{self.count}", self.kind)
-        self.body.append(Let(var, value))
-        return var
+        sums[at] = self.let(Op("hold", (total,), self.kind))

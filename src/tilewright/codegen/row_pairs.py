@@ -31,7 +31,29 @@ TURNED = (("sub", 0, 2), ("add", 1, 2), ("sub", 2, 1), ("sub", 3, 1))
 """What of the four values of a column goes into each of them."""
 
 
-class Pairs:
+class Vectors:
+    """Statements that name vectors.
+
+    Attributes:
+        dtype: Element type.
+        kind: Type of a vector.
+        prefix: Of new names.
+        body: Statements go here.
+    """
+
+    def __init__(self, dtype: str, prefix: str, body: list[Stmt]) -> None:
+        self.dtype, self.kind, self.prefix, self.body = dtype, f"vector:{dtype}", prefix, body
+        self.count = 0
+
+    def let(self, value: Expr) -> Var:
+        """Name a vector."""
+        self.count += 1
+        var = Var(f"{self.prefix}{self.count}", self.kind)
+        self.body.append(Let(var, value))
+        return var
+
+
+class Pairs(Vectors):
     """Writes two neighbouring rows of results in 2D at a time; see :mod:`tilewright.codegen.row_boxes` for 3D."""
 
     def __init__(self, dtype: str, prefix: str, fetch: Fetch, body: list[Stmt]) -> None:
@@ -43,9 +65,8 @@ class Pairs:
             fetch: Writes the load of a read for a place of the block and names the vector.
             body: Statements go here.
         """
-        self.kind = f"vector:{dtype}"
-        self.dtype, self.prefix, self.fetch, self.body = dtype, prefix, fetch, body
-        self.count = 0
+        super().__init__(dtype, prefix, body)
+        self.fetch = fetch
 
     def write(self, shift: int, found: tuple[Column, ...]) -> dict[tuple[int, int], Var]:
         """Write the results at ``shift`` and the next row.
@@ -61,14 +82,8 @@ class Pairs:
                 for k in phase:
                     self._accumulate(sums, k, column.factors[k], values[k])
             if B in phase:
-                sums = {A: self._let(_both("add", sums, self.kind)), E: self._let(_both("sub", sums, self.kind))}
+                sums = {A: self.let(_both("add", sums, self.kind)), E: self.let(_both("sub", sums, self.kind))}
         return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}
-
-    def _let(self, value: Expr) -> Var:
-        self.count += 1
-        var = Var(f"{self.prefix}{self.count}", self.kind)
-        self.body.append(Let(var, value))
-        return var
 
     def _turned(self, read: Read, place: tuple[int, int], phase: tuple[int, ...]) -> dict[int, Var]:
         """The sums of values that a column of this phase needs."""
@@ -76,11 +91,11 @@ class Pairs:
         values = {
             j: self.fetch(Read(read.field, read.level, (read.offset[0] + j, *read.offset[1:])), place) for j in wanted
         }
-        return {k: self._let(Op(TURNED[k][0], (values[TURNED[k][1]], values[TURNED[k][2]]), self.kind)) for k in phase}
+        return {k: self.let(Op(TURNED[k][0], (values[TURNED[k][1]], values[TURNED[k][2]]), self.kind)) for k in phase}
 
     def _accumulate(self, sums: dict[int, Var], k: int, factor: float, value: Var) -> None:
         term: Expr = Op("mul", (Real(factor, self.dtype), value), self.kind)
-        sums[k] = self._let(Op("add", (sums[k], term), self.kind) if k in sums else term)
+        sums[k] = self.let(Op("add", (sums[k], term), self.kind) if k in sums else term)
 
 
 def _both(op: str, sums: dict[int, Var], kind: str) -> Expr:

@@ -110,7 +110,8 @@ def mapped(index: Expr, size: Expr, kind: str) -> Expr:
     return Op("min", (folded, sub(sub(period, 1) if kind == "reflect" else period, folded)))
 
 
-def _inside(place: Expr, size: Expr, sides: tuple[Boundary, Boundary]) -> Expr:
+def inside(place: Expr, size: Expr, sides: tuple[Boundary, Boundary]) -> Expr:
+    """The place itself, or the one that it stands for where the grid is mapped beyond its end."""
     result = place
     for low_side, side in zip((True, False), sides, strict=True):
         if side.kind in {"fixed", "constant"}:
@@ -126,7 +127,7 @@ def cell_function(site: Site, field: str) -> Function | None:
     if not outside(sides):
         return None
     row, place, size = Var("row", f"array:{site.dtype}"), Var("x"), Var("n")
-    value: Expr = Load(row, _inside(place, size, sides), site.dtype)
+    value: Expr = Load(row, inside(place, size, sides), site.dtype)
     for low_side, side in zip((True, False), sides, strict=True):
         if side.kind == "constant":
             test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tilewright.machines import files
-from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.machine import Machine, Quantity, guessed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,25 +98,21 @@ def _generic(description: GpuDescription) -> Machine:
         title=description.name,
         kind="gpu",
         sm_count=_told(units, "1"),
-        vector_width=_guess(64, "1", 0.125, 2.0, "lanes of a usual multiprocessor"),
-        shared_bytes=_guess(shared, "B", 1.0, 2.0, "what one block may use"),
-        dram_bandwidth=_guess(units * 6e9, "B/s", 0.1, 6.0, "6 GB/s per multiprocessor"),
-        barrier_seconds=_guess(30 / clock, "s", 0.1, 4.0, "30 cycles"),
-        launch_seconds=_guess(3e-6, "s", 0.3, 5.0, "one kernel call in a stream"),
-        clock=_guess(clock, "Hz", 0.5, 1.5, "a usual clock"),
-        flop_cycles=_guess(1.0, "1", 0.5, 2.0, "one operation per lane and cycle"),
-        special_cycles=_guess(8.0, "1", 0.5, 3.0, "a quarter-rate unit plus refinement"),
-        load_cycles=_guess(1.0, "1", 0.25, 4.0, "from shared memory, some from registers"),
-        loop_cycles_1d=_guess(10.0, "1", 0.0, 3.0, "as on gtx980"),
-        loop_cycles_2d=_guess(16.0, "1", 0.0, 3.0, "as on gtx980"),
-        loop_cycles_3d=_guess(60.0, "1", 0.0, 3.0, "as on gtx980"),
-        fp64_ratio=_guess(0.5, "1", 0.03, 1.0, "of a device for computing"),
+        vector_width=guessed(64, "1", 0.125, 2.0, "lanes of a usual multiprocessor"),
+        shared_bytes=guessed(shared, "B", 1.0, 2.0, "what one block may use"),
+        dram_bandwidth=guessed(units * 6e9, "B/s", 0.1, 6.0, "6 GB/s per multiprocessor"),
+        barrier_seconds=guessed(30 / clock, "s", 0.1, 4.0, "30 cycles"),
+        launch_seconds=guessed(3e-6, "s", 0.3, 5.0, "one kernel call in a stream"),
+        clock=guessed(clock, "Hz", 0.5, 1.5, "a usual clock"),
+        flop_cycles=guessed(1.0, "1", 0.5, 2.0, "one operation per lane and cycle"),
+        special_cycles=guessed(8.0, "1", 0.5, 3.0, "a quarter-rate unit plus refinement"),
+        load_cycles=guessed(1.0, "1", 0.25, 4.0, "from shared memory, some from registers"),
+        loop_cycles_1d=guessed(10.0, "1", 0.0, 3.0, "as on gtx980"),
+        loop_cycles_2d=guessed(16.0, "1", 0.0, 3.0, "as on gtx980"),
+        loop_cycles_3d=guessed(60.0, "1", 0.0, 3.0, "as on gtx980"),
+        fp64_ratio=guessed(0.5, "1", 0.03, 1.0, "of a device for computing"),
     )
 
 
 def _told(value: float, unit: str) -> Quantity:
     return Quantity(value=value, unit=unit, source="description", note="as the driver describes the device")
-
-
-def _guess(value: float, unit: str, low: float, high: float, note: str) -> Quantity:
-    return Quantity(value=value, unit=unit, source="estimated", note=note, low=low * value, high=high * value)

@@ -45,6 +45,11 @@ class Quantity:
             raise UsageError(f"the source of a quantity is one of {', '.join(SOURCES)}, got {self.source!r}")
 
 
+def guessed(value: float, unit: str, low: float, high: float, note: str) -> Quantity:
+    """Return an estimated quantity, whose plausible range is given as multiples of it."""
+    return Quantity(value=value, unit=unit, source="estimated", note=note, low=low * value, high=high * value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
     """What the schema says about one parameter of a machine.

@@ -20,7 +20,7 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, untileable
-from tilewright.tilings.pieces import Box, Piece, clip
+from tilewright.tilings.pieces import Box, Piece, clip, volume
 from tilewright.tilings.pipeline import Growth, of_problem
 from tilewright.tilings.tiling import Tiling
 
@@ -158,9 +158,9 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     live_in = live_out = footprint = 0
     for field, stage in enumerate(shape.stage_of):
         ages = range(program.history(program.fields[field]))
-        live_in += sum(_volume(shape.grown(own, levels + age, stage)) for age in ages)
-        live_out += _volume(own) * len(ages) * (program.fields[field] in program.updated)
-        footprint += analysis.copies[field] * _volume(local_box(problem, shape, levels))
+        live_in += sum(volume(shape.grown(own, levels + age, stage)) for age in ages)
+        live_out += volume(own) * len(ages) * (program.fields[field] in program.updated)
+        footprint += analysis.copies[field] * volume(local_box(problem, shape, levels))
     return Counts(
         wavefronts=shape.bands.count,
         tiles_per_wavefront=tiles if levels else 0,
@@ -169,16 +169,12 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
         subtiles=tiles * shape.bands.count,
         full=sum(times * _full(problem, shape, length) for length, times in lengths),
         total_points=problem.steps * len(stages) * problem.cells,
-        points=sum(_volume(shape.grown(own, left, stage)) for left in range(levels) for stage in stages),
+        points=sum(volume(shape.grown(own, left, stage)) for left in range(levels) for stage in stages),
         live_in=live_in if levels else 0,
         live_out=live_out if levels else 0,
         footprint=footprint if levels else 0,
         computed=sum(times * _computed(problem, shape, length) for length, times in lengths),
     )
-
-
-def _volume(box: Box) -> int:
-    return math.prod(high - low for low, high in box)
 
 
 def local_box(problem: Problem, shape: Ghosts, levels: int) -> Box:

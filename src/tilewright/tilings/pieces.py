@@ -1,5 +1,6 @@
 """The order in which a tiling computes a problem, one piece at a time."""
 
+import math
 from dataclasses import dataclass
 
 Box = tuple[tuple[int, int], ...]
@@ -32,3 +33,8 @@ def clip(ranges: Box, shape: tuple[int, ...]) -> Box | None:
     """Cut a box to the grid; None where nothing of it lies inside."""
     box = tuple((max(low, 0), min(high, extent)) for (low, high), extent in zip(ranges, shape, strict=True))
     return box if all(low < high for low, high in box) else None
+
+
+def volume(box: Box) -> int:
+    """Cells of a box; none if a range ends before it begins."""
+    return math.prod(max(0, high - low) for low, high in box)

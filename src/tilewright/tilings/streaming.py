@@ -24,7 +24,7 @@ from tilewright.programs.weights import apart, columns
 from tilewright.tilings import stream_block
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
-from tilewright.tilings.pieces import Box, Piece, clip
+from tilewright.tilings.pieces import Box, Piece, clip, volume
 from tilewright.tilings.pipeline import Pipeline, line_cells, of_problem
 from tilewright.tilings.tiling import Tiling
 
@@ -287,17 +287,17 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     busy = [length for length in stream.levels if length]  # a band of no steps only copies
     levels = max(busy, default=0)
     largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
-    points = sum(_volume(_box(stream, largest, left, stage)) for left in range(levels) for stage in stages)
+    points = sum(volume(_box(stream, largest, left, stage)) for left in range(levels) for stage in stages)
     live_in = live_out = footprint = 0
     for field, stage in enumerate(pipeline.stage_of):
         updated = problem.program.fields[field] in problem.program.updated
         ages = range(pipeline.history[field])
-        live_in += sum(_volume(_box(stream, largest, levels + age, stage)) for age in ages)
-        live_out += _volume(largest) * min(len(ages), levels if tiling.threads else len(ages)) * updated
+        live_in += sum(volume(_box(stream, largest, levels + age, stage)) for age in ages)
+        live_out += volume(largest) * min(len(ages), levels if tiling.threads else len(ages)) * updated
         if not tiling.threads:
             passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
             slabs = passing + 2 * pipeline.keep[field] * (len(ages) + levels)
-            footprint += slabs * _volume(_box(stream, largest, levels, stage)[1:])
+            footprint += slabs * volume(_box(stream, largest, levels, stage)[1:])
     if tiling.threads:
         footprint = stream_block.chip_values(problem, tiling)
     return Counts(
@@ -313,10 +313,6 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
         live_out=live_out if levels else 0,
         footprint=footprint if levels else 0,
     )
-
-
-def _volume(box: Box) -> int:
-    return math.prod(high - low for low, high in box)
 
 
 def _full(problem: Problem, stream: Stream, levels: int) -> int:

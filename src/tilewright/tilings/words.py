@@ -5,14 +5,13 @@ A tile is one box of cells per logical step. All counts are those of a tile far 
 
 import functools
 import itertools
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from tilewright.programs.dependences import analyse
 from tilewright.programs.stencil import Program, Statement
-from tilewright.tilings.pieces import Box
+from tilewright.tilings.pieces import Box, volume
 
 _LOOKAHEAD = 4
 """A value is read at most this many time steps after its own."""
@@ -44,7 +43,7 @@ def tile_words(program: Program, rows: Sequence[Box]) -> tuple[int, int, int]:
         live_in += _outside(*_moved(tuple(sorted(boxes)), own))
         if own is not None:
             inner = kept[field, source]
-            live_out += _volume(own) - (0 if inner is None else _volume(_meet(own, inner)))
+            live_out += volume(own) - (0 if inner is None else volume(_meet(own, inner)))
     return live_in, live_out, _footprint(program, rows)
 
 
@@ -67,7 +66,7 @@ def _reads(
             kept[key] = None
             continue
         moved = tuple((low + o, high + o) for (low, high), o in zip(box, read.offset, strict=True))
-        if _volume(moved):
+        if volume(moved):
             wanted[moved] = None
         before = kept.get(key, moved)
         kept[key] = None if before is None else _meet(before, moved)
@@ -75,10 +74,6 @@ def _reads(
 
 def _meet(a: Box, b: Box) -> Box:
     return tuple((max(p, r), min(q, s)) for (p, q), (r, s) in zip(a, b, strict=True))
-
-
-def _volume(box: Box) -> int:
-    return math.prod(max(0, high - low) for low, high in box)
 
 
 def _moved(boxes: tuple[Box, ...], own: Box | None) -> tuple[tuple[Box, ...], Box | None]:
@@ -122,7 +117,7 @@ def _footprint(program: Program, rows: Sequence[Box]) -> int:
     analysis = analyse(program)
     hulls: dict[str, Box] = {}
     for number, stage in enumerate(analysis.stages):
-        own = [row for row in rows[number :: len(analysis.stages)] if _volume(row)]
+        own = [row for row in rows[number :: len(analysis.stages)] if volume(row)]
         if not own:
             continue
         box = tuple((min(low for low, _ in axis), max(high for _, high in axis)) for axis in zip(*own, strict=True))
@@ -134,4 +129,4 @@ def _footprint(program: Program, rows: Sequence[Box]) -> int:
                 old = hulls.get(field, moved)
                 hulls[field] = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(old, moved, strict=True))
     copies = dict(zip(program.fields, analysis.copies, strict=True))
-    return sum(copies[field] * _volume(hull) for field, hull in hulls.items())
+    return sum(copies[field] * volume(hull) for field, hull in hulls.items())
