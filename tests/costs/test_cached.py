@@ -71,3 +71,25 @@ def test_boxes_that_stay_in_a_nearer_cache_are_faster():
 def test_planes_that_fit_the_first_cache_are_fetched_once():
     thin, thick = (prepared(f"hybrid:t=2,s=64x{rows}x304", "laplacian3d", (256, 256, 256)) for rows in (4, 32))
     assert float(cached.tile_vector_seconds(*thin)[0]) < float(cached.tile_vector_seconds(*thick)[0])
+
+
+def test_pieces_of_rows_wait_only_where_a_tile_cuts_rows_and_updates_in_place():
+    """One wait per piece of every row and statement; ends of rows that are the grid's are none."""
+    for name, tile, cut in (
+        ("wave2d", "hybrid:t=8,s=4x64", True),
+        ("wave2d", "hybrid:t=8,s=4x1024", False),
+        ("j2d5pt", "hybrid:t=8,s=4x64", False),
+    ):
+        sizes, setting = prepared(tile, name)
+        calm = dataclasses.replace(setting, cut_seconds=0.0)
+        more = cached.compute_seconds(sizes, setting) - cached.compute_seconds(sizes, calm)
+        pieces = traffic.face_points(sizes, setting) * cached.line_vectors(sizes, setting)[1]
+        assert (more[0] > 0) == cut
+        assert more[0] == pytest.approx(float(pieces[0]) * setting.cut_seconds if cut else 0.0)
+
+
+def test_rows_take_longer_only_where_no_cache_holds_the_grid():
+    shares = [cached.beyond(prepared("hybrid:t=8,s=4x64", shape=(edge, edge))[1]) for edge in (256, 1024, 2048, 8192)]
+    assert shares[:2] == [1.0, 1.0]
+    assert 1.0 < shares[2] < shares[3] < cached.FAR
+    assert shares[3] > 0.9 * cached.FAR

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from tilewright.costs import fit, levels, traffic
-from tilewright.costs.setting import blocked_seconds, iteration_seconds, make_setting
+from tilewright.costs.setting import (
+    blocked_seconds,
+    iteration_seconds,
+    make_setting,
+    operation_cycles,
+    swept_seconds,
+)
 from tilewright.costs.streaming import both
 from tilewright.costs.time import evaluate, predict, sizes_of
 from tilewright.machines.host import CpuDescription, host_machine
@@ -27,13 +33,28 @@ def setting(machine, shape=(4096, 4096), name="j2d5pt"):
 def test_a_footprint_passes_from_l2_through_l3_to_memory():
     one = setting(WITH)
     footprints = np.array([2**18, 2**21, 2**22, 2**26, 2**30])
-    assert levels.missed_inside(footprints, one)[0] == 0
-    assert (np.diff(levels.missed_inside(footprints, one)) > 0).all()
+    assert levels.missed_inside(footprints, one)[0] < 0.01
+    assert (np.diff(levels.missed_inside(footprints, one)[:3]) > 0).all()
+    assert (levels.missed_inside(footprints, one)[1:] > 0.98).all()
     assert levels.missed_outside(footprints, one)[:3].tolist() == [0, 0, 0]
     missed = levels.missed_outside(footprints, one)
     assert (np.diff(missed) >= 0).all()
     assert missed[-1] == pytest.approx(1.0, rel=0.02)
     assert (levels.missed_outside(footprints, setting(WITHOUT)) == 1.0).all()
+
+
+@pytest.mark.parametrize("filled", [0.25, 0.5, 0.75, 1.0, 1.5])
+def test_what_l2_loses_is_what_a_cache_of_random_pages_loses(filled):
+    """Lines at random places, all used once, then again: what sets of 8 ways have lost in between."""
+    random = np.random.default_rng(int(100 * filled))
+    sets, ways = 4096, 8
+    lines = random.integers(0, sets, int(filled * sets * ways))
+    lost = 0
+    for each in np.split(np.sort(lines), np.flatnonzero(np.diff(np.sort(lines))) + 1):
+        lost += len(each) if len(each) > ways else 0  # in turn, a cache that forgets the oldest keeps all or none
+    one = setting(WITH)
+    found = float(levels.missed_inside(np.array([filled * one.shared_bytes]), one)[0])
+    assert found == pytest.approx(lost / len(lines), abs=0.03)
 
 
 def test_a_grid_costs_what_the_level_costs_that_holds_it():
@@ -49,6 +70,25 @@ def test_a_grid_costs_what_the_level_costs_that_holds_it():
 def test_l3_never_makes_a_prediction_slower(tile):
     problem = make_problem(program("j2d5pt"), (2048, 4096), 64)
     assert predict(problem, parse(tile), WITH).seconds <= predict(problem, parse(tile), WITHOUT).seconds
+
+
+def test_blocked_rows_of_other_programs_go_with_their_operations():
+    """What calibration found for one program is found again for it, and twice the operations take twice as long."""
+    star = program("star2d3r")
+    cycles = operation_cycles(star, WITH, 4e-9)
+    quantity = Quantity(value=cycles, unit="1", source="measured")
+    measured = replace(WITH, blocked_cycles=quantity)
+    assert blocked_seconds(star, measured).value == pytest.approx(4e-9)
+    assert blocked_seconds(star, measured).source == "estimated"
+    more = blocked_seconds(program("star2d4r"), measured).value
+    assert more == pytest.approx(4e-9 * program("star2d4r").flops / star.flops)
+
+
+def test_sweeps_of_other_programs_take_the_measured_ratio():
+    star, ratio = program("star2d3r"), Quantity(value=0.75, unit="1", source="measured")
+    assert swept_seconds(star, WITH).value == iteration_seconds(star, WITH).value
+    found = swept_seconds(star, replace(WITH, swept_ratio=ratio))
+    assert found.value == pytest.approx(0.75 * iteration_seconds(star, WITH).value)
 
 
 def test_blocked_rows_are_measured_or_estimated_without_divisions():
@@ -155,8 +195,8 @@ def test_a_sweep_of_every_statement_reads_its_fields_anew():
     assert (wave.reads, wave.writes, wave.fetches) == (2, 1, 0)
     assert (star.reads, star.writes, star.fetches) == (1, 1, 1)
     assert traffic.untiled_bytes(maxwell) == 10 * 4 * 4096**2
-    # Rows that update in place wait at their ends.
-    assert maxwell.row_seconds > wave.row_seconds > star.row_seconds
+    # Pieces of rows that update in place wait at their ends.
+    assert maxwell.cut_seconds > wave.cut_seconds > star.cut_seconds == 0.0
 
 
 def test_the_last_band_stores_only_the_newest_versions():

@@ -77,3 +77,29 @@ def test_what_comes_from_memory_twice_is_counted_as_traffic():
     assert predict(problem, NONE, HOST).dram_bytes > 1.5 * once
     small = make_problem(program("star3d4r"), (2048, 256, 256), 4)
     assert predict(small, NONE, HOST).dram_bytes == once / 4
+
+
+def test_a_sweep_in_l2_takes_its_arithmetic_or_the_lines_that_it_fetches():
+    """In place nothing is fetched only to be overwritten; what goes back to L2 takes another way."""
+    for name, lines in (("j2d5pt", 2), ("wave2d", 2), ("fdtd2d", 7)):
+        setting = make_setting(make_problem(program(name), (256, 256), 8), HOST)
+        per_line = 64 * setting.cache_byte_seconds
+        assert untiled._line_seconds(setting) == pytest.approx(lines * per_line)
+        slow = replace(setting, cache_byte_seconds=1e3 * setting.cache_byte_seconds)
+        result = untiled.evaluate(slow)
+        vectors = 256 * 256 / 2 / 16
+        assert result.io_seconds[0] == 0.0
+        assert result.prism_seconds[0] == pytest.approx(1e3 * lines * per_line * vectors, rel=0.05)
+
+
+def test_what_comes_from_memory_adds_to_the_arithmetic_and_from_l3_a_part_does():
+    times = {}
+    for edge in (1024, 4096):
+        setting = make_setting(make_problem(program("j2d5pt"), (edge, edge), 8), HOST)
+        result = untiled.evaluate(setting)
+        compute, moved = float(result.compute_seconds[0]), float(result.io_seconds[0])
+        times[edge] = (float(result.prism_seconds[0]), compute, moved)
+    whole, compute, moved = times[4096]
+    assert whole == pytest.approx(compute + moved)
+    whole, compute, moved = times[1024]
+    assert whole == pytest.approx(max(compute + 0.3 * moved, moved))

@@ -12,16 +12,23 @@ from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.levels import (
-    FELT,
+    FELT_IN_BOXES,
     FETCHED,
+    TOGETHER,
     USABLE,
+    USABLE_WHOLE,
     data_bytes,
     grid_seconds,
     missed_inside,
     missed_outside,
     off_chip,
+    share_missed,
 )
 from tilewright.costs.setting import WORD, Setting
+
+FAR = 1.25
+"""Time of rows of hexagons in a grid in memory over one in L2: 1.15 to 1.37 for five programs at 4096 x 4096 and three
+at 256^3, each in the two tiles that the model put first."""
 
 
 def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
@@ -108,9 +115,20 @@ def compute_seconds(sizes: Sizes, setting: Setting) -> Floats:
     # A piece begins with cells that the tile before wrote. Lines that are not cut follow each other in memory.
     breaks = np.where(pieces > 1, pieces, 1.0 / sizes.space[-2] if len(sizes.space) > 2 else 0.0)
     wait = missed_inside(footprint_bytes(sizes, setting), setting) * setting.fetch_seconds
-    line = vectors * iteration + pieces * setting.row_seconds + breaks * wait
+    cut = np.where(pieces > 1, pieces * setting.cut_seconds, 0.0)
+    line = vectors * iteration + pieces * setting.row_seconds + cut + breaks * wait
     lines = setting.cells // setting.shape[0] // setting.shape[-1]
-    return np.asarray(face * lines * line + boxes)
+    return np.asarray(face * lines * line * beyond(setting) + boxes)
+
+
+def beyond(setting: Setting) -> float:
+    """How many times as long rows take because no cache holds the grid.
+
+    What a tile begins with comes from memory row by row, each on pages of its own, and nothing is fetched ahead beyond
+    the ends of its pieces.
+    """
+    room = setting.sm_count * max(USABLE * setting.shared_bytes, USABLE_WHOLE * setting.outer_bytes)
+    return 1.0 + (FAR - 1.0) * float(share_missed(np.array(data_bytes(setting)), room))
 
 
 def line_vectors(sizes: Sizes, setting: Setting) -> tuple[Floats, Floats]:
@@ -160,8 +178,11 @@ def vector_seconds(footprint: Ints, setting: Setting) -> Floats:
 
 
 def overlapped(compute: float, stream: Floats) -> Floats:
-    """Time of arithmetic and transfers that overlap: the longer of the two; where they are alike, both are felt."""
-    return np.asarray((compute**4 + stream**4) ** 0.25)
+    """Time of arithmetic and transfers that overlap: the longer of the two; where they are alike, both are felt.
+
+    Hexagons whose boxes lie in L2 take as long as those whose boxes fit L1: little more than the longer one is felt.
+    """
+    return np.asarray((compute**TOGETHER + stream**TOGETHER) ** (1.0 / TOGETHER))
 
 
 def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tuple[Floats, Floats]:
@@ -180,7 +201,7 @@ def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tup
     vector = np.where(footprint > setting.l1_bytes, setting.vector_width * setting.itemsize, 0.0)
     fills = setting.reads + setting.fetches
     hidden = (setting.reads * again + setting.fetches) * setting.cache_byte_seconds
-    felt = FELT * (1.0 - beyond) * setting.outer_byte_seconds + beyond * setting.word_seconds / WORD
+    felt = FELT_IN_BOXES * (1.0 - beyond) * setting.outer_byte_seconds + beyond * setting.word_seconds / WORD
     return vector * hidden, vector * missed * FETCHED * fills * felt
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Sizes
+from tilewright.costs.levels import TOGETHER
 from tilewright.costs.setting import Setting
-from tilewright.costs.streaming import TOGETHER
 from tilewright.costs.time import evaluate
 from tilewright.machines.machine import Quantity
 
@@ -87,6 +87,7 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
         barrier_seconds=0.0,
         launch_seconds=0.0,
         row_seconds=0.0,
+        cut_seconds=0.0,
         fetch_seconds=0.0,
         c_iter=replace(setting.c_iter, value=0.0, low=None, high=None),
         swept=replace(setting.swept, value=0.0, low=None, high=None),

@@ -23,10 +23,10 @@ SCOPES = ("device", "per_sm")
 WORD = 4
 """Bytes of the papers' words."""
 IN_PLACE = 36.0
-"""Cycles that a row of a tile waits at its end where a statement updates in place. The last vector of a row overlaps
-the one before and reads what that has just stored, and such a load waits until the stores before it have left the core.
-In hexagons of 128 cells rows of wave2d wait 15 ns, those of fdtd2d 14 ns for each of its three statements; rows of
-programs that keep two copies do not wait."""
+"""Cycles that a piece of a row waits at its end where a tile cuts rows and a statement updates in place: the cut moves
+with every step, so that vectors read what two others have just stored, and wait until the stores have left the core.
+Pieces of 128 cells wait 3 ns in small grids and 15 ns in large ones, 60 to 90 ns where rows are a multiple of 4 KiB
+apart; ends that are the grid's do not wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,8 @@ class Setting:
         byte_seconds: Seconds per byte at the device's whole bandwidth.
         barrier_seconds: tau_sync.
         launch_seconds: T_sync.
-        row_seconds: Start-up of one innermost row on a CPU, and what it waits for at its end where it updates in place.
+        row_seconds: Start-up of one innermost row on a CPU.
+        cut_seconds: What the end of a piece of such a row waits for where it updates in place.
         fetch_seconds: What the first cells of a row wait for on a CPU where they are not in M_SM.
         cache_byte_seconds: Seconds per byte and core from M_SM on a CPU.
         outer_byte_seconds: Seconds per byte and core from L3 on a CPU, all cores active.
@@ -102,6 +103,7 @@ class Setting:
     barrier_seconds: float
     launch_seconds: float
     row_seconds: float
+    cut_seconds: float
     fetch_seconds: float
     cache_byte_seconds: float
     outer_byte_seconds: float
@@ -189,7 +191,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         byte_seconds=1.0 / machine.dram_bandwidth.value,
         barrier_seconds=machine.barrier_seconds.value,
         launch_seconds=machine.launch_seconds.value,
-        row_seconds=(machine.row_seconds.value if machine.row_seconds else 0.0) + waits / len(analysis.stages),
+        row_seconds=machine.row_seconds.value if machine.row_seconds else 0.0,
+        cut_seconds=waits / len(analysis.stages),
         fetch_seconds=(machine.outer_latency or outer_latency()).value / machine.clock.value if cpu else 0.0,
         cache_byte_seconds=1.0 / machine.cache_bandwidth.value if machine.cache_bandwidth else 0.0,
         outer_byte_seconds=1.0 / machine.outer_bandwidth.value if machine.outer_bandwidth else 0.0,
@@ -258,7 +261,7 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
 
 
 def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
-    """Return C_iter of a sweep without tiles: what the machine file gives for this very program, else C_iter.
+    """Return C_iter of a sweep without tiles: what the machine file gives for this very program, else from C_iter.
 
     Args:
         program: The program.
@@ -271,14 +274,19 @@ def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") ->
     known = machine.iteration_seconds(program.name, "none")
     if known is not None and dtype == "float32" and _is_built_in(program):
         return known
-    return iteration_seconds(program, machine, dtype)
+    plain = iteration_seconds(program, machine, dtype)
+    if machine.swept_ratio is None:
+        return plain
+    value = machine.swept_ratio.value * plain.value
+    return Quantity(value=value, unit="s", source="estimated", note=f"C_iter times {machine.swept_ratio.value:.2f}")
 
 
 def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
     """Return C_iter where rows are blocked in registers, as in streaming tiles.
 
-    Where the machine file gives it for this very program of the catalogue in float32, that value. Else an estimate from
-    C_iter: divisions and roots take as long as ever, everything else the machine's ratio of it.
+    Where the machine file gives it for this very program of the catalogue in float32, that value. Else an estimate:
+    divisions and roots take as long as ever; of everything else the vectors that several rows share are in registers,
+    so that it goes with the operations. Machine files that do not say how long these take have a ratio to C_iter.
 
     Args:
         program: The program.
@@ -291,14 +299,24 @@ def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") 
     known = machine.iteration_seconds(program.name, "streaming")
     if known is not None and dtype == "float32" and _is_built_in(program):
         return known
-    plain = iteration_seconds(program, machine, dtype)
-    ratio = machine.blocked_ratio.value if machine.blocked_ratio else 1.0
     flops, specials = _operations(program)
     hard = specials * machine.special_cycles.value
+    if machine.blocked_cycles is not None:
+        note = f"from {flops + specials} operations in registers"
+        seconds = (hard + flops * machine.blocked_cycles.value) / machine.clock.value
+        return Quantity(value=seconds, unit="s", source="estimated", note=note)
+    plain = iteration_seconds(program, machine, dtype)
+    ratio = machine.blocked_ratio.value if machine.blocked_ratio else 1.0
     every = hard + flops * machine.flop_cycles.value + machine.loop_cycles(program.rank).value
     every += (program.loads + len(program.statements)) * machine.load_cycles.value
     share = hard / every + (1.0 - hard / every) * ratio
     return Quantity(value=share * plain.value, unit="s", source="estimated", note=f"C_iter times {share:.2f}")
+
+
+def operation_cycles(program: Program, machine: Machine, seconds: float) -> float:
+    """Return the cycles per plain operation if a vector of a program takes so long; its divisions and roots aside."""
+    flops, specials = _operations(program)
+    return max(0.0, seconds * machine.clock.value - specials * machine.special_cycles.value) / max(1, flops)
 
 
 @functools.lru_cache(maxsize=256)

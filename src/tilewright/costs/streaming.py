@@ -14,7 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.levels import FELT, FETCHED, data_bytes, grid_seconds, off_chip
+from tilewright.costs.levels import FELT, FETCHED, TOGETHER, WAYS, data_bytes, grid_seconds, off_chip
 from tilewright.costs.reuse import Uses, lost_at_random, lost_in_order
 from tilewright.costs.setting import WORD, Setting
 from tilewright.tilings import streaming
@@ -25,13 +25,10 @@ ROWS = 10
 """Rows that an advance of a five-point stencil uses, whose start-up ``advance_seconds`` is: every row waits anew."""
 OUTSIDE = 0.8
 """Share of a core's part of L3 that a tile's slabs may use: j3d7pt keeps 7.7 of 16 MB and loses 12."""
-WAYS, OUTER_WAYS = 8, 16
-"""Lines of a set of L2 and of L3. Other numbers, 4 to 20, only change how sharply a cache overflows."""
+OUTER_WAYS = 16
+"""Lines of a set of L3."""
 PAGE = 4096
 """Bytes of a page: a set of L1 is found by the place in it, so that L1 has one way per page that it holds."""
-TOGETHER = 8.0
-"""Exponent with which arithmetic and lines from L2 join: nearly the longer one. Instances are off by 3.5 % in the mean
-with 4, by 3.2 with 8 and by 3.1 with 16."""
 _LINE = 64
 
 

@@ -12,6 +12,7 @@ from tilewright.costs.arrays import ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cached import overlapped
 from tilewright.costs.levels import (
+    FELT,
     USABLE,
     USABLE_OUTSIDE,
     data_bytes,
@@ -34,6 +35,7 @@ def evaluate(setting: Setting) -> Breakdown:
     cells = np.array([setting.cells], dtype=np.int64)
     moved = traffic.untiled_bytes(setting) + _fetched_again(setting)
     resident = setting.cpu and not off_chip(setting)
+    near = resident and grid_seconds(setting) == setting.cache_byte_seconds
     each = ceil_div(cells, setting.sm_count)
     lines = each / setting.shape[-1] if setting.cpu else 0 * each
     vectors = ceil_div(each, setting.vector_width) + 0.5 * lines
@@ -44,11 +46,14 @@ def evaluate(setting: Setting) -> Breakdown:
     if setting.cpu:
         compute = compute + setting.writes * setting.barrier_seconds  # a core computes one box per statement
     share = grid_seconds(setting) / setting.sm_count if resident else setting.byte_seconds
-    io_seconds = np.full(1, moved * share)
+    # Lines that come from L2 are among those of the vectors; of those from L3 a part is felt beside the arithmetic, and
+    # of those from memory all: a core has too few under way to hide how long they take.
+    io_seconds = np.full(1, 0.0 if near else moved * share)
+    felt = (FELT if resident else 1.0 if setting.cpu else 0.0) * io_seconds
     sweeps = np.array([setting.steps * setting.stages], dtype=np.int64)
     sync = sweeps * setting.launch_seconds
     compulsory = 2.0 * data_bytes(setting)
-    longest = np.maximum(compute, io_seconds)
+    longest = np.maximum(compute + felt, io_seconds)
     written = setting.cells * setting.itemsize * (setting.writes if setting.cpu else setting.updated)
     return Breakdown(
         wavefronts=sweeps,
@@ -71,8 +76,8 @@ def evaluate(setting: Setting) -> Breakdown:
 
 
 def _line_seconds(setting: Setting) -> float:
-    """Seconds in which the lines of one vector of results travel between a CPU's caches."""
-    near = _again(setting.l1_bytes * USABLE, setting) + setting.reads + setting.writes
+    """Seconds in which the lines of one vector of results are fetched; what goes back to a cache takes another way."""
+    near = _again(setting.l1_bytes * USABLE, setting) + setting.reads + setting.fetches
     far = _again(setting.shared_bytes * USABLE, setting) if setting.outer_bytes else 0.0
     seconds = near * setting.cache_byte_seconds + far * setting.outer_byte_seconds
     return seconds * setting.vector_width * setting.itemsize

@@ -119,6 +119,10 @@ PARAMETERS: dict[str, Parameter] = {
     "blocked_ratio": Parameter(
         unit="1", meaning="C_iter of rows blocked in registers over C_iter, divisions and roots aside", optional=True
     ),
+    "blocked_cycles": Parameter(
+        unit="1", meaning="cycles per operation of one vector where rows are blocked in registers", optional=True
+    ),
+    "swept_ratio": Parameter(unit="1", meaning="C_iter of sweeps without tiles over C_iter", optional=True),
     "row_seconds": Parameter(unit="s", meaning="start-up of one innermost row of a tile", optional=True),
     "shared_bandwidth": Parameter(
         unit="B/s", meaning="bandwidth of the shared memories of the whole device", optional=True
@@ -230,6 +234,8 @@ class Machine:
     special_lanes: Quantity | None = None
     advance_seconds: Quantity | None = None
     blocked_ratio: Quantity | None = None
+    blocked_cycles: Quantity | None = None
+    swept_ratio: Quantity | None = None
     line_ratio: Quantity | None = None
     static_watts: Quantity | None = None
     global_word_joules: Quantity | None = None

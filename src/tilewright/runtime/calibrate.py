@@ -44,10 +44,17 @@ _ALIKE = 1.03
 """Times that differ by less are the same."""
 _TILES: dict[int, tuple[Tiling, ...]] = {
     1: tuple(Tiling(family="hexagonal", time=t, space=(s,)) for t, s in ((8, 512), (16, 256), (32, 1024))),
-    2: tuple(Tiling(family="hybrid", time=t, space=s) for t, s in ((4, (8, 1024)), (8, (4, 128)), (16, (16, 1024)))),
-    3: tuple(Tiling(family="hybrid", time=t, space=s) for t, s in ((2, (4, 64, 512)), (4, (4, 16, 512)))),
+    2: tuple(
+        Tiling(family="hybrid", time=t, space=s)
+        for t, s in ((8, (8, 1024)), (16, (4, 1024)), (32, (4, 1024)), (64, (4, 1024)), (16, (8, 128)))
+    ),
+    3: tuple(
+        Tiling(family="hybrid", time=t, space=s)
+        for t, s in ((2, (4, 64, 512)), (4, (4, 16, 512)), (8, (4, 32, 512)), (4, (8, 64, 512)))
+    ),
 }
-"""Tilings of the instances, by rank: C_iter must not depend on them."""
+"""Tilings of the instances, by rank: C_iter must not depend on them. Most have whole rows, as many as tiles of real
+grids; one is cut, so that pieces of rows and small boxes tell their start-ups."""
 _STREAMS = {
     1: ((32, (2048,)), (32, (4096,)), (52, (2048,)), (52, (8192,))),
     2: ((32, (688,)), (24, (1024,)), (32, (256,)), (16, (2048,)), (32, (352,)), (16, (512,))),
@@ -139,7 +146,8 @@ def measure_program(
     """
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
     count = protocol.instances if tiled else max(_SWEEPS, protocol.instances // 3)
-    shapes = [_shape(program, machine, generator) for _ in range(count)]
+    draw = _tiled_shape if tiled and program.rank > 1 else _shape
+    shapes = [draw(program, machine, generator) for _ in range(count)]
     some = make_problem(program, shapes[0], 1024)
     tilings = _tilings(some) if tiled else (NONE,)
     kernels = compile_source(emit_all([(some, tiling) for tiling in tilings]), tools)
@@ -263,7 +271,11 @@ def _tilings(problem: Problem) -> tuple[Tiling, ...]:
 
 
 def _shape(program: Program, machine: Machine, generator: random.Random) -> tuple[int, ...]:
-    """Draw extents whose values fill 30 to 100 % of what is used of the first-level cache."""
+    """Draw extents whose values fill 30 to 100 % of what is used of the first-level cache.
+
+    Rows have a whole number of vectors, the cells that are not updated among them, so that all of them start at cache
+    lines, as in most grids that are larger; others take up to a third longer.
+    """
     lanes = int(machine.vector_width.value)
     copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
     l1 = machine.l1_bytes.value if machine.l1_bytes else 2**15
@@ -272,19 +284,38 @@ def _shape(program: Program, machine: Machine, generator: random.Random) -> tupl
     if program.rank == 1:
         return (max(8 * lanes, int(cells)) + around[0],)
     longest = max(2.0, min(64.0, cells ** (1 / program.rank) * 12 / lanes))
-    innermost = int(lanes * generator.uniform(1.5, longest))
-    rest = max(4.0, cells / (innermost + around[-1]))
+    innermost = lanes * max(2, int(generator.uniform(1.5, longest + 1.0)))
+    rest = max(4.0, cells / innermost)
     if program.rank == 2:
-        return (_ROWS * max(1, round(rest / _ROWS)) + around[0], innermost + around[1])
+        return (_ROWS * max(1, round(rest / _ROWS)) + around[0], innermost)
     middle = _ROWS * max(1, round(math.sqrt(rest) * generator.uniform(0.6, 1.6) / _ROWS))
-    return (max(3, int(rest / middle)) + around[0], middle + around[1], innermost + around[2])
+    return (max(3, int(rest / middle)) + around[0], middle + around[1], innermost)
+
+
+def _tiled_shape(program: Program, machine: Machine, generator: random.Random) -> tuple[int, ...]:
+    """Draw extents of grids for tiles: their values fill 15 to 45 % of L2, and rows are 4 to 32 whole vectors long.
+
+    In a grid within L1 no box of a tile has more than some rows, the next box reads what is still being stored, and
+    C_iter comes out up to one and a half times as long as in the tiles that larger grids are cut into.
+    """
+    lanes = int(machine.vector_width.value)
+    copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
+    cells = generator.uniform(0.15, 0.45) * machine.shared_bytes.value / (4 * copies)
+    around = [low + high for low, high in program.reach]
+    innermost = lanes * generator.randint(4, 32 if program.rank == 2 else 12)
+    rest = max(16.0, cells / innermost)
+    if program.rank == 2:
+        return (int(rest) + around[0], innermost)
+    middle = max(4, round(math.sqrt(rest) * generator.uniform(0.6, 1.6)))
+    return (max(4, round(rest / middle)) + around[0], middle + around[1], innermost)
 
 
 def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine, guess: float) -> Instance:
     boxes = [problem.update_box(statement) for statement in problem.program.statements]
     shape = tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))
     vectors = math.prod(shape) / machine.vector_width.value
-    steps = max(64, int(_INSTANCE_SECONDS / (vectors * guess)))
+    steps = max(64, 2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * guess)))
+    steps -= steps % (2 * tiling.time)
     seconds = _least_seconds(kernel, problem, steps)
     setting = make_setting(replace(problem, shape=shape, steps=steps), machine)
     factors = tuple(float(each) for each in fit.design(tiling.family, sizes_of(tiling, setting), setting))

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.costs import fit
-from tilewright.costs.setting import iteration_seconds
+from tilewright.costs.setting import iteration_seconds, operation_cycles
 from tilewright.machines.machine import Machine, Quantity
+from tilewright.programs import catalogue
 from tilewright.programs.stencil import Program
 from tilewright.tilings import streaming
 from tilewright.tilings.tiling import Tiling
@@ -94,25 +95,33 @@ def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
     """
     if not fits:
         return machine
-    entries, ratios = [], []
+    entries, ratios, cycles = [], [], []
     for name, each in fits.items():
         value = entered(each, _note(each, "instances of streaming tiles"))
         entries.append((f"{name} {streaming.NAME}", value))
         plain = machine.iteration_seconds(name)
         if plain is not None:
             ratios.append(each.iteration / plain.value)
+        cycles.append(operation_cycles(catalogue.program(name), machine, each.iteration))
     many = f"{len(fits)} program{'s' * (len(fits) != 1)}"
     return replace(
         machine,
         c_iter=(*machine.c_iter, *entries),
         blocked_ratio=fit.robust(ratios, "1", f"median of {many}") if ratios else machine.blocked_ratio,
+        blocked_cycles=fit.robust(cycles, "1", f"C_iter of streaming tiles per operation, median of {many}"),
     )
 
 
 def with_sweeps(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
     """Enter fitted C_iter of sweeps without tiles, by name of the program."""
     entries = [(f"{name} none", entered(each, _note(each, "instances without tiles"))) for name, each in fits.items()]
-    return replace(machine, c_iter=(*machine.c_iter, *entries))
+    tiled = [(each, machine.iteration_seconds(name)) for name, each in fits.items()]
+    ratios = [each.iteration / plain.value for each, plain in tiled if plain is not None and plain.value > 0]
+    return replace(
+        machine,
+        c_iter=(*machine.c_iter, *entries),
+        swept_ratio=fit.robust(ratios, "1", f"median of {len(ratios)} programs") if ratios else machine.swept_ratio,
+    )
 
 
 def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[fit.Fit]) -> Machine:
