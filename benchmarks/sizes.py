@@ -6,7 +6,8 @@
 
 With ``fixed`` boundaries a 2D program runs at 64, 256, 1024, 4096 and 16384 squared, one in 3D at 32, 64, 128, 320 and
 640 cubed; with others at two sizes (256 and 2048, 48 and 192); or at ``--sizes``. Cases that the record has already
-are left out, so that a run that ``--seconds`` stopped goes on where it was.
+are left out, so that a run that ``--seconds`` stopped goes on where it was; ``--again`` measures those once more that
+were slower, and those whose tiling is no longer the model's choice.
 
 A run is whole and has as many steps as naive C does in about 0.6 s, or in 4 s where the grid has more than 2^25 cells,
 by a rough estimate; from 20 to 5000. Where that takes less than 0.1 s, a sample is the mean of several runs one after
@@ -36,6 +37,7 @@ import verify
 from case import Case, slots
 from every_program import not_slower
 from process import Worker, WorkerError
+from tilewright.api.predict import choose_tiling
 from tilewright.base.units import format_bytes
 from tilewright.programs import catalogue
 from tilewright.runtime.host import available_bytes
@@ -229,7 +231,11 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     parser.add_argument("--threads", type=int, default=environment.cores())
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no case after this time")
-    parser.add_argument("--again", action="store_true", help="measure cases again that were slower or left out")
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="measure again what was slower or left out, and cases that the model now chooses another tiling for",
+    )
     parser.add_argument("--list", action="store_true", help="say which cases are left, and measure none")
     parser.add_argument("--table", action="store_true", help="print the record's table, and measure none")
     parser.add_argument("--output", type=Path, default=Path("results/cpu_sizes.json"))
@@ -262,12 +268,18 @@ def key_of(one: dict[str, Any]) -> tuple[Any, ...]:
     return one["program"], tuple(one["shape"]), one["dtype"], one["boundary"]
 
 
+def choice(one: dict[str, Any]) -> str:
+    """The tiling that the model chooses for a case of a record."""
+    known = {name: one[name] for name in ("program", "steps", "dtype", "boundary")}
+    return str(choose_tiling(Case(**known, shape=tuple(one["shape"]), threads=1).problem()))
+
+
 def opened(chosen: argparse.Namespace) -> dict[str, Any]:
     """The record to go on with, or a new one."""
     if chosen.output.exists():
         known: dict[str, Any] = json.loads(chosen.output.read_text())
         if chosen.again:
-            known["cases"] = [one for one in known["cases"] if one["not_slower"]]
+            known["cases"] = [one for one in known["cases"] if one["not_slower"] and one["tiling"] == choice(one)]
         return known
     words = ["python", "benchmarks/sizes.py", "--boundary", *chosen.boundary, "--dtype", chosen.dtype]
     return {
