@@ -207,3 +207,19 @@ def test_the_last_band_stores_only_the_newest_versions():
         result = evaluate("streaming", sizes, one)
         words.append(float(result.output_words[0] * result.wavefronts[0]) / 4096**2)
     assert words == pytest.approx([3.0, 3.0, 7.0])  # the bands are 2, 2 and 4
+
+
+def test_weights_that_registers_do_not_hold_are_loaded_too():
+    """Up to 20 reads an access each; beyond, two; processors of 16 registers hold fewer."""
+    narrow = replace(WITH, vector_width=replace(WITH.vector_width, value=8))
+    few, many = program("star2d4r"), program("box3d2r")
+
+    def cycles(name, machine):
+        flops = name.flops * machine.flop_cycles.value
+        loop = machine.loop_cycles(name.rank).value
+        found = iteration_seconds(name, machine).value * machine.clock.value
+        return (found - flops - loop) / machine.load_cycles.value
+
+    assert cycles(few, WITH) == pytest.approx(17 + 1)
+    assert cycles(many, WITH) == pytest.approx(125 + 1 + 105)
+    assert cycles(few, narrow) == pytest.approx(17 + 1 + 13)

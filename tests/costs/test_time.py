@@ -223,7 +223,7 @@ def test_time_tiling_saves_traffic_and_its_price_on_a_cpu():
 
 def test_a_cpu_counts_idle_cores():
     """One tile per wavefront keeps one core busy: twice the cores do not help, and the model says so."""
-    problem = make_problem(program("j2d5pt"), (64, 8192), 64)
+    problem = make_problem(program("j2d5pt"), (64, 1024), 64)  # small enough for the L2 of few cores
     eight = host_machine(replace(CPU, cores=8))
     wide = parse("hybrid:t=8,s=64x512")
     assert model.predict(problem, wide, eight).compute_seconds_per_tile == pytest.approx(

@@ -34,6 +34,10 @@ FELT = 0.3
 
 WAYS = 8
 """Lines of a set of L2. Other numbers, 4 to 20, only change how sharply a cache overflows."""
+OUTSIDE = 0.8
+"""Share of a core's part of L3 that a tile's slabs or a grid may use: j3d7pt keeps 7.7 of 16 MB and loses 12."""
+OUTER_WAYS = 16
+"""Lines of a set of L3."""
 _OCCUPIED = np.linspace(0.0, 8.0, 801)
 _LOST = np.array([lost_at_random(float(each), WAYS) for each in _OCCUPIED])
 

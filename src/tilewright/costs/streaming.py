@@ -14,7 +14,17 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.levels import FELT, FETCHED, TOGETHER, WAYS, data_bytes, grid_seconds, off_chip
+from tilewright.costs.levels import (
+    FELT,
+    FETCHED,
+    OUTER_WAYS,
+    OUTSIDE,
+    TOGETHER,
+    WAYS,
+    data_bytes,
+    grid_seconds,
+    off_chip,
+)
 from tilewright.costs.reuse import Uses, lost_at_random, lost_in_order
 from tilewright.costs.setting import WORD, Setting
 from tilewright.tilings import streaming
@@ -23,10 +33,6 @@ LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 """Operations that transposing a vector on its way in and out takes as long as, and copying it."""
 ROWS = 10
 """Rows that an advance of a five-point stencil uses, whose start-up ``advance_seconds`` is: every row waits anew."""
-OUTSIDE = 0.8
-"""Share of a core's part of L3 that a tile's slabs may use: j3d7pt keeps 7.7 of 16 MB and loses 12."""
-OUTER_WAYS = 16
-"""Lines of a set of L3."""
 PAGE = 4096
 """Bytes of a page: a set of L1 is found by the place in it, so that L1 has one way per page that it holds."""
 _LINE = 64

@@ -13,13 +13,16 @@ from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cached import overlapped
 from tilewright.costs.levels import (
     FELT,
+    OUTER_WAYS,
+    OUTSIDE,
     USABLE,
     USABLE_OUTSIDE,
     data_bytes,
-    grid_seconds,
+    missed_inside,
     off_chip,
     share_missed,
 )
+from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import WORD, Setting
 
 
@@ -35,25 +38,21 @@ def evaluate(setting: Setting) -> Breakdown:
     cells = np.array([setting.cells], dtype=np.int64)
     moved = traffic.untiled_bytes(setting) + _fetched_again(setting)
     resident = setting.cpu and not off_chip(setting)
-    near = resident and grid_seconds(setting) == setting.cache_byte_seconds
     each = ceil_div(cells, setting.sm_count)
     lines = each / setting.shape[-1] if setting.cpu else 0 * each
-    vectors = ceil_div(each, setting.vector_width) + 0.5 * lines
+    whole = ceil_div(np.array([setting.shape[-1]]), setting.vector_width)
+    vectors = lines * whole if setting.cpu else 1.0 * ceil_div(each, setting.vector_width)
     iteration = np.full(1, setting.swept.value)
     if setting.cpu:
         iteration = overlapped(setting.swept.value, np.full(1, _line_seconds(setting)))
     compute = vectors * iteration + lines * setting.stages * setting.row_seconds
     if setting.cpu:
         compute = compute + setting.writes * setting.barrier_seconds  # a core computes one box per statement
-    share = grid_seconds(setting) / setting.sm_count if resident else setting.byte_seconds
-    # Lines that come from L2 are among those of the vectors; of those from L3 a part is felt beside the arithmetic, and
-    # of those from memory all: a core has too few under way to hide how long they take.
-    io_seconds = np.full(1, 0.0 if near else moved * share)
-    felt = (FELT if resident else 1.0 if setting.cpu else 0.0) * io_seconds
+    io_seconds, felt = _from_afar(moved, setting) if setting.cpu else (moved * setting.byte_seconds, 0.0)
     sweeps = np.array([setting.steps * setting.stages], dtype=np.int64)
     sync = sweeps * setting.launch_seconds
     compulsory = 2.0 * data_bytes(setting)
-    longest = np.maximum(compute + felt, io_seconds)
+    longest = np.maximum(compute + felt, np.full(1, io_seconds))
     written = setting.cells * setting.itemsize * (setting.writes if setting.cpu else setting.updated)
     return Breakdown(
         wavefronts=sweeps,
@@ -64,7 +63,7 @@ def evaluate(setting: Setting) -> Breakdown:
         output_words=np.full(1, written / WORD / setting.sm_count),
         shared_bytes=np.zeros(1, dtype=np.int64),
         tiles_per_sm=np.ones(1, dtype=np.int64),
-        io_seconds=io_seconds,
+        io_seconds=np.full(1, io_seconds),
         compute_seconds=compute,
         prism_seconds=longest,
         dram_bytes=np.full(
@@ -73,6 +72,21 @@ def evaluate(setting: Setting) -> Breakdown:
         sync_seconds=sync,
         seconds=setting.steps * longest + sync,
     )
+
+
+def _from_afar(moved: float, setting: Setting) -> tuple[float, float]:
+    """Seconds of a step's bytes that come from beyond L2, and how much of them the arithmetic does not hide.
+
+    Lines from L2 are among those of the vectors. Of those from L3 a part is felt, of those from memory all: a core has
+    too few under way to hide how long they take.
+    """
+    share = data_bytes(setting) / setting.sm_count
+    inside = float(missed_inside(np.array(share), setting))
+    outside = lost_at_random(share / (OUTSIDE * setting.outer_bytes), OUTER_WAYS) if setting.outer_bytes else inside
+    outside = min(inside, outside)
+    near = moved * (inside - outside) * setting.outer_byte_seconds / setting.sm_count
+    far = moved * outside * setting.byte_seconds
+    return near + far, FELT * near + far
 
 
 def _line_seconds(setting: Setting) -> float:
