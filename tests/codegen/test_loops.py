@@ -35,6 +35,7 @@ LU = (
     "for (k=0;k<=N-1;k++) { for (j=k+1;j<=N-1;j++) A[k][j] = A[k][j]/A[k][k];"
     " {0}for (i=k+1;i<=N-1;i++) for (j=k+1;j<=N-1;j++) A[i][j] = A[i][j] - A[i][k]*A[k][j]; }"
 )
+SQUARE, PLUS = "{ double s; s = A[i][j]; B[i][j] = s*s; }", "{ double s; s = B[i][j]; C[i][j] = s + 1; }"
 SHAPES = {"A": (23, 23), "B": (23, 23), "C": (23, 23), "x": (23,), "y": (23,), "t": (23,)}
 NUMBERS = {"M": 19, "N": 23, "K": 17, "T": 3}
 
@@ -108,6 +109,7 @@ CASES = [
         "Axy",
     ),
     ("transform UnrollJam(ufactor=2) for (i=0;i<M;i++) for (j=0;j<N;j++) if (i > j) C[i][j] = A[i][j];", "AC"),
+    (f"transform UnrollJam(ufactor=2) for (i=0;i<M;i++) for (j=0;j<N;j++) {{ {SQUARE} {PLUS} }}", "ABC"),
     ("for (i=N-1;i>=1;i--) transform Unroll(ufactor=2) for (j=0;j<N;j++) C[i][j] = C[i-1][j];", "C"),
     ("transform CUDA(threadCount=32) for (i=0;i<N;i++) y[i] = x[i];", "xy"),
     ("transform OpenCL(workGroups=4, workItemsPerGroup=8) for (i=0;i<N;i++) y[i] = x[i];", "xy"),

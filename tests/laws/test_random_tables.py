@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from tilewright.api.table import fill, filling
-from tilewright.base.errors import IllegalTilingError
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.codegen import gpu_table
 from tilewright.codegen import table as codegen
 from tilewright.programs.expression import Scalar, Value, apply
 from tilewright.programs.stencil import FieldBuilder
@@ -242,3 +243,18 @@ def test_a_read_up_and_to_the_right_has_no_orthogonal_tiles():
     assert np.array_equal(found.values, table[1:, 1:8])
     with pytest.raises(IllegalTilingError, match="up and to the right"):
         filling(program, (), {}, shape=(6, 7), tiling="orthogonal:t=3,s=3")
+
+
+def test_kernels_are_refused_for_what_they_cannot_compute():
+    d = FieldBuilder("d")
+    ahead = recurrence("ahead", {"d": apply("maximum", d[-1, 2], d[0, -1]) + 1}, outside={"d": 0})
+    known = recurrence("known", {"d": apply("maximum", d[-1, 0], d[0, -1]) + 40_000}, outside={"d": 0})
+    for program, dtype in ((ahead, "int32"), (known, "complex64")):
+        with pytest.raises(UsageError, match="no kernel of orthogonal tiles"):
+            codegen.emit_table(program, dtype)
+    shape = gpu_table.TableShape(threads=4, sub=2, chip=False)
+    for make in (codegen.emit_table, lambda *what: gpu_table.emit_gpu_table(*what, (), shape, "opencl")):
+        assert make(known, "int32").text
+        assert make(known, "float32").text
+        with pytest.raises(UsageError, match="does not fit int16"):
+            make(known, "int16")

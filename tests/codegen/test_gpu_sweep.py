@@ -1,0 +1,25 @@
+"""Launches of untiled sweeps of GPUs."""
+
+import itertools
+
+import pytest
+
+from tilewright.codegen.gpu_sweep import _weights, sweep_launches
+from tilewright.programs.expression import apply
+from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil import FieldBuilder, stencil
+from tilewright.tilings.tiling import NONE
+
+
+@pytest.mark.parametrize(
+    ("offsets", "shape"), [(((0, -1), (-1, 2)), (5, 7)), (((0, -1, 1), (-1, 0, 0)), (3, 4, 5)), (((-1, 0),), (6, 1))]
+)
+def test_every_plane_of_a_sweep_in_order_has_cells_and_every_cell_a_plane(offsets, shape):
+    new, old = FieldBuilder("u", 1), FieldBuilder("u")
+    value = apply("maximum", old[(0,) * len(shape)], sum(0.2 * new[each] for each in offsets))
+    problem = make_problem(stencil("ordered", len(shape), {"u": value}), shape, 2, boundary="constant:0")
+    planes = [launch.numbers for launch in sweep_launches(problem, NONE, 2)]
+    weights = _weights(problem)
+    cells = itertools.product(*map(range, shape))
+    filled = {sum(w * x for w, x in zip(weights, cell, strict=True)) for cell in cells}
+    assert planes == [(step, plane) for step in range(2) for plane in sorted(filled)]
