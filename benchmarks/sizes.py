@@ -37,7 +37,7 @@ import verify
 from case import Case, slots
 from every_program import not_slower
 from process import Worker, WorkerError
-from tilewright.api.predict import choose_tiling
+from tilewright.api.predict import blocks_of, choose_tiling
 from tilewright.base.units import format_bytes
 from tilewright.programs import catalogue
 from tilewright.runtime.host import available_bytes
@@ -271,7 +271,9 @@ def key_of(one: dict[str, Any]) -> tuple[Any, ...]:
 def choice(one: dict[str, Any]) -> str:
     """The tiling that the model chooses for a case of a record."""
     known = {name: one[name] for name in ("program", "steps", "dtype", "boundary")}
-    return str(choose_tiling(Case(**known, shape=tuple(one["shape"]), threads=1).problem()))
+    problem = Case(**known, shape=tuple(one["shape"]), threads=1).problem()
+    blocks = blocks_of(problem)
+    return str(blocks.tiling if blocks else choose_tiling(problem))
 
 
 def opened(chosen: argparse.Namespace) -> dict[str, Any]:
