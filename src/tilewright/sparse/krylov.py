@@ -1,7 +1,7 @@
 """The vector operations of Krylov methods, alone and fused, tuned for this machine.
 
-Every function works on contiguous vectors of float32 or float64 in place and returns what it computes, whatever the
-number of threads. ``tune`` measures the variants of a kernel on this machine; later processes use its choices too.
+Functions work on contiguous vectors of float32 or float64 in place and return what they compute; the number of threads
+changes no result. ``tune`` measures the variants of a kernel on this machine; later processes use its choices too.
 """
 
 import ctypes
