@@ -98,6 +98,68 @@ def test_weights_that_would_cost_accuracy_are_taken_one_by_one():
     assert columns(terms) is None
 
 
+def weighted(weights):
+    """A program in 2D from weights by offset."""
+
+    def expression(u):
+        return sum(weight * u[at] for at, weight in weights.items())
+
+    return tw.stencil(expression).program
+
+
+CROSS = ((-1, 0), (0, 0), (1, 0), (0, -1), (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("weights", "cut"),
+    [
+        ((0.1, 0.15, 0.2, 0.25, 0.3), (1, 2)),
+        ((0.2, 0.2, 0.2, 0.2, 0.2), None),  # one product of a sum is less
+        ((0.1, 0.6, 0.1, 0.1, 0.1), None),
+        ((0.1, 0.2, 0.1, 0.15, 0.25), None),  # four products either way
+        ((0.01, 0.3, 0.02, 0.25, 0.2), None),  # the weights of a value would grow 15-fold
+    ],
+)
+def test_a_single_column_is_taken_where_it_saves_products_and_keeps_accuracy(weights, cut):
+    program = weighted(dict(zip(CROSS, weights, strict=True)))
+    assert apart(program.statements[0].tape).sums == ()
+    sums = apart(program.statements[0].tape, pairs=True).sums
+    assert [(len(found), len(rest)) for found, rest in map(columns, sums)] == ([cut] if cut else [])
+
+
+def test_of_a_long_column_the_three_are_taken_whose_weights_grow_least():
+    for name, last in (("star2d2r", 6), ("star2d3r", 10), ("box2d2r", 10)):
+        found, rest = columns(weighted_sum(program(name).statements[0].tape))
+        assert {column.read.offset[0] for column in found} == {-1}
+        assert max(column.growth for column in found) < 3.3
+        assert len(rest) == last
+
+
+@pytest.mark.parametrize(("name", "products"), [("j2d5pt", 16), ("star2d2r", 32), ("j2d9pt-gol", 24)])
+def test_four_rows_take_so_many_products(name, products):
+    problem = make_problem(program(name), (64, 64), 4, "float32")
+    tiling = catalogue.complete(problem, parse("streaming:t=2,s=32x64,rows=4"))
+    many = re.search(r"#if TW_REGISTERS == 32\n(.*?)#endif", emit(problem, tiling).text, flags=re.DOTALL)
+    assert len(re.findall(r"-?\d\.[\de-]+f \*", many[1])) == products
+
+
+def test_few_registers_and_kept_order_leave_short_sums_as_they_are():
+    problem = make_problem(program("j2d5pt"), (64, 64), 4, "float32")
+    tiling = catalogue.complete(problem, parse("streaming:t=2,s=32x64,rows=4"))
+    few = re.search(r"#if TW_REGISTERS == 16\n(.*?)#endif", emit(problem, tiling).text, flags=re.DOTALL)
+    assert len(re.findall(r"-?\d\.[\de-]+f \*", few[1])) == 20
+    assert "tw_hold" not in few[1]
+    assert "up1" not in emit(problem, tiling, strict=True).text
+
+
+@pytest.mark.parametrize("rows", [3, 4, 5])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_two_results_of_one_column_are_right(rows, dtype):
+    uneven = weighted({(-1, 0): -0.25, (0, 0): 0.7, (1, 0): 0.21, (0, -2): 0.1, (0, 2): -0.3, (-2, 0): 0.15})
+    for chosen in (program("j2d5pt"), uneven):
+        check(make_problem(chosen, (45, 90), 7, dtype), f"streaming:t=3,s=20x64,rows={rows}")
+
+
 def check(problem, tiling, seed=2):
     """Run a kernel and compare every cell with the float64 reference."""
     (kernel,) = cpu.compile_source(emit(problem, catalogue.complete(problem, parse(tiling))), toolchain())

@@ -165,6 +165,28 @@ def _weights(draw: random.Random, count: int) -> list[float]:
     return [round(0.97 * value / total, 4) for value in raw]
 
 
+def weighted_program(draw: random.Random, rank: int) -> Program:
+    """Weighted sums of columns along axis 0: whole ones or with holes, of distinct weights or some alike."""
+    places = [tuple(draw.randint(-2, 2) for _ in range(rank - 1)) for _ in range(draw.randint(1, 5))]
+    offsets = []
+    for place in sorted(set(places)):
+        low = draw.randint(-2, 1)
+        column = range(low, draw.randint(low, 2) + 1)
+        offsets += [(y, *place) for y in column if draw.random() < 0.9]
+    offsets = offsets or [(0,) * rank]
+    weights = _weights(draw, len(offsets))
+    if draw.random() < 0.3:
+        weights = [draw.choice(weights[:3]) * min(1.0, 3 / len(weights)) for _ in weights]
+    total: Value | None = None
+    for weight, offset in zip(weights, offsets, strict=True):
+        term = weight * FieldBuilder("u")[offset]
+        total = term if total is None else total + term
+    assert total is not None
+    if draw.random() < 0.3:
+        total = 0.5 * total + 0.4 * FieldBuilder("k")[(0,) * rank] * FieldBuilder("u", -1)[(0,) * rank]
+    return stencil(f"sum{rank}d", rank, {"u": total}, fields=("u",))
+
+
 def _linear(draw: random.Random, reads: Sequence[Value], constant: Sequence[str], rank: int) -> Value:
     total: Value | None = None
     for weight, value in zip(_weights(draw, len(reads)), reads, strict=True):

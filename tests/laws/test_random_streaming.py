@@ -17,7 +17,7 @@ from tilewright.tilings import catalogue, pipeline, streaming
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import Tiling
 
-from .generator import LawCase, make_case
+from .generator import LawCase, make_case, weighted_program
 from .harness import BATCH, Poisoned, computed, tools, verdict
 from .test_random_programs import seeds
 
@@ -37,6 +37,10 @@ def streaming_case(seed: int, index: int) -> LawCase | None:
     case = make_case(seed, index)
     draw = random.Random(f"streaming/{seed}/{index}")  # noqa: S311  (reproducible, not secret)
     rank = case.problem.program.rank
+    if case.problem.dtype.startswith("float") and draw.random() < 0.25:
+        program = weighted_program(draw, rank)
+        sides = case.problem.boundaries[:1] * len(program.fields)
+        case = replace(case, problem=replace(case.problem, program=program, boundaries=sides), scalars=())
     limit = {1: 400, 2: 70, 3: 26}[rank]
     shape = tuple(draw.randint(5 if draw.random() < 0.15 else limit // 2, limit) for _ in range(rank))
     levels = draw.choice((1, 2, 3, 4, 6))

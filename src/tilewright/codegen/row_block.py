@@ -65,8 +65,13 @@ class Body:
     distinct: bool
 
 
-def field_sums(plan: Plan, field: int) -> Apart | None:
+def field_sums(plan: Plan, field: int, *, few: bool = False) -> Apart | None:
     """A field's new value with its weighted sums apart; without any where the program's order is kept.
+
+    Args:
+        plan: The kernel's plan.
+        field: The field.
+        few: Whether it is for processors with few registers, where short sums stay as they are.
 
     Returns:
         None for a field that is only handed on.
@@ -77,7 +82,7 @@ def field_sums(plan: Plan, field: int) -> Apart | None:
         return None
     if site.strict or not site.dtype.startswith("float"):
         return Apart(statement.tape, ())
-    return apart(statement.tape)
+    return apart(statement.tape, pairs=plan.rank == 2 and plan.rows > 1 and not few)
 
 
 def field_columns(plan: Plan, terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
@@ -148,7 +153,7 @@ class Block:
 
     def sums(self, field: int, places: Sequence[Place]) -> list[dict[Place, Expr]]:
         """Write the weighted sums of a field's new values input by input; return them by place."""
-        found, name = field_sums(self.plan, field), self.plan.fields[field]
+        found, name = field_sums(self.plan, field, few=self.few), self.plan.fields[field]
         sums = found.sums if found else ()
         return [
             self.one_sum(f"{name}_s{number}" if number else name, places, terms) for number, terms in enumerate(sums)
@@ -206,7 +211,7 @@ class Block:
     def _value(self, field: int, at: Place, sums: Sequence[Expr]) -> tuple[tuple[Stmt, ...], Expr]:
         """The operations and the new value of a field in one row of the block."""
         plan, dtype = self.plan, self.plan.site.dtype
-        found = field_sums(plan, field)
+        found = field_sums(plan, field, few=self.few)
         if found is None:
             return (), self.load(Read(plan.fields[field], 0, (0,) * plan.rank), at)
         if len(found.tape) == len(sums) == 1:

@@ -8,12 +8,12 @@ Two neighbouring results of a column of three weights g read four values d:
 
 The sums of values are shared by all columns that hold them, and those over b, c, a and e are taken before they are
 put together, so that nearly all that is left are the four multiply-adds; processors that add and multiply on different
-units gain up to a third, the others lose nothing. Source: S. Winograd, "Arithmetic Complexity of Computations" (SIAM
-1980), F(2, 3).
+units gain up to a third, the others lose nothing. A column alone gains one product of five per result of a five-point
+stencil. Source: S. Winograd, "Arithmetic Complexity of Computations" (SIAM 1980), F(2, 3).
 
 A result differs in rounding: every value enters with weights that may be larger than its own
-(:data:`tilewright.programs.weights.MOST_GROWTH`). With n columns the error is at most (2 n + 4) growth eps / 2 times
-the sum of absolute values; the package promises 4 (6 n - 1) eps.
+(:data:`tilewright.programs.weights.MOST_GROWTH`). With n columns and r other reads the error is at most
+(2 n + r + 4) growth eps / 2 times the sum of absolute values; the package promises 4 (6 n + 2 r - 1) eps.
 """
 
 from collections.abc import Callable
@@ -81,6 +81,8 @@ class Pairs(Vectors):
                 values = self._turned(column.read, (shift, 0), phase)
                 for k in phase:
                     self._accumulate(sums, k, column.factors[k], values[k])
+            if B in phase and len(found) == 1:  # compilers would multiply twice, in either of the two additions
+                sums |= {k: self.let(Op("hold", (sums[k],), self.kind)) for k in phase}
             if B in phase:
                 sums = {A: self.let(_both("add", sums, self.kind)), E: self.let(_both("sub", sums, self.kind))}
         return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}

@@ -57,10 +57,14 @@ _NOTHING = _Linear({}, {})
 
 
 @functools.lru_cache(maxsize=256)
-def apart(tape: Tape) -> Apart:
+def apart(tape: Tape, *, pairs: bool = False) -> Apart:
     """Take the weighted sums of a tape out of it: the largest ones that are worth writing input by input.
 
     Before: ``u * u + 0.5 * u[-1] + … - 3``. After: ``(+0 + u * u) - 3`` with the weights of ``+0``.
+
+    Args:
+        tape: The expression.
+        pairs: Whether sums that are too short for that are taken as well, if two results at a time pay.
 
     >>> from tilewright.programs.catalogue import program
     >>> apart(program("j3d27pt").statements[0].tape).tape, len(apart(program("gradient2d").statements[0].tape).sums)
@@ -71,7 +75,7 @@ def apart(tape: Tape) -> Apart:
     for position, node in enumerate(tape):
         if isinstance(node, Apply) and position in values[position].others:
             used.update(node.args)
-    found = {position: values[position] for position in sorted(used) if _worth(values[position].reads)}
+    found = {position: values[position] for position in sorted(used) if _worth(values[position].reads, pairs)}
     if not found:
         return Apart(tape, ())
     return _Rest(tape, found).apart()
@@ -137,14 +141,16 @@ def weighted_sum(tape: Tape) -> Terms | None:
     return found.reads if not found.others and _worth(found.reads) else None
 
 
-def _worth(terms: Terms) -> bool:
+def _worth(terms: Terms, pairs: bool = False) -> bool:
     """Whether a sum is worth writing input by input.
 
     One whose rows have mostly equal weights is not: neighbouring results share sums of rows
     (:mod:`tilewright.codegen.regroup`).
     """
     different = {(read.field, read.level, read.offset[:-1], weight) for read, weight in terms.items()}
-    return len(terms) >= FEWEST and 2 * len(different) > len(terms)
+    if 2 * len(different) <= len(terms):
+        return False
+    return len(terms) >= FEWEST or (pairs and columns(terms) is not None)
 
 
 def _values(tape: Tape) -> list[_Linear]:
@@ -185,11 +191,13 @@ def _applied(node: Apply, tape: Tape, values: Sequence[_Linear]) -> _Linear | No
 
 
 FEWEST_COLUMNS = 3
-"""Places on the other axes with columns from which on two results at a time pay."""
+"""Places on the other axes with columns from which on two results at a time pay; in 2D fewer may."""
 _COLUMN = 3
 _RANK = 3
 MOST_GROWTH = 12.0
 """Most by which the absolute weights of a value may grow; three columns with more would not keep the promised bound."""
+MOST_GROWTH_OF_ONE = 5.0
+"""The same for fewer columns than :data:`FEWEST_COLUMNS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,26 +245,52 @@ def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
 
     >>> from tilewright.programs.catalogue import program
     >>> found = columns(weighted_sum(program("j2d9pt-gol").statements[0].tape))
-    >>> len(found[0]), len(found[1]), columns(weighted_sum(program("star2d2r").statements[0].tape))
-    (3, 0, None)
+    >>> len(found[0]), len(found[1])
+    (3, 0)
     """
     found: list[Column] = []
-    rest = dict(terms)
     for _, group in itertools.groupby(sorted(terms, key=_key), key=lambda read: _key(read)[:-1]):
         reads = list(group)
+        if len(reads[0].offset) < _RANK:
+            found += sorted(_threes(terms, reads), key=lambda column: column.growth)[:1]
+            continue
         while len(reads) >= _COLUMN:
-            three = reads[:_COLUMN]
-            column = Column(three[0], (terms[three[0]], terms[three[1]], terms[three[2]]))
-            near = three[2].offset[0] - three[0].offset[0] == _COLUMN - 1  # offsets are distinct and sorted
-            if near and column.growth <= MOST_GROWTH:
-                found.append(column)
-                for read in three:
-                    del rest[read]
-                if len(three[0].offset) < _RANK:
-                    break
-            del reads[: _COLUMN if rest.keys().isdisjoint(three) else 1]
+            three = _threes(terms, reads[:_COLUMN])
+            found += three
+            del reads[: _COLUMN if three else 1]
+    rest = dict(terms)
+    for read in itertools.chain.from_iterable(column.reads for column in found):
+        del rest[read]
     places = {_key(column.read)[:-1] for column in found}
-    return (tuple(found), rest) if len(places) >= FEWEST_COLUMNS else None
+    if len(places) >= FEWEST_COLUMNS or _few_pay(terms, found, rest):
+        return tuple(found), rest
+    return None
+
+
+def _threes(terms: Terms, reads: Sequence[Read]) -> list[Column]:
+    """The columns of neighbours among reads that differ on axis 0 alone, in order."""
+    found = []
+    for first, second, third in zip(reads, reads[1:], reads[2:], strict=False):
+        column = Column(first, (terms[first], terms[second], terms[third]))
+        near = third.offset[0] - first.offset[0] == _COLUMN - 1  # offsets are distinct and sorted
+        if near and column.growth <= MOST_GROWTH:
+            found.append(column)
+    return found
+
+
+def _few_pay(terms: Terms, found: Sequence[Column], rest: Terms) -> bool:
+    """Whether fewer columns than :data:`FEWEST_COLUMNS` pay: in 2D, where they save multiplications.
+
+    Inputs with the same weight are added up before they are multiplied, and additions run beside multiplications.
+    """
+    if not found or len(found[0].read.offset) == _RANK or any(each.growth > MOST_GROWTH_OF_ONE for each in found):
+        return False
+
+    def slots(reads: Terms, products: int, additions: int) -> int:
+        different = len(set(reads.values()))
+        return max(products + different, additions + len(reads) - different)
+
+    return slots(rest, 2 * len(found), 3 * len(found)) < slots(terms, 0, 0)
 
 
 def _key(read: Read) -> tuple[object, ...]:
