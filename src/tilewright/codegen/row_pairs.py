@@ -9,7 +9,11 @@ Two neighbouring results of a column of three weights g read four values d:
 The sums of values are shared by all columns that hold them, and those over b, c, a and e are taken before they are
 put together, so that nearly all that is left are the four multiply-adds; processors that add and multiply on different
 units gain up to a third, the others lose nothing. A column alone gains one product of five per result of a five-point
-stencil. Source: S. Winograd, "Arithmetic Complexity of Computations" (SIAM 1980), F(2, 3).
+stencil. What is left of a column of five are two weights, F(2, 2), three products instead of four:
+
+    a = (d0 - d1) g0        b = d1 (g0 + g1)        e = (d2 - d1) g1
+
+Source: S. Winograd, "Arithmetic Complexity of Computations" (SIAM 1980), F(2, 3).
 
 A result differs in rounding: every value enters with weights that may be larger than its own
 (:data:`tilewright.programs.weights.MOST_GROWTH`). With n columns and r other reads the error is at most
@@ -29,6 +33,8 @@ A, B, C, E = range(4)
 """The four sums, in the order of :attr:`tilewright.programs.weights.Column.factors`."""
 TURNED = (("sub", 0, 2), ("add", 1, 2), ("sub", 2, 1), ("sub", 3, 1))
 """What of the four values of a column goes into each of them."""
+_OF_TWO = (("sub", 0, 1), ("value", 1, 1), ("none", 1, 1), ("sub", 2, 1))
+"""The same for a column of two weights."""
 
 
 class Vectors:
@@ -78,26 +84,38 @@ class Pairs(Vectors):
         # b and c go first, and a and e onto what they make, which saves additions.
         for phase in ((B, C), (A, E)):
             for column in sorted(found, key=lambda each: each.read.offset[-1]):
-                values = self._turned(column.read, (shift, 0), phase)
-                for k in phase:
-                    self._accumulate(sums, k, column.factors[k], values[k])
-            if B in phase and len(found) == 1:  # compilers would multiply twice, in either of the two additions
-                sums |= {k: self.let(Op("hold", (sums[k],), self.kind)) for k in phase}
+                for k, value in self._turned(column, (shift, 0), phase).items():
+                    self._accumulate(sums, k, column.factors[k], value)
             if B in phase:
+                # Compilers would multiply what is one product twice, in either of the two additions.
+                alone = (k for k in phase if sum(_needs(column, k) for column in found) == 1)
+                sums |= {k: self.let(Op("hold", (sums[k],), self.kind)) for k in alone}
                 sums = {A: self.let(_both("add", sums, self.kind)), E: self.let(_both("sub", sums, self.kind))}
         return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}
 
-    def _turned(self, read: Read, place: tuple[int, int], phase: tuple[int, ...]) -> dict[int, Var]:
+    def _turned(self, column: Column, place: tuple[int, int], phase: tuple[int, ...]) -> dict[int, Var]:
         """The sums of values that a column of this phase needs."""
-        wanted = sorted({j for k in phase for j in TURNED[k][1:]})
+        turned = TURNED if len(column.weights) == len(TURNED) - 1 else _OF_TWO
+        needed = [k for k in phase if _needs(column, k)]
+        read, wanted = column.read, sorted({j for k in needed for j in turned[k][1:]})
         values = {
             j: self.fetch(Read(read.field, read.level, (read.offset[0] + j, *read.offset[1:])), place) for j in wanted
         }
-        return {k: self.let(Op(TURNED[k][0], (values[TURNED[k][1]], values[TURNED[k][2]]), self.kind)) for k in phase}
+        return {
+            k: values[turned[k][1]]
+            if turned[k][0] == "value"
+            else self.let(Op(turned[k][0], (values[turned[k][1]], values[turned[k][2]]), self.kind))
+            for k in needed
+        }
 
     def _accumulate(self, sums: dict[int, Var], k: int, factor: float, value: Var) -> None:
         term: Expr = Op("mul", (Real(factor, self.dtype), value), self.kind)
         sums[k] = self.let(Op("add", (sums[k], term), self.kind) if k in sums else term)
+
+
+def _needs(column: Column, k: int) -> bool:
+    """Whether a column adds to a sum: with two weights there is no c."""
+    return k != C or len(column.weights) == len(TURNED) - 1
 
 
 def _both(op: str, sums: dict[int, Var], kind: str) -> Expr:

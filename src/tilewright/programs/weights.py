@@ -196,101 +196,127 @@ _COLUMN = 3
 _RANK = 3
 MOST_GROWTH = 12.0
 """Most by which the absolute weights of a value may grow; three columns with more would not keep the promised bound."""
-MOST_GROWTH_OF_ONE = 5.0
-"""The same for fewer columns than :data:`FEWEST_COLUMNS`."""
+MOST_GROWTH_OF_FEW = 8.0
+"""The same at fewer places than :data:`FEWEST_COLUMNS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Three weights along axis 0.
+    """Three weights along axis 0, or two.
 
     Attributes:
-        read: The first of the three reads.
-        weights: g0, g1, g2.
+        read: The first of the reads.
+        weights: g0, g1, g2, or g0, g1.
     """
 
     read: Read
-    weights: tuple[float, float, float]
+    weights: tuple[float, ...]
 
     @property
-    def reads(self) -> tuple[Read, Read, Read]:
-        """The three reads."""
+    def reads(self) -> tuple[Read, ...]:
+        """The reads."""
         field, level, (z, *near) = self.read.field, self.read.level, self.read.offset
-        return Read(field, level, (z, *near)), Read(field, level, (z + 1, *near)), Read(field, level, (z + 2, *near))
+        return tuple(Read(field, level, (z + k, *near)) for k in range(len(self.weights)))
 
     @property
     def factors(self) -> tuple[float, float, float, float]:
-        """What the four sums of values are multiplied with, in the order a, b, c, e.
+        """What the four sums of values are multiplied with, in the order a, b, c, e; two weights need no c.
 
-        >>> Column(Read("u", 0, (-1, 0)), (1.0, 2.0, 4.0)).factors
-        (1.0, 3.5, 1.5, 4.0)
+        >>> Column(Read("u", 0, (-1, 0)), (1.0, 2.0, 4.0)).factors, Column(Read("u", 0, (0, 0)), (1.0, 2.0)).factors
+        ((1.0, 3.5, 1.5, 4.0), (1.0, 3.0, 0.0, 2.0))
         """
+        if len(self.weights) < _COLUMN:
+            low, high = self.weights
+            return (low, low + high, 0.0, high)
         low, middle, high = self.weights
         return (low, (low + middle + high) / 2, (low - middle + high) / 2, high)
 
     @property
     def growth(self) -> float:
         """By how much the absolute weights of a value grow at most."""
-        low, middle, high = map(abs, self.weights)
+        low, *middle, high = map(abs, self.weights)
         both = sum(map(abs, self.factors[1:3]))
-        if not min(low, middle, high):
+        if not min(low, *middle, high):
             return float("inf")
-        return max(both / middle, (both + low) / high, (both + high) / low)
+        return max(*(both / each for each in middle), (both + low) / high, (both + high) / low)
 
 
 def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
-    """Cut weighted reads into columns of three and the rest; None where two results at a time do not pay.
+    """Cut weighted reads into columns and the rest; None where two results at a time do not pay.
 
-    In 2D one column is taken per place on the other axis: what all of them need does not fit into registers.
+    In 2D one column is taken per place on the other axis if there are many places: what all of them need does not fit
+    into registers.
 
     >>> from tilewright.programs.catalogue import program
     >>> found = columns(weighted_sum(program("j2d9pt-gol").statements[0].tape))
     >>> len(found[0]), len(found[1])
     (3, 0)
     """
-    found: list[Column] = []
-    for _, group in itertools.groupby(sorted(terms, key=_key), key=lambda read: _key(read)[:-1]):
-        reads = list(group)
-        if len(reads[0].offset) < _RANK:
-            found += sorted(_threes(terms, reads), key=lambda column: column.growth)[:1]
-            continue
-        while len(reads) >= _COLUMN:
-            three = _threes(terms, reads[:_COLUMN])
-            found += three
-            del reads[: _COLUMN if three else 1]
-    rest = dict(terms)
-    for read in itertools.chain.from_iterable(column.reads for column in found):
-        del rest[read]
-    places = {_key(column.read)[:-1] for column in found}
-    if len(places) >= FEWEST_COLUMNS or _few_pay(terms, found, rest):
-        return tuple(found), rest
-    return None
-
-
-def _threes(terms: Terms, reads: Sequence[Read]) -> list[Column]:
-    """The columns of neighbours among reads that differ on axis 0 alone, in order."""
+    groups = [list(group) for _, group in itertools.groupby(sorted(terms, key=_key), key=lambda read: _key(read)[:-1])]
+    flat = len(groups[0][0].offset) < _RANK
+    threes = [_cut(terms, reads, _COLUMN, MOST_GROWTH) for reads in groups]
+    if sum(map(bool, threes)) >= FEWEST_COLUMNS:
+        if flat:
+            threes = [_least_growth(terms, reads) for reads in groups]
+        found = list(itertools.chain.from_iterable(threes))
+        return tuple(found), _rest(terms, found)
+    if not flat:
+        return None
     found = []
-    for first, second, third in zip(reads, reads[1:], reads[2:], strict=False):
-        column = Column(first, (terms[first], terms[second], terms[third]))
-        near = third.offset[0] - first.offset[0] == _COLUMN - 1  # offsets are distinct and sorted
-        if near and column.growth <= MOST_GROWTH:
-            found.append(column)
+    for reads in groups:
+        whole = _cut(terms, reads, _COLUMN, MOST_GROWTH_OF_FEW)
+        found += whole
+        if whole:
+            found += _cut(terms, list(_rest(dict.fromkeys(reads, 0.0), whole)), _COLUMN - 1, MOST_GROWTH_OF_FEW)
+    rest = _rest(terms, found)
+    return (tuple(found), rest) if _few_pay(terms, found, rest) else None
+
+
+def _cut(terms: Terms, reads: Sequence[Read], count: int, most: float) -> list[Column]:
+    """Cut reads that differ on axis 0 alone, in order, into columns of so many neighbours."""
+    found: list[Column] = []
+    start = 0
+    while start + count <= len(reads):
+        column = _column(terms, reads[start : start + count])
+        good = column is not None and column.growth <= most
+        found += [column] if column is not None and good else []
+        start += count if good else 1
     return found
 
 
+def _least_growth(terms: Terms, reads: Sequence[Read]) -> list[Column]:
+    """Of the columns of three neighbours the one whose weights grow least, if it keeps the bound."""
+    every = (_column(terms, reads[start : start + _COLUMN]) for start in range(len(reads) - _COLUMN + 1))
+    found = [column for column in every if column is not None and column.growth <= MOST_GROWTH]
+    return sorted(found, key=lambda column: column.growth)[:1]
+
+
+def _column(terms: Terms, reads: Sequence[Read]) -> Column | None:
+    """Reads as a column; None unless they are neighbours, whose offsets are distinct and sorted."""
+    near = reads[-1].offset[0] - reads[0].offset[0] == len(reads) - 1
+    return Column(reads[0], tuple(terms[read] for read in reads)) if near else None
+
+
+def _rest(terms: Terms, found: Sequence[Column]) -> Terms:
+    """The reads that are in no column."""
+    taken = set(itertools.chain.from_iterable(column.reads for column in found))
+    return {read: weight for read, weight in terms.items() if read not in taken}
+
+
 def _few_pay(terms: Terms, found: Sequence[Column], rest: Terms) -> bool:
-    """Whether fewer columns than :data:`FEWEST_COLUMNS` pay: in 2D, where they save multiplications.
+    """Whether columns at few places pay: whether they save multiplications.
 
-    Inputs with the same weight are added up before they are multiplied, and additions run beside multiplications.
+    Inputs with the same weight are added up before they are multiplied, and additions run beside multiplications. Per
+    two results a column of three takes four of each, one of two weights three and two.
     """
-    if not found or len(found[0].read.offset) == _RANK or any(each.growth > MOST_GROWTH_OF_ONE for each in found):
-        return False
 
-    def slots(reads: Terms, products: int, additions: int) -> int:
+    def slots(reads: Terms, products: float, additions: float) -> float:
         different = len(set(reads.values()))
         return max(products + different, additions + len(reads) - different)
 
-    return slots(rest, 2 * len(found), 3 * len(found)) < slots(terms, 0, 0)
+    products = sum(0.5 * (len(column.weights) + 1) for column in found)
+    additions = 1 + sum(len(column.weights) - 1 for column in found)
+    return bool(found) and slots(rest, products, additions) < slots(terms, 0, 0)
 
 
 def _key(read: Read) -> tuple[object, ...]:
