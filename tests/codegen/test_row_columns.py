@@ -12,6 +12,7 @@ from tilewright.codegen.row_columns import REGISTERS, parts
 from tilewright.programs.catalogue import program
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.programs.weights import weighted_sum
 from tilewright.runtime.toolchain import compile_shared, toolchain
 from tilewright.tilings import catalogue
@@ -46,6 +47,19 @@ def test_reads_of_one_weight_are_added_up_first():
     terms = {Read("u", 0, (0, x)): 0.5 if x else 1.0 for x in (-2, -1, 0, 1, 2)}
     found = {part.weights: len(part.reads) for part in parts(terms, 6)}
     assert found == {(0.5,): 4, (1.0,): 1}
+
+
+def test_one_row_of_a_plane_at_a_time_where_any_field_is_a_sum():
+    u, v = FieldBuilder("u"), FieldBuilder("v")
+    reads = [u[0, y, x] for y in (-1, 0, 1) for x in range(-2, 3)]
+    wide = sum((0.01 * k + 0.02) * read for k, read in enumerate(reads))
+    problem = make_problem(stencil("two", 3, {"u": wide, "v": 0.5 * v[0, 0, 0] + 0.1 * v[1, 0, 0]}), (20, 20, 64), 2)
+    text = emit(problem, catalogue.complete(problem, parse("streaming:t=1,s=20x20x64"))).text
+    many, few = (
+        re.search(rf"#if TW_REGISTERS == {count}\n(.*?)#endif", text, flags=re.DOTALL)[1] for count in (32, 16)
+    )
+    assert "line += 2" in many
+    assert "line += 2" not in few
 
 
 @pytest.mark.skipif(tools() is None or shutil.which("objdump") is None, reason="no C compiler or no objdump")

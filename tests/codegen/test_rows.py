@@ -1,6 +1,7 @@
 """Fused groups in C against the NumPy reference."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from tilewright.programs.problem import parse_boundary
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines import compile_pipeline, execute, new_grid
 from tilewright.tilings import fusion as fusions
-from tilewright.tilings.rows import RowTile, plan_rows, streamable
+from tilewright.tilings.rows import RowTile, plan_rows, ring_bytes, streamable
 
 BORDERS = ("reflect", "mirror", "nearest", "wrap", "constant:0.25", "wrap,mirror", "nearest/reflect,constant:1/mirror")
 
@@ -77,15 +78,18 @@ def test_some_partial_fusions_of_canny_agree():
         agree(problem, fusion, RowTile(width=64, rows=2))
 
 
-def test_three_dimensions():
-    @tw.stencil
-    def box(u):
-        return u[0, 0, 0] + u[-1, 0, 0] * 0.5 + u[1, 0, 1] * 0.25 + u[0, -2, 0] * 0.125 + u[0, 1, -1]
+@tw.stencil
+def box(u):
+    return u[0, 0, 0] + u[-1, 0, 0] * 0.5 + u[1, 0, 1] * 0.25 + u[0, -2, 0] * 0.125 + u[0, 1, -1]
 
-    program = tw.pipeline(lambda u: box(box(u)), name="boxes").program
+
+BOXES = tw.pipeline(lambda u: box(box(u)), name="boxes").program
+
+
+def test_three_dimensions():
     for border in ("reflect", "wrap", "constant:0.5", "mirror", "nearest,wrap,reflect"):
-        problem = make_pipeline_problem(program, (9, 21, 75), "float32", parse_boundary(border))
-        agree(problem, fusions.full(program), RowTile(width=64, lines=8))
+        problem = make_pipeline_problem(BOXES, (9, 21, 75), "float32", parse_boundary(border))
+        agree(problem, fusions.full(BOXES), RowTile(width=64, lines=8))
 
 
 def test_asymmetric_reach():
@@ -209,3 +213,21 @@ def test_random_pipelines(trial):
     every = [f for f in fusions.fusions(program) if not any(streamable(problem, group) for group in f)]
     fusion = every[int(rng.integers(len(every)))]
     agree(problem, fusion, RowTile(width=64, rows=int(rng.integers(1, 5)), band=int(rng.integers(0, 40))))
+
+
+@pytest.mark.parametrize(
+    ("program", "shape", "tile"),
+    [
+        (pipeline("canny"), (60, 300), RowTile(width=64, rows=2)),
+        (pipeline("unsharp"), (60, 300), RowTile(width=256, rows=1)),
+        (BOXES, (20, 40, 90), RowTile(width=64, lines=8)),
+    ],
+)
+def test_the_rings_take_the_memory_that_the_model_counts(program, shape, tile):
+    problem = make_pipeline_problem(program, shape, "float32", "mirror")
+    (group,) = fusions.full(program)
+    (step,) = compile_pipeline(problem, (group,), [tile], strict=True)
+    plan = plan_rows(problem, group, 1 if program.rank == 3 else tile.rows)
+    whole, own = ring_bytes(problem, plan, tile), ring_bytes(problem, plan, tile, inputs=False)
+    assert whole <= step.source.scratch < whole + 2 * 4096
+    assert whole - own == ring_bytes(problem, replace(plan, grids=tuple(plan.grid(g) for g in program.inputs)), tile)

@@ -10,7 +10,7 @@ from tilewright.programs.problem import make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.tilings import catalogue, legality, prism
 from tilewright.tilings.legality import Legal, Violation
-from tilewright.tilings.tiling import NONE, parse
+from tilewright.tilings.tiling import NONE, Tiling, parse
 
 
 def _problem(name="j2d5pt", shape=(40, 30), steps=10, boundary="fixed"):
@@ -129,6 +129,13 @@ def test_what_does_not_apply_is_refused(name, tiling, message):
             ask(problem, parse(tiling))
         assert message in str(caught.value)
         assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize("space", [(0, 8), (8, 0)])
+def test_every_size_of_a_tile_is_at_least_one(space):
+    problem = make_problem(program("j2d5pt"), (64, 64), 4)
+    with pytest.raises(UsageError, match="every size of a tile is at least 1"):
+        catalogue.complete(problem, Tiling(family="hybrid", time=4, space=space))
 
 
 def test_a_rank_that_does_not_fit_is_illegal():

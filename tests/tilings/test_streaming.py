@@ -302,6 +302,29 @@ def test_blocks_that_choose_their_threads_have_one_per_loaded_cell_up_to_a_limit
             assert count == row or (count + 1) * inner > 512
 
 
+def reaching(*offset):
+    """A program in 3D that reads as far on two sides."""
+    u = FieldBuilder("u")
+    return stencil("far", 3, {"u": u[0, 0, 0] + u[offset] + u[tuple(-o for o in offset)]})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "dtype", "levels"),
+    [
+        (program("j2d5pt"), "float32", 7),
+        (program("j2d5pt"), "float64", 5),  # memory on chip
+        (program("box2d4r"), "float32", 1),  # reads that are written out
+        (program("box3d2r"), "float32", 1),
+        (reaching(0, 1, 1), "float32", 2),
+        (reaching(0, 5, 0), "float32", 1),  # halos wider than half of what is loaded, on one axis
+        (reaching(0, 0, 5), "float32", 1),
+    ],
+)
+def test_blocks_take_the_most_levels_that_nothing_forbids(chosen, dtype, levels):
+    problem = make_problem(chosen, (200,) * chosen.rank, 20, dtype)
+    assert stream_block.default_sizes(problem)[0] == levels
+
+
 @pytest.mark.parametrize("family", ["streaming", "overlapped"])
 def test_a_tile_has_at_most_1024_levels(family):
     problem = make_problem(program("j2d5pt"), (64, 64), 2000)

@@ -69,7 +69,13 @@ def gpu_type(name: str) -> str:
 
 
 def gpu_literal(value: float, dtype: str) -> str:
-    """Write a number that either language reads back exactly."""
+    """Write a number that either language reads back exactly.
+
+    >>> gpu_literal(float("-inf"), "float32"), gpu_literal(float("inf"), "float64")
+    ('(-TW_INF_f32)', '(TW_INF_f64)')
+    >>> gpu_literal(-1e300, "float32"), gpu_literal(1e300, "float32")
+    ('(-TW_INF_f32)', '(TW_INF_f32)')
+    """
     if dtype.startswith("float") and not math.isfinite(value):
         sign = "-" if value < 0 else ""
         return f"({sign}TW_{'NAN' if math.isnan(value) else 'INF'}_{SUFFIX[dtype]})"
