@@ -46,7 +46,8 @@ from tilewright.programs.pipeline_problem import make_pipeline_problem
 from tilewright.programs.pipelines import pipeline
 from tilewright.programs.problem import make_problem
 from tilewright.programs.recurrences import names, recurrence_named
-from tilewright.tilings import catalogue, fusion
+from tilewright.tilings import catalogue, fusion, stream_block
+from tilewright.tilings.rows import plan_rows, ring_bytes
 from tilewright.tilings.tiling import NONE, Tiling
 
 from . import nests, pipelines
@@ -139,6 +140,75 @@ def refused() -> Iterator[str]:
             return digest(full, catalogue.check(problem, full), catalogue.counts(problem, full))
 
         yield attempt(judged)
+
+
+def chosen() -> Iterator[str]:
+    """What is chosen where nothing is asked for, on large grids and on small ones."""
+    small = {1: (37,), 2: (9, 21), 3: (7, 12, 33)}
+    for name, dtype, shapes in itertools.product(programs.names(), ("float32", "float64"), (SHAPES, small)):
+        program = programs.program(name)
+        problem = make_problem(program, shapes[program.rank], 20, dtype)
+        ways: list[Callable[[], object]] = [lambda p=problem, f=family: defaults(p, f) for family in catalogue.names()]
+        ways += [lambda p=problem: default_tiling(p)]
+        if program.rank > 1:
+            ways += [lambda p=problem: stream_block.default_sizes(p)]
+            ways += [lambda p=problem: stream_block.threads_for(p, Tiling(family="streaming"))]
+        yield digest(*(attempt(lambda w=way: digest(w())) for way in ways))
+
+
+def misused() -> Iterator[str]:
+    """What is said of keys that do not apply and of sizes out of range."""
+    draw = random.Random(SEED)  # noqa: S311
+    for number, name in enumerate(programs.names() * 8):
+        program = programs.program(name)
+        rank, family = program.rank, catalogue.names()[number % len(catalogue.names())]
+
+        def sizes(most: int, rank: int = rank) -> tuple[int, ...]:
+            length = draw.choice((0, rank, rank, rank + 1))
+            return tuple(draw.choice((0, 1, 2, 8, most)) for _ in range(length))
+
+        tiling = Tiling(
+            family=family,
+            time=draw.choice((1, 2, 3, 6, 64, 4096)),
+            space=sizes(70),
+            sub=draw.choice(((), (), sizes(3))),
+            threads=draw.choice(((), (), sizes(2048))),
+            k=draw.choice((None, None, 0, 3)),
+            rows=draw.choice((None, None, 0, 4, 99)),
+            unroll=draw.choice((None, None, 0, 4)),
+        )
+        problem = make_problem(program, SHAPES[rank], 5)
+        yield attempt(lambda p=problem, t=tiling: digest(catalogue.complete(p, t), catalogue.check(p, t)))
+
+
+def orders() -> Iterator[str]:
+    """In which order the tiles of a family compute which cells."""
+    table = make_problem(programs.program("smith_waterman"), (11, 17), 3)
+    for t, s in ((3, 4), (5, 2)):
+        yield digest(*catalogue.scan(table, catalogue.complete(table, Tiling(family="orthogonal", time=t, space=(s,)))))
+    for family in (*FAMILIES, "hexagonal", "hybrid", "streaming"):
+        for name, shape in (("j1d3pt", (61,)), ("star2d2r", (19, 26)), ("fdtd2d", (14, 23)), ("wave3d", (6, 9, 12))):
+            problem = make_problem(programs.program(name), shape, 7)
+
+            def scanned(problem=problem, family=family) -> str:
+                tiling = Tiling(family=family, time=4, space=(5, 8, 8)[: len(problem.shape)])
+                return digest(*itertools.islice(catalogue.scan(problem, catalogue.complete(problem, tiling)), 500))
+
+            yield attempt(scanned)
+
+
+def pictures_in_rows() -> Iterator[str]:
+    """How fused groups are streamed, and in how much memory."""
+    for index in range(40):
+        case = pipelines.pipeline_case(SEED, index)
+        for group, tile in zip(case.fusion, case.tiles, strict=True):
+
+            def planned(problem=case.problem, group=group, tile=tile) -> str:
+                plan = plan_rows(problem, group, tile.rows)
+                memory = [ring_bytes(problem, plan, tile, inputs=inputs) for inputs in (False, True)]
+                return digest(plan, memory)
+
+            yield attempt(planned)
 
 
 def pictures() -> Iterator[str]:
@@ -246,7 +316,11 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "random streams, GPU": lambda: of_cases(drawn(block_case, 40), *DIALECTS),
     "untiled, OpenCL": lambda: of_cases((dataclasses.replace(c, tiling=NONE) for c in drawn(make_case, 40)), "opencl"),
     "tilings": refused,
+    "tilings, chosen": chosen,
+    "tilings, misused": misused,
+    "tilings, in order": orders,
     "pipelines": pictures,
+    "pipelines, in rows": pictures_in_rows,
     "pipelines, GPU": pictures_on_devices,
     "loops": loops,
     "loops, GPU": loops_on_devices,

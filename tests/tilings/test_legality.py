@@ -131,11 +131,15 @@ def test_what_does_not_apply_is_refused(name, tiling, message):
         assert caught.value.exit_status == 2
 
 
-@pytest.mark.parametrize("space", [(0, 8), (8, 0)])
-def test_every_size_of_a_tile_is_at_least_one(space):
+@pytest.mark.parametrize("family", ["hybrid", "skewed", "streaming"])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"space": (0, 8)}, {"space": (8, -1)}, {"sub": (0, 4)}, {"threads": (1, 0)}, {"time": 0}, {"rows": 0}, {"k": 0}],
+)
+def test_every_size_of_a_tile_is_at_least_one(family, wrong):
     problem = make_problem(program("j2d5pt"), (64, 64), 4)
-    with pytest.raises(UsageError, match="every size of a tile is at least 1"):
-        catalogue.complete(problem, Tiling(family="hybrid", time=4, space=space))
+    with pytest.raises(UsageError, match="is at least 1"):
+        catalogue.complete(problem, dataclasses.replace(Tiling(family=family, time=4, space=(8, 8)), **wrong))
 
 
 def test_a_rank_that_does_not_fit_is_illegal():

@@ -92,8 +92,6 @@ def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: 
     example = f"write it like {name}:t={default.time},s={format_shape(default.space)}"
     if len(space) != rank:
         raise UsageError(f"a {name} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
-    if min(space) < 1:
-        raise UsageError(f"every size of a tile is at least 1, got s={format_shape(space)}", example)
     if time % 2 or not 2 <= time <= MAX_HEIGHT:
         raise UsageError(
             f"the height t of a {name} tile is an even number from 2 to {MAX_HEIGHT}, got t={time}", example
