@@ -278,9 +278,11 @@ def _cut(terms: Terms, reads: Sequence[Read], count: int, most: float) -> list[C
     start = 0
     while start + count <= len(reads):
         column = _column(terms, reads[start : start + count])
-        good = column is not None and column.growth <= most
-        found += [column] if column is not None and good else []
-        start += count if good else 1
+        if column is None or column.growth > most:
+            start += 1
+        else:
+            found.append(column)
+            start += count
     return found
 
 
