@@ -11,6 +11,7 @@ from tilewright.codegen.sites import Site
 from tilewright.codegen.statements import vectors_at_ends
 from tilewright.programs import catalogue, reference
 from tilewright.programs.problem import Boundary, make_problem
+from tilewright.programs.stencil import FieldBuilder, stencil
 
 SIDES = ("wrap", ("nearest", "reflect"), ("mirror", "constant:0.5"), ("constant:0.25", "mirror"))
 TILINGS = {1: ("none", "hexagonal:t=8,s=64"), 2: ("none", "hybrid:t=4,s=8x32"), 3: ("none",)}
@@ -86,6 +87,16 @@ def test_only_ends_that_are_updated_and_read_outside_are_vectors():
     assert asked("j2d5pt", ("wrap", ("fixed", "nearest"))) == (False, False)
     assert asked("box3d4r", "wrap") == (False, False)
     assert asked("fdtd2d", ("nearest", "fixed")) == (False, False)
+
+
+@pytest.mark.parametrize(("reads", "vectors"), [(200, True), (201, False)])
+def test_ends_of_many_reads_are_cells(reads, vectors):
+    u = FieldBuilder("u")
+    places = [(y, x) for y in range(-7, 8) for x in range(-7, 8)][:reads]
+    known = stencil("many", 2, {"u": sum(0.001 * (k + 1) * u[at] for k, at in enumerate(places))})
+    problem = make_problem(known, (40, 50), 1, boundary="wrap")
+    site = Site(problem=problem, prefix="p", strict=False)
+    assert vectors_at_ends(site, known.statements[0]) == (vectors, vectors)
 
 
 def test_strict_order_holds_at_ends_with_constants():

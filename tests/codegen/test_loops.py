@@ -130,6 +130,20 @@ def test_every_transform_is_covered():
     assert all(f"transform {name}(" in text for name in NAMES)
 
 
+def test_loops_over_tiles_go_outside_those_over_tiles_of_tiles_first():
+    text = "transform Composite(tile=[('i',4,'ii'),('j',8,'jj'),(('ii','i'),8,'iii'),(('jj','j'),16,'jjj')]) "
+    stmt = transformed(text + MM, known=NUMBERS).stmt
+    order = [node.index for node in statements(stmt) if isinstance(node, Loop)]
+    assert order == ["iii", "jjj", "ii", "jj", "i", "j", "k"]
+
+
+def test_what_a_region_takes_from_the_heap_is_given_back():
+    stmt = parse_code("double *t = (double *) malloc(N * sizeof(double)); for (i=0;i<N;i++) t[i] = x[i];", "x")
+    text = emit_unit(stmt, [Bound(ctype="double", name="x", extents=(23,))], numbers=NUMBERS)
+    assert text.count("malloc(") == 1
+    assert text.index("tw_end = tw_now();") < text.index("free(t);") < text.index("return tw_end")
+
+
 def test_random_composites_compute_the_same():
     """Whatever the sizes ask for, legal or not: what is illegal is left out."""
     rng = np.random.default_rng(3)
