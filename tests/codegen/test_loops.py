@@ -130,7 +130,7 @@ def test_every_transform_is_covered():
     assert all(f"transform {name}(" in text for name in NAMES)
 
 
-def test_loops_over_tiles_go_outside_those_over_tiles_of_tiles_first():
+def test_loops_over_tiles_of_tiles_go_outermost():
     text = "transform Composite(tile=[('i',4,'ii'),('j',8,'jj'),(('ii','i'),8,'iii'),(('jj','j'),16,'jjj')]) "
     stmt = transformed(text + MM, known=NUMBERS).stmt
     order = [node.index for node in statements(stmt) if isinstance(node, Loop)]

@@ -16,8 +16,9 @@ stencil. What is left of a column of five are two weights, F(2, 2), three produc
 Source: S. Winograd, "Arithmetic Complexity of Computations" (SIAM 1980), F(2, 3).
 
 A result differs in rounding: every value enters with weights that may be larger than its own
-(:data:`tilewright.programs.weights.MOST_GROWTH`). With n columns and r other reads the error is at most
-(2 n + r + 4) growth eps / 2 times the sum of absolute values; the package promises 4 (6 n + 2 r - 1) eps.
+(:data:`tilewright.programs.weights.MOST_GROWTH`). With n columns and r other reads, w reads in
+all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute values; the package promises
+4 (2 w - 1) eps.
 """
 
 from collections.abc import Callable
@@ -95,7 +96,7 @@ class Pairs(Vectors):
 
     def _turned(self, column: Column, place: tuple[int, int], phase: tuple[int, ...]) -> dict[int, Var]:
         """The sums of values that a column of this phase needs."""
-        turned = TURNED if len(column.weights) == len(TURNED) - 1 else _OF_TWO
+        turned = TURNED if _needs(column, C) else _OF_TWO
         needed = [k for k in phase if _needs(column, k)]
         read, wanted = column.read, sorted({j for k in needed for j in turned[k][1:]})
         values = {
@@ -115,7 +116,7 @@ class Pairs(Vectors):
 
 def _needs(column: Column, k: int) -> bool:
     """Whether a column adds to a sum: with two weights there is no c."""
-    return k != C or len(column.weights) == len(TURNED) - 1
+    return k != C or len(column.weights) > 2
 
 
 def _both(op: str, sums: dict[int, Var], kind: str) -> Expr:

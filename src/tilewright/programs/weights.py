@@ -267,7 +267,8 @@ def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
         whole = _cut(terms, reads, _COLUMN, MOST_GROWTH_OF_FEW)
         found += whole
         if whole:
-            found += _cut(terms, list(_rest(dict.fromkeys(reads, 0.0), whole)), _COLUMN - 1, MOST_GROWTH_OF_FEW)
+            left = _rest(terms, whole)
+            found += _cut(terms, [read for read in reads if read in left], _COLUMN - 1, MOST_GROWTH_OF_FEW)
     rest = _rest(terms, found)
     return (tuple(found), rest) if _few_pay(terms, found, rest) else None
 
