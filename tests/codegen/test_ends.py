@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.c_helpers import outside_lanes
+from tilewright.codegen.c_helpers import mixed_lanes
+from tilewright.codegen.emit import emit
 from tilewright.codegen.sites import Site
 from tilewright.codegen.statements import vectors_at_ends
 from tilewright.programs import catalogue, reference
 from tilewright.programs.problem import Boundary, make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
+from tilewright.tilings import catalogue as tilings
+from tilewright.tilings.tiling import parse
 
 SIDES = ("wrap", ("nearest", "reflect"), ("mirror", "constant:0.5"), ("constant:0.25", "mirror"))
 TILINGS = {1: ("none", "hexagonal:t=8,s=64"), 2: ("none", "hybrid:t=4,s=8x32"), 3: ("none",)}
@@ -47,8 +50,9 @@ def test_lanes_outside_are_the_cells_they_stand_for(kind, lanes):
     for distance in range(1, lanes):
         around = reference.pad(row, ((distance, distance),), ((side, side),))
         for name, own, far in (("low", first, last), ("high", last, first)):
-            other = {"wrap": far, "constant": np.full(lanes, -7.0)}.get(kind, own)
-            found = np.concatenate([own, other])[outside_lanes(f"outside_{name}_{kind}_{distance}", lanes)]
+            other = {"wrap": far, "constant": np.full(lanes, -7.0)}.get(kind)
+            called = f"outside_{name}_{kind}_{distance}" if other is None else f"beside_{name}_{distance}"
+            found = np.concatenate([own, own if other is None else other])[mixed_lanes(called, lanes)]
             np.testing.assert_array_equal(found, around[:lanes] if name == "low" else around[-lanes:])
 
 
@@ -75,6 +79,32 @@ def test_rows_updated_in_place_are_right_whatever_is_left_over(extent, last):
     exact = reference.run(problem, given, {})
     for field, values in zip(known.updated, out, strict=True):
         np.testing.assert_array_equal(values, exact[field])
+
+
+LONG = (111, 112, 113, 127, 128, 130, 144, 175, 176)
+"""Cells of rows around those whose neighbours are put together, of up to 16 lanes."""
+
+
+@pytest.mark.parametrize("name", ["star2d2r", "wave2d", "fdtd2d", "heat2d_var", "star3d4r"])
+@pytest.mark.parametrize("last", ["fixed", "wrap", "mirror"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_rows_whose_neighbours_are_put_together(name, last, dtype):
+    """Bit-equal to the reference: blocks of rows and single ones, whole rows and pieces of them, of any length."""
+    known = catalogue.program(name)
+    boundary = (*("fixed" if last == "fixed" else "nearest",) * (known.rank - 1), last)
+    for extent in LONG:
+        shape = (*(15, 11)[: known.rank - 1], extent)
+        problem = make_problem(known, shape, 3, dtype, boundary)
+        random = np.random.default_rng(4)
+        given = {field: [random.random(shape).astype(dtype)] for field in known.fields}
+        exact = reference.run(problem, given, {})
+        pieces = [f"hybrid:t=4,s=8x{extent - 20}"] if known.rank == 2 and last == "fixed" else []
+        for tiling in ("none", *pieces):
+            assert "_long(" in emit(problem, tilings.complete(problem, parse(tiling)), strict=True).text
+            arrays = [given[field][0] for field in known.fields]
+            out = tw.run(known, *arrays, steps=3, boundary=boundary, backend="c", tiling=tiling, strict=True)
+            for field, values in zip(known.updated, out if isinstance(out, tuple) else (out,), strict=True):
+                np.testing.assert_array_equal(values, exact[field])
 
 
 def test_only_ends_that_are_updated_and_read_outside_are_vectors():

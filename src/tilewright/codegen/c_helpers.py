@@ -76,7 +76,15 @@ _MIX = """/* any lanes of two vectors */
 #else
 #define TW_MIX(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})
 #endif
+#if TW_BYTES == 64 && !defined(__clang__)
+typedef int tw_d __attribute__((vector_size(64)));
+typedef long long tw_q __attribute__((vector_size(64)));
+#define TW_ALIGN_4(v, a, b, n) (v) __builtin_ia32_alignd512_mask((tw_d)a, (tw_d)b, n, (tw_d){0}, (unsigned short)-1)
+#define TW_ALIGN_8(v, a, b, n) (v) __builtin_ia32_alignq512_mask((tw_q)a, (tw_q)b, n, (tw_q){0}, (unsigned char)-1)
+#endif
 """
+_MIXED = ("beside_", "outside_")
+"""Starts of the names of vectors that are put together from the lanes of two."""
 _BYTES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8}
 _ABS_INT = "return tw_pick_{s}(a < 0, -a, a);"
 _OPAQUE = """/* the same index, of which a compiler knows nothing: addresses are made from it anew, not carried along */
@@ -134,7 +142,7 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> 
         suffix = SUFFIX[dtype]
         parts.append(_TYPES.format(upper=suffix.upper(), suffix=suffix, type=CTYPES[dtype], ints=_INTS[dtype]))
     wanted = sorted(set(helpers))
-    if any(name.startswith("outside_") for name, _, _ in wanted):
+    if any(name.startswith(_MIXED) for name, _, _ in wanted):
         parts.append(_MIX)
     parts += [_PICK.format(s=SUFFIX[dtype]) for dtype in sorted({dtype for _, dtype, vector in wanted if vector})]
     parts += [_define(name, dtype, vector=vector) for name, dtype, vector in wanted]
@@ -171,8 +179,8 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
         return _HOLD.format(s=s)
     if name == "over_sqrt":
         return _OVER_SQRT
-    if name.startswith("outside_"):
-        return _define_outside(name, dtype, s)
+    if name.startswith(_MIXED):
+        return _define_mixed(name, dtype, s)
     v, m = f"tw_v_{s}", f"tw_m_{s}"
     if name in FUNCTIONS or (name == "abs" and dtype.startswith("float")):
         return _lanes(name, dtype, v)
@@ -182,36 +190,41 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
     return f"static inline {m if name == 'not' else v} {helper(name, dtype, vector=True)}({params}) {{ {body} }}\n"
 
 
-def _define_outside(name: str, dtype: str, s: str) -> str:
-    """A vector at an end of a row, read some cells further out: ``outside_low_wrap_1`` and so on.
-
-    Its operands are the first (last) vector of the row, and what lies outside where that is something else.
-    """
+def _define_mixed(name: str, dtype: str, s: str) -> str:
+    """A vector of a row, read some cells lower or higher: lanes of itself and of another, in their order or not."""
     lines = [f"static inline tw_v_{s} {helper(name, dtype, vector=True)}(tw_v_{s} a, tw_v_{s} b) {{"]
-    for width, word in ((64, "if"), (32, "elif"), (16, "elif")):
-        lanes = ", ".join(map(str, outside_lanes(name, width // _BYTES[dtype])))
+    word = "if"
+    if name.startswith("beside_"):  # gcc would take an instruction that overwrites an operand and needs an index
+        size, distance = _BYTES[dtype], int(name.rpartition("_")[2])
+        order = f"a, b, {64 // size - distance}" if "_low_" in name else f"b, a, {distance}"
+        lines += ["#if TW_BYTES == 64 && !defined(__clang__)", f"  return TW_ALIGN_{size}(tw_v_{s}, {order});"]
+        word = "elif"
+    for width in (64, 32, 16):
+        lanes = ", ".join(map(str, mixed_lanes(name, width // _BYTES[dtype])))
         lines += [f"#{word} TW_BYTES == {width}", f"  return TW_MIX(tw_m_{s}, a, b, {lanes});"]
+        word = "elif"
     return "\n".join([*lines, "#endif", "}", ""])
 
 
-def outside_lanes(name: str, lanes: int) -> list[int]:
-    """Where the lanes of such a vector come from: those of the row's end, and behind them those of the other operand.
+def mixed_lanes(name: str, lanes: int) -> list[int]:
+    """Where the lanes of such a vector come from: those of the first operand, and behind them those of the second.
 
-    >>> outside_lanes("outside_low_wrap_1", 4), outside_lanes("outside_high_reflect_2", 4)
+    ``beside_low_1`` is read one cell lower, and what it lacks is the end of the second operand; ``beside_high_1`` goes
+    the other way. In ``outside_low_reflect_1`` and so on the first operand is an end of the grid, and what lies outside
+    stands for cells of its own.
+
+    >>> mixed_lanes("beside_low_1", 4), mixed_lanes("outside_high_reflect_2", 4)
     ([7, 0, 1, 2], [2, 3, 3, 2])
     """
-    _, side, kind, distance = name.split("_")
-    found = []
+    *kind, distance = name.split("_")
+    low, found = kind[1] == "low", []
     for lane in range(lanes):
-        beyond = int(distance) - lane if side == "low" else lane + int(distance) - lanes + 1
-        if beyond <= 0:
-            inner = -beyond
-        else:
-            inner = {"nearest": 0, "reflect": beyond - 1, "mirror": beyond}.get(kind, 0)
-            if kind in {"wrap", "constant"}:
-                found.append(2 * lanes - beyond if side == "low" else lanes + beyond - 1)
-                continue
-        found.append(inner if side == "low" else lanes - 1 - inner)
+        beyond = int(distance) - lane if low else lane + int(distance) - lanes + 1
+        if beyond > 0 and kind[0] == "beside":
+            found.append(2 * lanes - beyond if low else lanes + beyond - 1)
+            continue
+        inner = -beyond if beyond <= 0 else {"nearest": 0, "reflect": beyond - 1, "mirror": beyond}[kind[2]]
+        found.append(inner if low else lanes - 1 - inner)
     return [min(max(0, index), 2 * lanes - 1) for index in found]
 
 

@@ -11,7 +11,7 @@ from tilewright.codegen.ir import Function
 from tilewright.codegen.row_values import rows_together
 from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants
-from tilewright.codegen.statements import box_function, cells_function
+from tilewright.codegen.statements import box_functions, cells_function
 from tilewright.codegen.streaming import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
@@ -153,5 +153,5 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[Function, ...]:
         statements.append(cells_function(site, number))
         if not recurrent:
             rows = tiling.rows or rows_together(site, statement, tiling.family)
-            statements.append(box_function(site, number, rows, sweep=tiling.family == "none"))
+            statements += box_functions(site, number, rows, sweep=tiling.family == "none")
     return (*(f for f in helpers if f is not None), *statements, entry_function(site, tiling, entry))

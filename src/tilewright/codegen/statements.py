@@ -7,8 +7,9 @@ with the cells that they stand for; other ends are computed by ``cells``.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tilewright.codegen import row_beside
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.ir import (
     Assign,
@@ -151,7 +152,7 @@ def in_place(site: Site, statement: Statement) -> bool:
     )
 
 
-def box_function(site: Site, number: int, block: int, *, sweep: bool = False) -> Function:
+def box_functions(site: Site, number: int, block: int, *, sweep: bool = False) -> tuple[Function, ...]:
     """A function ``box(…, t, low0, high0, …)`` that computes the cells of a box that the statement updates.
 
     Args:
@@ -160,23 +161,23 @@ def box_function(site: Site, number: int, block: int, *, sweep: bool = False) ->
         block: Rows computed together.
         sweep: Whether boxes are sweeps over the grid. In 3D, where rows come from memory, these go row by row: the rows
             of a block lie in several planes each, more streams than the hardware follows.
+
+    Returns:
+        The function, after those that it calls: where neighbours of long rows are put together
+        (:mod:`tilewright.codegen.row_beside`), one for long rows and one for others.
     """
-    statement = site.problem.program.statements[number]
-    given = [(Var(f"low{axis}"), Var(f"high{axis}")) for axis in range(site.rank)]
-    bounds = box_bounds(site, statement)
-    clipped = [(Var(f"a{axis}"), Var(f"b{axis}")) for axis in range(site.rank)]
-    lets: list[Stmt] = [*_start(site, statement)]
-    for (low, high), (least, most), (a, b) in zip(given, bounds, clipped, strict=True):
-        lets += [Let(a, largest(low, least)), Let(b, smallest(high, most))]
-    lets += _interior(site, statement, clipped[-1])
-    bytes_of_blocks = _MOST_SWEPT if sweep and site.rank == 3 else None
-    body = _outer_loops(site, number, clipped, block if site.rank > 1 else 1, bytes_of_blocks)
-    return Function(
-        name=box_name(site, number),
-        params=(*site.params, STEP, *(var for pair in given for var in pair)),
-        body=(*lets, *body),
-        kind="apart",
-    )
+    box = _Box(site=site, number=number, together=False)
+    most = _MOST_SWEPT if sweep and site.rank == 3 else None
+    block = block if site.rank > 1 else 1
+    name = box_name(site, number)
+    if not box.beside(row_pointers(site, box.statement, _places(site), block), block):
+        return (box.function(name, block, most),)
+    short = box.function(f"{name}_short", block, most)
+    long = replace(box, together=True).function(f"{name}_long", block, most)
+    length = sub(short.params[-1], short.params[-2])
+    calls = (Call(long.name, long.params),), (Call(short.name, short.params),)
+    which = replace(short, name=name, body=(If(row_beside.long(site, length), *calls),), kind="inline")
+    return (short, long, which)
 
 
 def _reach(statement: Statement) -> tuple[int, int]:
@@ -229,85 +230,129 @@ def _lanes(site: Site) -> Expr:
     return Var(f"LANES:{site.dtype}")
 
 
-def _outer_loops(
-    site: Site, number: int, clipped: list[tuple[Var, Var]], block: int, most: int | None
-) -> tuple[Stmt, ...]:
-    """Loops over the rows of a box: blocks of rows, where a field has ``most`` bytes or less, then single rows."""
-    places = _places(site)
-    if not places:
-        return _block(site, number, places, clipped[-1], 1)
-    axis = site.rank - 2
-    (a, b), place = clipped[axis], places[axis]
-    middle = Var("whole")
-    loops: tuple[Stmt, ...] = ()
-    # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
-    each = Var("row")
-    here = Let(place, Op("opaque", (each,)))
-    if block > 1:
-        length = largest(sub(b, a), Int(0))
-        whole = add(a, sub(length, Op("mod", (length, Int(block)))))
-        if most is not None:
-            size = mul(mul(extent(0), stride(0)), site.problem.itemsize)
-            whole = select(Op("le", (size, Int(most))), whole, a)
-        rows = _block(site, number, places, clipped[-1], block)
-        loops = (Let(middle, whole), For(var=each, low=a, high=middle, step=Int(block), body=(here, *rows)))
-    rest = _block(site, number, places, clipped[-1], 1)
-    single = For(var=each, low=middle if block > 1 else a, high=b, body=(here, *rest))
-    nest: tuple[Stmt, ...] = (*loops, single)
-    for outer in range(axis - 1, -1, -1):
-        beside = places_inside(site, site.problem.program.statements[number], outer, places[outer], 1)
-        nest = (For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=(*beside, *nest)),)
-    return nest
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Box:
+    """A statement's function for boxes; ``together`` says whether neighbours along rows are put together."""
 
+    site: Site
+    number: int
+    together: bool
 
-def _block(site: Site, number: int, places: tuple[Var, ...], row: tuple[Var, Var], block: int) -> tuple[Stmt, ...]:
-    """``block`` neighbouring rows: whole vectors, or cell by cell at ends that are none of the grid's.
+    @property
+    def statement(self) -> Statement:
+        return self.site.problem.program.statements[self.number]
 
-    The first and the last vector of a row overlap others where it must be, so that the others are aligned and no scalar
-    remainder is left: some cells are computed twice, with the same result. Where the new version overwrites one that is
-    read, lanes that are already done keep their values.
-    """
-    statement = site.problem.program.statements[number]
-    rows = row_pointers(site, statement, places, block)
-    group = _Group(site=site, statement=statement, rows=rows, block=block)
-    ends: list[Stmt] = []
-    for low_side, as_vector in zip((True, False), vectors_at_ends(site, statement), strict=True):
-        low, high = (row[0], _START) if low_side else (_STOP, row[1])
-        slow: list[Stmt] = []
-        for shift in range(block):
-            at = tuple(add(place, shift) if axis == len(places) - 1 else place for axis, place in enumerate(places))
-            slow.append(Call(cells_name(site, number), (*site.params, STEP, *at, low, high)))
-        body: tuple[Stmt, ...] = (If(below(low, high), tuple(slow)),)
-        if as_vector:
-            body = (If(Op("ne", (_AT_LOW if low_side else _AT_HIGH, Int(0))), group.end(low_side=low_side), body),)
-        ends += body
-    beside = places_inside(site, statement, len(places) - 1, places[-1], block) if places else ()
-    named = [_target_let(site, _target_row(site, shift), places, shift) for shift in range(block)]
-    return (*beside, *rows.lets, *named, *group.inside(), *ends)
+    def beside(self, rows: Rows, block: int) -> tuple[row_beside.Carried, ...]:
+        """The rows whose vectors are put together, if it pays."""
+        aligned = not in_place(self.site, self.statement)
+        return row_beside.carried(self.site, self.statement, rows, block, aligned=aligned)
+
+    def function(self, name: str, block: int, most: int | None) -> Function:
+        """The function, for blocks of so many rows where a field has ``most`` bytes or less."""
+        site, statement = self.site, self.statement
+        given = [(Var(f"low{axis}"), Var(f"high{axis}")) for axis in range(site.rank)]
+        clipped = [(Var(f"a{axis}"), Var(f"b{axis}")) for axis in range(site.rank)]
+        lets: list[Stmt] = [*_start(site, statement)]
+        for (low, high), (least, end), (a, b) in zip(given, box_bounds(site, statement), clipped, strict=True):
+            lets += [Let(a, largest(low, least)), Let(b, smallest(high, end))]
+        lets += _interior(site, statement, clipped[-1])
+        if self.together:
+            lets += row_beside.bounds(site, (_BEGIN, _START), (_END, _STOP))
+        return Function(
+            name=name,
+            params=(*site.params, STEP, *(var for pair in given for var in pair)),
+            body=(*lets, *self.loops(clipped, block, most)),
+            kind="apart",
+        )
+
+    def loops(self, clipped: list[tuple[Var, Var]], block: int, most: int | None) -> tuple[Stmt, ...]:
+        """Loops over the rows of a box: blocks of rows, where a field has ``most`` bytes or less, then single rows."""
+        site, places = self.site, _places(self.site)
+        if not places:
+            return self.block(places, clipped[-1], 1)
+        axis = site.rank - 2
+        (a, b), place = clipped[axis], places[axis]
+        middle = Var("whole")
+        loops: tuple[Stmt, ...] = ()
+        # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
+        each = Var("row")
+        here = Let(place, Op("opaque", (each,)))
+        if block > 1:
+            length = largest(sub(b, a), Int(0))
+            whole = add(a, sub(length, Op("mod", (length, Int(block)))))
+            if most is not None:
+                size = mul(mul(extent(0), stride(0)), site.problem.itemsize)
+                whole = select(Op("le", (size, Int(most))), whole, a)
+            rows = self.block(places, clipped[-1], block)
+            loops = (Let(middle, whole), For(var=each, low=a, high=middle, step=Int(block), body=(here, *rows)))
+        rest = self.block(places, clipped[-1], 1)
+        single = For(var=each, low=middle if block > 1 else a, high=b, body=(here, *rest))
+        nest: tuple[Stmt, ...] = (*loops, single)
+        for outer in range(axis - 1, -1, -1):
+            beside = places_inside(site, self.statement, outer, places[outer], 1)
+            nest = (For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=(*beside, *nest)),)
+        return nest
+
+    def block(self, places: tuple[Var, ...], row: tuple[Var, Var], block: int) -> tuple[Stmt, ...]:
+        """``block`` neighbouring rows: whole vectors, or cell by cell at ends that are none of the grid's.
+
+        The first and the last vector of a row overlap others where it must be, so that the others are aligned and no
+        scalar remainder is left: some cells are computed twice, with the same result. Where the new version overwrites
+        one that is read, lanes that are already done keep their values.
+        """
+        site, statement = self.site, self.statement
+        rows = row_pointers(site, statement, places, block)
+        carried = self.beside(rows, block) if self.together else ()
+        group = _Group(site=site, statement=statement, rows=rows, carried=carried, block=block)
+        ends: list[Stmt] = []
+        for low_side, as_vector in zip((True, False), vectors_at_ends(site, statement), strict=True):
+            low, high = (row[0], _START) if low_side else (_STOP, row[1])
+            slow: list[Stmt] = []
+            for shift in range(block):
+                at = tuple(add(place, shift) if axis == len(places) - 1 else place for axis, place in enumerate(places))
+                slow.append(Call(cells_name(site, self.number), (*site.params, STEP, *at, low, high)))
+            body: tuple[Stmt, ...] = (If(below(low, high), tuple(slow)),)
+            if as_vector:
+                body = (If(Op("ne", (_AT_LOW if low_side else _AT_HIGH, Int(0))), group.end(low_side=low_side), body),)
+            ends += body
+        beside = places_inside(site, statement, len(places) - 1, places[-1], block) if places else ()
+        named = [_target_let(site, _target_row(site, shift), places, shift) for shift in range(block)]
+        return (*beside, *rows.lets, *named, *group.inside(), *ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """Neighbouring rows that are computed together."""
+    """Neighbouring rows that are computed together, and what they read of which vectors are put together."""
 
     site: Site
     statement: Statement
     rows: Rows
+    carried: tuple[row_beside.Carried, ...]
     block: int
 
     def inside(self) -> tuple[Stmt, ...]:
-        """The vectors from ``begin`` to ``end``, which read nothing outside."""
-        i, j, lanes = Var("i"), Var("j"), _lanes(self.site)
-        if not in_place(self.site, self.statement):
-            # Only the first vector may start later than its turn, so that the loop needs no register for that.
-            place = Mutable(j, largest(_START, smallest(_BEGIN, sub(_STOP, lanes))))
-            ahead = Assign(j, smallest(add(i, lanes), sub(_STOP, lanes)))
-            loop = For(var=i, low=_BEGIN, high=_END, step=lanes, body=(*self.vector(j), ahead))
-            return (Scope((place, loop)),)
+        """The vectors from ``begin`` to ``end``, which read nothing outside; neighbours put together where it pays."""
+        j, lanes, over = Var("j"), _lanes(self.site), in_place(self.site, self.statement)
+        end = _WHOLE if over else _END
+        vectors = self._plain(_BEGIN, end)
+        if self.carried:
+            loop = row_beside.loop(self.site, self.carried, lambda place, load: self.vector(place, load=load))
+            vectors = (loop, row_beside.others(_BEGIN, end, self._plain))
+        if not over:
+            return vectors
         whole = Let(_WHOLE, add(_BEGIN, mul(Op("div", (largest(sub(_END, _BEGIN), Int(0)), lanes)), lanes)))
         last = (Let(j, smallest(_WHOLE, sub(_STOP, lanes))), *self.vector(j, done=sub(_WHOLE, j)))
-        vectors = For(var=j, low=_BEGIN, high=_WHOLE, step=lanes, body=self.vector(j))
-        return (whole, vectors, If(below(_WHOLE, _END), last))
+        return (whole, *vectors, If(below(_WHOLE, _END), last))
+
+    def _plain(self, begin: Expr, end: Expr) -> tuple[Stmt, ...]:
+        """Some of these vectors, loaded from where they are read."""
+        i, j, lanes = Var("i"), Var("j"), _lanes(self.site)
+        if in_place(self.site, self.statement):
+            return (For(var=j, low=begin, high=end, step=lanes, body=self.vector(j)),)
+        # Only the first vector may start later than its turn, so that the loop needs no register for that.
+        place = Mutable(j, largest(_START, smallest(begin, sub(_STOP, lanes))))
+        ahead = Assign(j, smallest(add(i, lanes), sub(_STOP, lanes)))
+        return (Scope((place, For(var=i, low=begin, high=end, step=lanes, body=(*self.vector(j), ahead)))),)
 
     def end(self, *, low_side: bool) -> tuple[Stmt, ...]:
         """The vector at one end of the grid."""
@@ -320,9 +365,11 @@ class _Group:
             if offset >= 0 if low_side else offset <= 0:
                 return Load(row, add(j, offset), kind)
             side = self.site.problem.sides(node.field)[-1][0 if low_side else 1]
-            same = Op("splat", (literal(side.value, self.site.dtype),), kind)
-            other: Expr = same if side.kind == "constant" else far if side.kind == "wrap" else own
-            return Op(f"outside_{'low' if low_side else 'high'}_{side.kind}_{abs(offset)}", (own, other), kind)
+            if side.kind == "constant":
+                return row_beside.beside(own, Op("splat", (literal(side.value, self.site.dtype),), kind), offset, kind)
+            if side.kind == "wrap":
+                return row_beside.beside(own, far, offset, kind)
+            return Op(f"outside_{'low' if low_side else 'high'}_{side.kind}_{abs(offset)}", (own, own), kind)
 
         if low_side or not in_place(self.site, self.statement):
             return (Let(j, ends[0] if low_side else ends[1]), *self.vector(j, load=load))
