@@ -19,7 +19,7 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Apply, Const, Tape
 from tilewright.programs.problem import FIXED, Boundary, Problem
 from tilewright.programs.recurrences import recurrence_named
-from tilewright.programs.rounding import FACTOR, is_linear
+from tilewright.programs.rounding import is_linear, underflow, units
 from tilewright.programs.table_reference import fill
 
 _SMALL = {1: (1003,), 2: (61, 83), 3: (17, 22, 29)}
@@ -42,7 +42,7 @@ def reference(case: Case, problem: Problem | None = None, data: Data | None = No
 
     Strict C itself is compared with the NumPy reference on a small grid first. The bound is the package's own:
     ``4 eps * operations * steps * (the program on absolute values)`` for a linear program; otherwise 16 times the
-    largest deviation of a strict run in the case's dtype, plus a rounding of the value.
+    largest deviation of a strict run in the case's dtype, plus a rounding of the value; and what underflow explains.
 
     Args:
         case: The case.
@@ -61,11 +61,11 @@ def reference(case: Case, problem: Problem | None = None, data: Data | None = No
     eps = float(np.finfo(case.dtype).eps)
     if is_linear(problem.program):
         size = _strict(case, _absolute(wide), data, absolute=True)
-        scale = FACTOR * eps * (problem.program.flops + problem.program.loads) * max(1, problem.steps)
-        return exact, {field: scale * value for field, value in size.items()}
+        return exact, {field: units(problem) * eps * value + underflow(problem) for field, value in size.items()}
     plain = _strict(case, problem, data)
     worst = {field: float(np.max(np.abs(plain[field] - exact[field]))) for field in exact}
-    return exact, {field: _SAFETY * (worst[field] + eps * np.abs(exact[field])) for field in exact}
+    bounds = {field: _SAFETY * (worst[field] + eps * np.abs(exact[field])) for field in exact}
+    return exact, {field: bound + underflow(problem) for field, bound in bounds.items()}
 
 
 def accept(result: Fields, exact: Fields, allowed: Fields) -> tuple[float, bool]:

@@ -81,11 +81,11 @@ def test_rows_updated_in_place_are_right_whatever_is_left_over(extent, last):
         np.testing.assert_array_equal(values, exact[field])
 
 
-LONG = (111, 112, 113, 127, 128, 130, 144, 175, 176)
+LONG = (64, 79, 111, 112, 113, 127, 128, 130, 144, 175, 176)
 """Cells of rows around those whose neighbours are put together, of up to 16 lanes."""
 
 
-@pytest.mark.parametrize("name", ["star2d2r", "wave2d", "fdtd2d", "heat2d_var", "star3d4r"])
+@pytest.mark.parametrize("name", ["star2d2r", "wave2d", "fdtd2d", "heat2d_var", "star3d4r", "box2d3r"])
 @pytest.mark.parametrize("last", ["fixed", "wrap", "mirror"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_long_rows_whose_neighbours_are_put_together(name, last, dtype):

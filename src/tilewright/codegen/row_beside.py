@@ -31,17 +31,19 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.sites import Rows, Site, extent
-from tilewright.programs.expression import Apply, Read
+from tilewright.programs.expression import Apply, Const, Read
 from tilewright.programs.operators import SPECIAL
 from tilewright.programs.stencil import Statement
 
 _FROM, _LENGTH = Var("beside_from"), Var("beside_length")
 _LINE = 64
 """Bytes of a register that holds a cache line."""
-_MOST_ROWS = 6
-"""Rows read at several places whose three vectors each fit into registers, beside sums."""
-_LEAST = 7
-"""Vectors of a row from which on it pays: three of them may be others."""
+_MOST_ROWS = 12
+"""Rows read at several places whose vectors are kept from one place to the next; with more they wait in memory."""
+_MOST_WEIGHTS = 16
+"""Weights that registers hold; others are loaded for every product."""
+_LEAST = 4, 7
+"""Vectors of a row from which on it pays, of which three may be others: with many weights, and else."""
 _LOAD, _CROSSING, _STORE = 1.1, 1.7, 2.0
 """Cycles of a load of a vector that is a cache line, of one that lies in two, and of a store; of a multiply-add 1."""
 _SPECIAL = 8.0
@@ -88,13 +90,19 @@ def carried(site: Site, statement: Statement, rows: Rows, block: int, *, aligned
     special, products = sum(op in SPECIAL for op in operations), operations.count("mul")
     # Products and sums are fused, or computed side by side.
     arithmetic = max(products, len(operations) - special - products) + _SPECIAL * special
+    if _many_weights(statement):
+        loads += block * products
     return found if loads + block * _STORE > block * arithmetic else ()
 
 
-def long(site: Site, length: Expr) -> Expr:
+def _many_weights(statement: Statement) -> bool:
+    return len({node.value for node in statement.tape if isinstance(node, Const)}) > _MOST_WEIGHTS
+
+
+def long(site: Site, statement: Statement, length: Expr) -> Expr:
     """Whether rows of boxes so long are for this: where registers hold cache lines, and most vectors are whole."""
-    lanes = Var(f"LANES:{site.dtype}")
-    return Op("and", (Op("eq", (Var("TW_BYTES"), Int(_LINE))), Op("ge", (length, mul(lanes, _LEAST)))))
+    least = mul(Var(f"LANES:{site.dtype}"), _LEAST[0 if _many_weights(statement) else 1])
+    return Op("and", (Op("eq", (Var("TW_BYTES"), Int(_LINE))), Op("ge", (length, least))))
 
 
 def bounds(site: Site, begin: tuple[Expr, Expr], end: tuple[Expr, Expr]) -> tuple[Stmt, ...]:

@@ -56,6 +56,8 @@ _MOST_SWEPT = 2**24
 """Bytes of a field up to which a sweep in 3D is taken to find it in a cache."""
 _MOST_END_READS = 200
 """Reads of a vector at an end of a row; with more of them, compiling would take longer than it saves."""
+_MOST_BLOCK_READS = 60
+"""Reads up to which rows too short for putting neighbours together are computed in blocks: these take long to compile."""
 _AT_LOW, _AT_HIGH, _BEGIN, _END = Var("at_low"), Var("at_high"), Var("begin"), Var("end")
 _START, _STOP, _WHOLE = Var("start"), Var("stop"), Var("whole_vectors")
 
@@ -172,11 +174,11 @@ def box_functions(site: Site, number: int, block: int, *, sweep: bool = False) -
     name = box_name(site, number)
     if not box.beside(row_pointers(site, box.statement, _places(site), block), block):
         return (box.function(name, block, most),)
-    short = box.function(f"{name}_short", block, most)
+    short = box.function(f"{name}_short", 1 if len(box.statement.reads) > _MOST_BLOCK_READS else block, most)
     long = replace(box, together=True).function(f"{name}_long", block, most)
     length = sub(short.params[-1], short.params[-2])
     calls = (Call(long.name, long.params),), (Call(short.name, short.params),)
-    which = replace(short, name=name, body=(If(row_beside.long(site, length), *calls),), kind="inline")
+    which = replace(short, name=name, body=(If(row_beside.long(site, box.statement, length), *calls),), kind="inline")
     return (short, long, which)
 
 

@@ -71,9 +71,10 @@ def bound(
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Run the float64 reference and say how far a result in the problem's dtype may lie from it.
 
-    For linear programs ``|out - ref| <= 4 eps * operations per cell * steps * A`` where ``A`` is the program evaluated
-    on absolute values. For others the largest deviation of a run in the problem's own dtype and of float64 runs
-    whose values are perturbed by a unit of rounding in every step, times a safety factor.
+    For linear programs ``|out - ref| <= 4 * operations per cell * steps * (eps * A + eta)`` where ``A`` is the program
+    evaluated on absolute values, and ``eta`` the dtype's smallest positive number, by which an operation is off that
+    underflows. For others the largest deviation of a run in the problem's own dtype and of float64 runs whose values
+    are perturbed by a unit of rounding in every step, times a safety factor, and the same for underflow.
 
     Args:
         problem: The problem.
@@ -88,12 +89,21 @@ def bound(
         return exact, {field: np.zeros(problem.shape) for field in exact}
     wide = np.complex128 if np.dtype(problem.dtype).kind == "c" else np.float64
     exact = reference.run(problem, arrays, scalars, wide)
-    eps = float(np.finfo(problem.dtype).eps)
+    eps, least = float(np.finfo(problem.dtype).eps), underflow(problem)
     if is_linear(problem.program):
         size = exact if _is_positive(problem, arrays, scalars) else _run_absolute(problem, arrays, scalars)
-        scale = FACTOR * eps * (problem.program.flops + problem.program.loads) * max(1, problem.steps)
-        return exact, {field: scale * value for field, value in size.items()}
-    return exact, _perturbed(problem, arrays, scalars, exact, eps)
+        return exact, {field: units(problem) * eps * value + least for field, value in size.items()}
+    return exact, {field: value + least for field, value in _perturbed(problem, arrays, scalars, exact, eps).items()}
+
+
+def units(problem: Problem) -> float:
+    """Units of rounding by which a run may be off: four per operation and step."""
+    return FACTOR * (problem.program.flops + problem.program.loads) * max(1, problem.steps)
+
+
+def underflow(problem: Problem) -> float:
+    """By how much a run may be off since values fall below the dtype's smallest positive number."""
+    return units(problem) * float(np.finfo(problem.dtype).smallest_subnormal)
 
 
 def _run_absolute(
