@@ -5,10 +5,13 @@ import warnings
 
 import pytest
 
+from tilewright.api.calibrate import Calibration
 from tilewright.base.errors import TilewrightWarning
+from tilewright.costs.setting import make_setting
 from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Quantity
 from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
 from tilewright.runtime import calibrate, calibrate_fits, hosts
 from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchain import toolchain
@@ -44,6 +47,20 @@ def test_the_machine_is_measured_with_its_spread(described, monkeypatch):
     assert 1e8 < machine.dram_bandwidth.value < 1e13
     assert 1e9 < machine.cache_bandwidth.value < 1e12
     assert 1e-9 < machine.launch_seconds.value < 1e-1
+
+
+def test_what_has_changed_at_the_end_widens_its_range(described, monkeypatch):
+    """A neighbour that came takes half of L2's bandwidth; the value stays, since C_iter goes with it."""
+    known = Quantity(value=1e11, unit="B/s", source="measured", low=0.99e11, high=1.01e11)
+    machine = dataclasses.replace(described, cache_bandwidth=known, launch_seconds=dataclasses.replace(known, unit="s"))
+    for factor, low, high in ((0.5, 0.5e11, 1.01e11), (1.0, 0.99e11, 1.01e11), (1.6, 0.99e11, 1.6e11)):
+        monkeypatch.setattr(calibrate.micro, "bandwidth", lambda *_, f=factor, **__: (f * 1e11, f * 1e11, 9e11))
+        monkeypatch.setattr(calibrate.micro, "barrier_seconds", lambda *_: (1e11,))
+        found = calibrate.measured_again(machine, toolchain(), TINY)
+        assert (found.cache_bandwidth.value, found.cache_bandwidth.low, found.cache_bandwidth.high) == (1e11, low, high)
+        assert found.launch_seconds == machine.launch_seconds
+        calibration = Calibration(machine=found, path=None, fits={}, sensitivity=(), subject="")
+        assert ("cache_bandwidth" in calibration.unstable) == (factor != 1.0)
 
 
 @pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])
@@ -101,6 +118,25 @@ def test_sweeps_and_streaming_tiles_say_what_other_programs_take(described):
     machine = calibrate_fits.with_streams(calibrate_fits.with_sweeps(known, fits), fits)
     assert machine.swept_ratio.value == pytest.approx(0.5)
     assert machine.blocked_cycles.value == pytest.approx(1e-9 * described.clock.value / 9)
+
+
+def test_start_ups_are_those_of_the_program_and_else_the_median(described):
+    fits = [
+        calibrate.fit.Fit(iteration=1e-9, low=0.0, high=1e-9, row=row, box=10 * row, deviation=0.0, instances=9)
+        for row in (1e-9, 3e-9)
+    ]
+    machine = calibrate_fits.with_programs(described, [program("j2d5pt"), program("star2d2r")], fits)
+    machine = calibrate_fits.with_sweeps(machine, {"j2d5pt": dataclasses.replace(fits[0], row=5e-9, box=7e-9)})
+
+    def starts(name, dtype="float32"):
+        found = make_setting(make_problem(program(name), (64, 64), 8, dtype), machine)
+        return found.row_seconds, found.barrier_seconds, found.swept_row_seconds, found.swept_box_seconds
+
+    assert starts("j2d5pt") == pytest.approx((1e-9, 1e-8, 5e-9, 7e-9))
+    assert starts("star2d2r") == pytest.approx((3e-9, 3e-8, 2e-9, 2e-8))
+    assert starts("heat2d") == starts("j2d5pt", "float64") == pytest.approx((2e-9, 2e-8, 2e-9, 2e-8))
+    assert hosts.keep(machine) is not None
+    assert hosts.host().iteration_seconds("j2d5pt", "none row").value == 5e-9
 
 
 def test_what_is_kept_is_found_again(described):

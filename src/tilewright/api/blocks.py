@@ -19,11 +19,13 @@ _LENGTHS = (2, 4, 8, 16, 32, 64, 128)
 _MOST_GROWTH = 4.0
 """An extended grid has at most so many times the cells of the grid itself, or so many cells."""
 _SMALL = 2**16
-_BLOCK_SECONDS = {1: 2e-5, 2: 1e-4, 3: 1e-4}
-"""What one more block costs besides the bytes of its copies, by dimensions: the call and the bookkeeping in Python.
-
-On a Zen 4 it was 19 microseconds in 1D, and 85 to 200 in 2D and 3D, whose copies are more, and rows apart.
-"""
+_BLOCK_SECONDS = 2e-5
+"""What one more block costs besides the copies in its halo: the call."""
+_VERSION_SECONDS = {1: 1e-5, 2: 4e-5, 3: 4e-5}
+"""What the halo of a version costs besides its bytes, by dimensions: bookkeeping in Python, and copies of rows apart."""
+_COPY_BANDWIDTH = 7e9
+"""Bytes of a halo that are copied in a second, in short pieces of rows. With these a block costs 0.12 ms for j2d5pt at
+1024 x 1024, 0.3 for fdtd2d there and 0.4 for j3d7pt at 128^3; on a Zen 4 it was 0.12, 0.29 and 0.49."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +91,11 @@ def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tili
     block = extended.problem
     costs = time_model.predict(block, tiling, machine)
     count = math.ceil(problem.steps / block.steps)
-    copied = (block.cells - problem.cells) * sum(problem.program.history(f) for f in problem.program.updated)
-    moved = 3.0 * copied * problem.itemsize
+    versions = sum(problem.program.history(f) for f in problem.program.updated)
+    copied = (block.cells - problem.cells) * versions * problem.itemsize
+    moved = 3.0 * copied
     share = problem.steps / block.steps
-    between = moved / machine.dram_bandwidth.value + _BLOCK_SECONDS[problem.program.rank]
+    between = _BLOCK_SECONDS + versions * _VERSION_SECONDS[problem.program.rank] + copied / _COPY_BANDWIDTH
     seconds = share * costs.seconds + count * between
     work = problem.cells * problem.steps
     dram_bytes = share * costs.dram_bytes + count * moved

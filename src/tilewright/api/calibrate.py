@@ -45,7 +45,7 @@ _MEASURED = (
 _GPU_MEASURED = ("c_iter", "dram_bandwidth", "barrier_seconds", "launch_seconds")
 _SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 _STEPS = 256
-_SPREAD = 0.5
+_SPREAD = 0.35
 """A 5th to 95th percentile that is wider than this share of the value is called unstable."""
 
 
@@ -192,6 +192,7 @@ def calibrate(
         if len(instances) > 1:
             streams[program.name] = instances
     machine = calibrate_fits.with_streams(*calibrate_fits.fitted_streams(machine, streams))
+    machine = runtime.measured_again(machine, tools, protocol)
     if target is None:
         target = hosts.keep(machine)
     else:

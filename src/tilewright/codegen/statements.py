@@ -57,7 +57,7 @@ _MOST_SWEPT = 2**24
 _MOST_END_READS = 200
 """Reads of a vector at an end of a row; with more of them, compiling would take longer than it saves."""
 _MOST_BLOCK_READS = 60
-"""Reads up to which rows too short for putting neighbours together are computed in blocks: these take long to compile."""
+"""Reads up to which rows too short for putting neighbours together are computed in blocks: these compile for long."""
 _AT_LOW, _AT_HIGH, _BEGIN, _END = Var("at_low"), Var("at_high"), Var("begin"), Var("end")
 _START, _STOP, _WHOLE = Var("start"), Var("stop"), Var("whole_vectors")
 

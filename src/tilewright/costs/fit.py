@@ -87,15 +87,17 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
         barrier_seconds=0.0,
         launch_seconds=0.0,
         row_seconds=0.0,
+        swept_row_seconds=0.0,
+        swept_box_seconds=0.0,
         cut_seconds=0.0,
         fetch_seconds=0.0,
         c_iter=replace(setting.c_iter, value=0.0, low=None, high=None),
         swept=replace(setting.swept, value=0.0, low=None, high=None),
     )
     one = replace(zero, c_iter=replace(zero.c_iter, value=1.0), swept=replace(zero.swept, value=1.0))
-    row = replace(zero, row_seconds=1.0)
+    row = replace(zero, row_seconds=1.0, swept_row_seconds=1.0)
     if family == "none":
-        box = replace(zero, barrier_seconds=1.0)
+        box = replace(zero, swept_box_seconds=1.0)
         return np.array([evaluate(family, sizes, each).seconds[0] for each in (one, row, box)])
     # Tiles are clipped at so small a grid: count its rows, not whole tiles. But every tile that meets it has its boxes.
     prisms = 2.0 * setting.steps * setting.stages / traffic.height(sizes, setting)

@@ -60,6 +60,8 @@ class Setting:
         barrier_seconds: tau_sync.
         launch_seconds: T_sync.
         row_seconds: Start-up of one innermost row on a CPU.
+        swept_row_seconds: The same in a sweep without tiles.
+        swept_box_seconds: Start-up of a core's part of a sweep on a CPU.
         cut_seconds: What the end of a piece of such a row waits for where it updates in place.
         fetch_seconds: What the first cells of a row wait for on a CPU where they are not in M_SM.
         cache_byte_seconds: Seconds per byte and core from M_SM on a CPU.
@@ -105,6 +107,8 @@ class Setting:
     barrier_seconds: float
     launch_seconds: float
     row_seconds: float
+    swept_row_seconds: float
+    swept_box_seconds: float
     cut_seconds: float
     fetch_seconds: float
     cache_byte_seconds: float
@@ -191,9 +195,11 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         vector_width=max(1, width * WORD // problem.itemsize) if cpu else width,
         word_seconds=word * (sm_count if scope == "per_sm" else 1),
         byte_seconds=1.0 / machine.dram_bandwidth.value,
-        barrier_seconds=machine.barrier_seconds.value,
+        barrier_seconds=start_seconds(program, machine, "box", problem.dtype),
         launch_seconds=machine.launch_seconds.value,
-        row_seconds=machine.row_seconds.value if machine.row_seconds else 0.0,
+        row_seconds=start_seconds(program, machine, "row", problem.dtype),
+        swept_row_seconds=start_seconds(program, machine, "none row", problem.dtype),
+        swept_box_seconds=start_seconds(program, machine, "none box", problem.dtype),
         cut_seconds=waits / len(analysis.stages),
         fetch_seconds=(machine.outer_latency or outer_latency()).value / machine.clock.value if cpu else 0.0,
         cache_byte_seconds=1.0 / machine.cache_bandwidth.value if machine.cache_bandwidth else 0.0,
@@ -283,6 +289,24 @@ def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") ->
         return plain
     value = machine.swept_ratio.value * plain.value
     return Quantity(value=value, unit="s", source="estimated", note=f"C_iter times {machine.swept_ratio.value:.2f}")
+
+
+def start_seconds(program: Program, machine: Machine, what: str, dtype: str = "float32") -> float:
+    """Return the start-up of a row or of a box: what the machine file gives for this very program, else the machine's.
+
+    Args:
+        program: The program.
+        machine: The machine.
+        what: ``row`` or ``box`` of tiles, ``none row`` or ``none box`` of sweeps without tiles.
+        dtype: NumPy name of the element type.
+
+    Returns:
+        Seconds; of a box on a GPU its barrier.
+    """
+    known = machine.iteration_seconds(program.name, what)
+    if known is None or dtype != "float32" or not _is_built_in(program):
+        known = machine.row_seconds if what.endswith("row") else machine.barrier_seconds
+    return known.value if known else 0.0
 
 
 def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:

@@ -45,9 +45,9 @@ def evaluate(setting: Setting) -> Breakdown:
     iteration = np.full(1, setting.swept.value)
     if setting.cpu:
         iteration = overlapped(setting.swept.value, np.full(1, _line_seconds(setting)))
-    compute = vectors * iteration + lines * setting.stages * setting.row_seconds
+    compute = vectors * iteration + lines * setting.stages * setting.swept_row_seconds
     if setting.cpu:
-        compute = compute + setting.writes * setting.barrier_seconds  # a core computes one box per statement
+        compute = compute + setting.writes * setting.swept_box_seconds  # a core computes one box per statement
     io_seconds, felt = _from_afar(moved, setting) if setting.cpu else (moved * setting.byte_seconds, 0.0)
     sweeps = np.array([setting.steps * setting.stages], dtype=np.int64)
     sync = sweeps * setting.launch_seconds

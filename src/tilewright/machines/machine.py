@@ -260,7 +260,8 @@ class Machine:
         Args:
             program: The program.
             family: ``streaming`` for that of rows blocked in registers, which is kept as ``"PROGRAM streaming"``;
-                ``none`` for that of sweeps without tiles.
+                ``none`` for that of sweeps without tiles. ``row`` and ``box``, or ``none row`` and ``none box``, for
+                the start-ups that were fitted with it.
         """
         return dict(self.c_iter).get(f"{program} {family}".strip())
 

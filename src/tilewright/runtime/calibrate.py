@@ -6,6 +6,7 @@ computed from the cache by one core so that nothing but arithmetic counts, and a
 
 import math
 import random
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -123,6 +124,34 @@ def measure_machine(tools: Toolchain, protocol: Protocol, note: Note) -> Machine
         launch_seconds=fit.robust(barrier, "s", f"one loop shared dynamically by {many}, with its barrier"),
         call_seconds=fit.robust(team, "s", f"a team of {many} starts and ends"),
     )
+
+
+def measured_again(machine: Machine, tools: Toolchain, protocol: Protocol) -> Machine:
+    """Measure L2 and the barrier once more, at the end of a calibration; ranges widen where they have changed.
+
+    What else runs on the same cores may come and go meanwhile, and other systems on the same hardware show in no other
+    way: they take half of L2's bandwidth and a third of the arithmetic. A range that wide is called unstable.
+
+    Args:
+        machine: The machine as it was measured at the beginning.
+        tools: The compiler.
+        protocol: How much is measured.
+    """
+    units, cached = micro.build(tools), int(_L2_SHARE * machine.shared_bytes.value)
+    threads = min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1
+    inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
+    barrier = micro.barrier_seconds(units, threads, protocol.samples)
+    return replace(
+        machine,
+        cache_bandwidth=machine.cache_bandwidth and _widened(machine.cache_bandwidth, inside),
+        launch_seconds=_widened(machine.launch_seconds, barrier),
+    )
+
+
+def _widened(known: Quantity, samples: Sequence[float]) -> Quantity:
+    """A quantity whose range reaches to the median of other samples."""
+    again = statistics.median(samples)
+    return replace(known, low=min(known.low or known.value, again), high=max(known.high or known.value, again))
 
 
 def measure_program(

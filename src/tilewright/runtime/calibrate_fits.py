@@ -50,6 +50,17 @@ def _note(each: fit.Fit, instances: str) -> str:
     return f"fit through {each.instances} {instances}, off by {each.deviation:.1%} in the median"
 
 
+def _entries(name: str, each: fit.Fit, instances: str) -> list[tuple[str, Quantity]]:
+    """A fitted C_iter and its start-ups as a machine file names them."""
+    starts = {"row": each.row, "box": each.box}
+    found = [(name, entered(each, _note(each, instances)))]
+    note = "start-up, fitted with C_iter"
+    return found + [
+        (f"{name} {what}", Quantity(value=value, unit="s", source="measured", note=note))
+        for what, value in starts.items()
+    ]
+
+
 def fitted(instances: Sequence[Instance]) -> fit.Fit:
     """Fit C_iter to instances."""
     factors = np.array([instance.factors for instance in instances])
@@ -114,7 +125,9 @@ def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
 
 def with_sweeps(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
     """Enter fitted C_iter of sweeps without tiles, by name of the program."""
-    entries = [(f"{name} none", entered(each, _note(each, "instances without tiles"))) for name, each in fits.items()]
+    entries = [
+        entry for name, each in fits.items() for entry in _entries(f"{name} none", each, "instances without tiles")
+    ]
     tiled = [(each, machine.iteration_seconds(name)) for name, each in fits.items()]
     ratios = [each.iteration / plain.value for each, plain in tiled if plain is not None and plain.value > 0]
     return replace(
@@ -127,8 +140,8 @@ def with_sweeps(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
 def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[fit.Fit]) -> Machine:
     """Enter fitted C_iter into a machine, and what they say about every other program.
 
-    The start-ups of a row and of a box become the median over the programs. The cycles from which C_iter of other
-    programs is estimated are scaled by the median ratio of fitted to estimated values.
+    The start-ups of a row and of a box of other programs become the median over these. The cycles from which C_iter of
+    other programs is estimated are scaled by the median ratio of fitted to estimated values.
 
     Args:
         machine: The machine without them.
@@ -142,7 +155,7 @@ def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[
     ratios = []
     for program, each in zip(programs, fits, strict=True):
         ratios.append(each.iteration / iteration_seconds(program, machine).value)
-        entries.append((program.name, entered(each, _note(each, "random instances"))))
+        entries += _entries(program.name, each, "random instances")
     rows, boxes, many = [each.row for each in fits], [each.box for each in fits], f"{len(fits)} programs"
     result = replace(
         machine,

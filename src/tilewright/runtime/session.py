@@ -7,6 +7,7 @@ arrives at the grid proper, the copies are refreshed.
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -32,6 +33,8 @@ Ranges = tuple[tuple[int, int], ...]
 _PAGE = 4096
 _SMALL = 2**20
 """Bytes up to which a run copies with one thread."""
+_SPREAD_BYTES = 2**23
+"""Bytes of halos from which on several threads fill them."""
 SHARED = Workspace(keep=2**29, offer=True)
 """Memory of earlier runs: taking it anew costs a page fault and a clearing per page, a tenth of a run of 100 steps, or
 more than the run itself where the machine is a virtual one."""
@@ -284,10 +287,10 @@ class Session:
         """Fill the halo of some versions with periodic copies, one axis after the other."""
         if self._halo is None:
             return
-        jobs = []
-        for field, age in versions:
-            jobs.append(_Periodic(self._slot(field, age), self._halo.around, self.problem.shape))
-        spread([job.fill for job in jobs], self._copiers)
+        jobs = [_Periodic(self._slot(field, age), self._halo.around, self.problem.shape) for field, age in versions]
+        # The team of a step that has just ended waits for the next one in a loop: new threads get no core for a while.
+        halo = sum(job.whole.size - math.prod(job.shape) for job in jobs) * self._plan.itemsize
+        spread([job.fill for job in jobs], self._copiers if halo >= _SPREAD_BYTES else 1)
 
     def _copy_halo(self) -> None:
         """Give every older version outside the history some values in its halo: what is there is never used."""
