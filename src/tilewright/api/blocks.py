@@ -22,7 +22,7 @@ _SMALL = 2**16
 _BLOCK_SECONDS = 2e-5
 """What one more block costs besides the copies in its halo: the call."""
 _VERSION_SECONDS = {1: 1e-5, 2: 4e-5, 3: 4e-5}
-"""What the halo of a version costs besides its bytes, by dimensions: bookkeeping in Python, and copies of rows apart."""
+"""What the halo of a version costs besides its bytes, by dimensions: bookkeeping, and copies of rows apart."""
 _COPY_BANDWIDTH = 7e9
 """Bytes of a halo that are copied in a second, in short pieces of rows. With these a block costs 0.12 ms for j2d5pt at
 1024 x 1024, 0.3 for fdtd2d there and 0.4 for j3d7pt at 128^3; on a Zen 4 it was 0.12, 0.29 and 0.49."""
