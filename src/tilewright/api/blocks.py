@@ -95,7 +95,8 @@ def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tili
     copied = (block.cells - problem.cells) * versions * problem.itemsize
     moved = 3.0 * copied
     share = problem.steps / block.steps
-    between = _BLOCK_SECONDS + versions * _VERSION_SECONDS[problem.program.rank] + copied / _COPY_BANDWIDTH
+    copying = copied / _COPY_BANDWIDTH if machine.kind == "cpu" else moved / machine.dram_bandwidth.value
+    between = _BLOCK_SECONDS + versions * _VERSION_SECONDS[problem.program.rank] + copying
     seconds = share * costs.seconds + count * between
     work = problem.cells * problem.steps
     dram_bytes = share * costs.dram_bytes + count * moved
