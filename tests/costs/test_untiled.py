@@ -116,7 +116,9 @@ def test_a_grid_leaves_the_caches_gradually_and_rows_have_whole_vectors():
     counted = [
         untiled.evaluate(
             replace(
-                make_setting(make_problem(program("j2d5pt"), (64, edge), 8), HOST), row_seconds=0.0, barrier_seconds=0.0
+                make_setting(make_problem(program("j2d5pt"), (64, edge), 8), HOST),
+                swept_row_seconds=0.0,
+                swept_box_seconds=0.0,
             )
         ).compute_seconds[0]
         for edge in (46, 48, 49)

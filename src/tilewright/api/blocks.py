@@ -19,7 +19,7 @@ _LENGTHS = (2, 4, 8, 16, 32, 64, 128)
 _MOST_GROWTH = 4.0
 """An extended grid has at most so many times the cells of the grid itself, or so many cells."""
 _SMALL = 2**16
-_BLOCK_SECONDS = 2e-5
+_BLOCK_SECONDS = 1e-5
 """What one more block costs besides the copies in its halo: the call."""
 _VERSION_SECONDS = {1: 1e-5, 2: 4e-5, 3: 4e-5}
 """What the halo of a version costs besides its bytes, by dimensions: bookkeeping, and copies of rows apart."""
