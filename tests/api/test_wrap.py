@@ -166,6 +166,24 @@ def test_recurrences_are_not_extended():
     assert extend(make_problem(sweep, (16,), 9, boundary={"m": "wrap"}), 3) is None
 
 
+@pytest.mark.parametrize("least", [0, 2**40])
+def test_halos_are_the_same_filled_by_one_thread_or_several(least, monkeypatch):
+    from tilewright.runtime import session
+
+    seen, spread = [], session.spread
+    monkeypatch.setattr(session, "_SPREAD_BYTES", least)
+    monkeypatch.setattr(session, "_SMALL", 0)
+    monkeypatch.setattr(session, "spread", lambda jobs, threads: (seen.append(threads), spread(jobs, threads)))
+    known = program("fdtd2d")
+    grids = [np.random.default_rng(n).random((40, 64), dtype=np.float32) for n in range(3)]
+    out = tw.run(known, *grids, steps=9, boundary="wrap", tiling="hybrid:t=4,s=4x80", threads=2, strict=True)
+    problem = make_problem(known, (40, 64), 9, boundary="wrap")
+    exact = reference.run(problem, {name: [grid] for name, grid in zip(known.fields, grids, strict=True)}, {})
+    for name, values in zip(known.updated, out, strict=True):
+        np.testing.assert_array_equal(values, exact[name])
+    assert (1 in seen) == (least > 0)
+
+
 def test_the_model_chooses_blocks_only_where_they_pay():
     large = make_problem(program("j2d5pt"), (4096, 4096), 200, boundary="wrap")
     blocks = blocks_of(large)

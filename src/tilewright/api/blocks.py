@@ -24,7 +24,7 @@ _BLOCK_SECONDS = 1e-5
 _VERSION_SECONDS = {1: 1e-5, 2: 4e-5, 3: 4e-5}
 """What the halo of a version costs besides its bytes, by dimensions: bookkeeping, and copies of rows apart."""
 _COPY_BANDWIDTH = 7e9
-"""Bytes of a halo that are copied in a second, in short pieces of rows. With these a block costs 0.12 ms for j2d5pt at
+"""Bytes of a halo that are copied in a second, in short pieces of rows. With these a block costs 0.11 ms for j2d5pt at
 1024 x 1024, 0.3 for fdtd2d there and 0.4 for j3d7pt at 128^3; on a Zen 4 it was 0.12, 0.29 and 0.49."""
 _GAIN = 0.97
 """Blocks have to promise so much less than the time of sweeps: between two blocks the threads wait for one of them."""

@@ -46,7 +46,7 @@ _GPU_MEASURED = ("c_iter", "dram_bandwidth", "barrier_seconds", "launch_seconds"
 _SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 _STEPS = 256
 _SPREAD = 0.35
-"""A 5th to 95th percentile that is wider than this share of the value is called unstable."""
+"""A range, of the 5th to 95th percentile and of what was found at the end, wider than this share is called unstable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,9 +269,12 @@ def sensitivity(
     chosen, base = as_program(program), as_machine(machine)
     names = parameters
     if names is None:
+        own = base.iteration_seconds(chosen.name, "row") is not None
         known: tuple[str, ...] = ("c_iter",) if base.iteration_seconds(chosen.name) else ("flop_cycles", "load_cycles")
         known += ("c_iter streaming",) if base.iteration_seconds(chosen.name, "streaming") else ()
-        names = (*known, *(name for name in _MEASURED if getattr(base, name) is not None))
+        known += ("c_iter row",) if own else ()
+        left = [name for name in _MEASURED if not (own and name == "row_seconds")]
+        names = (*known, *(name for name in left if getattr(base, name) is not None))
     if base.kind == "gpu":
         return sensitivities(base, chosen.name, names, _coarse(make_problem(chosen, shape, steps)), share)
     order: list[Tiling] = []
