@@ -230,6 +230,28 @@ def test_lent_memory_beyond_the_limit_goes_back_to_the_system():
     assert not workspace._free
 
 
+@pytest.mark.parametrize(
+    ("name", "tiling", "arrays"),
+    [
+        ("j2d5pt", "hybrid:t=4,s=4x64", 1),
+        ("j2d5pt", "streaming:t=4,s=512x64", 1),
+        ("wave2d", "streaming:t=4,s=512x64", 2),
+    ],
+)  # the last has to copy an older version, whose fixed cells differ from the newest one's
+def test_a_run_leaves_the_memory_of_all_its_arrays_to_the_next(name, tiling, arrays):
+    random = np.random.default_rng(3)
+    problem = make_problem(program(name), (1024, 600), 8)
+    (kernel,) = compile_source(emit(problem, parse(tiling)), toolchain())
+    inputs = Inputs(arrays={"u": [random.random(problem.shape, np.float32) for _ in range(2)]}, scalars={})
+    workspace = memory.Workspace()
+    expected = execute(kernel, problem, inputs, 2, workspace)["u"].copy()
+    for _ in range(2):
+        np.testing.assert_array_equal(execute(kernel, problem, inputs, 2, workspace)["u"], expected)
+        workspace.give(workspace.take(2**20))  # collects what has come back
+        grids = [idle for idle in workspace._free if idle.nbytes >= problem.cells * problem.itemsize]
+        assert len(grids) == 1 + arrays
+
+
 def _lazily_freed() -> int:
     """Bytes that the system may take from this process at any time."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
@@ -250,9 +272,9 @@ def test_idle_memory_beyond_the_limit_is_offered_to_the_system_and_found_again()
     assert _lazily_freed() < before + 2**24
 
 
-def test_no_more_is_offered_than_half_of_the_memory(monkeypatch):
+def test_no_more_is_offered_than_can_still_be_used(monkeypatch):
     workspace = memory.Workspace(keep=0, offer=True)
-    monkeypatch.setattr(memory, "available_bytes", lambda: 2**24)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**23)
     for _ in range(3):
         workspace.give(memory.allocate(2**22))
     assert len(workspace._offered) == 2

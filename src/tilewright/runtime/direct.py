@@ -90,12 +90,13 @@ def execute(
     check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(program.updated)))
     memory = workspace or SHARED
     results = {
-        field: _result(problem, memory) if inputs.out is None else inputs.out[field] for field in program.updated
+        field: memory.lend_grid(problem.shape, problem.dtype) if inputs.out is None else inputs.out[field]
+        for field in program.updated
     }
     buffer = memory.take(max(total, _PAGE))
     try:
         start = buffer.ctypes.data
-        versions = {field: _versions(problem, field, inputs.arrays[field], threads) for field in program.fields}
+        versions = {field: _versions(problem, field, inputs.arrays[field], threads, memory) for field in program.fields}
         places = []
         for field, count in zip(program.fields, slots, strict=True):
             places.append(start if count else versions[field][0].ctypes.data)
@@ -115,7 +116,7 @@ def execute(
     return results
 
 
-def _versions(problem: Problem, field: str, given: Sequence[Array], threads: int) -> list[Array]:
+def _versions(problem: Problem, field: str, given: Sequence[Array], threads: int, memory: Workspace) -> list[Array]:
     """One array per time level; the oldest that was given stands for all that are older still.
 
     Cells that no step updates have the newest version's value in all of them; where the caller's differ there, the run
@@ -128,19 +129,10 @@ def _versions(problem: Problem, field: str, given: Sequence[Array], threads: int
     for age in range(1, history):
         array = given[min(age, len(given) - 1)]
         if any(not np.array_equal(array[slab], newest[slab]) for slab in slabs):
-            copied = np.empty_like(array)
+            copied = memory.lend_grid(problem.shape, problem.dtype)
             spread(copy_jobs(copied, array, threads), threads)
             for slab in slabs:
                 np.copyto(copied[slab], newest[slab])
             array = copied
         result.append(array)
     return result
-
-
-def _result(problem: Problem, memory: Workspace) -> Array:
-    """A new array that starts at a cache line, so that kernels may write it past the caches.
-
-    Its memory may be that of a result that nobody has any more: clearing new pages takes a tenth of a run.
-    """
-    array: Array = memory.lend(problem.cells * problem.itemsize).view(problem.dtype).reshape(problem.shape)
-    return array

@@ -103,7 +103,8 @@ class Workspace:
         Args:
             keep: Bytes that may lie idle; what is beyond goes back to the system. Without a limit, all are kept.
             offer: Whether what is beyond is not given back but offered: the system takes the pages once it needs
-                them, and until then the next call finds them. At most half of the memory that can still be used.
+                them, and until then the next call finds them. What is offered counts as memory that can still be
+                used: once that is less than what is offered, others need it, and the oldest goes back.
         """
         self._lock = threading.Lock()
         self._keep = keep
@@ -131,7 +132,7 @@ class Workspace:
                 oldest = self._free.pop(0)
                 if self._offer and offer(oldest):
                     self._offered.append(oldest)
-                    most = (available_bytes() or 0) // 2
+                    most = available_bytes() or 0
                     while sum(idle.nbytes for idle in self._offered) > most:
                         self._offered.pop(0)
 
@@ -144,6 +145,12 @@ class Workspace:
         lent = np.frombuffer(buffer.data, dtype=np.uint8)
         weakref.finalize(lent, self._come_back, buffer).atexit = False
         return lent[:size]
+
+    def lend_grid(self, shape: Sequence[int], dtype: str) -> Array:
+        """Return an array whose memory comes back as that of :meth:`lend` does; it starts at a cache line."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        grid: Array = self.lend(size).view(dtype).reshape(shape)
+        return grid
 
     def _come_back(self, buffer: Array) -> None:
         if self._offer and buffer.nbytes > (self._keep or 0):

@@ -182,7 +182,12 @@ class Session:
         found: dict[str, Array] = {}
         jobs: list[Callable[[], None]] = []
         for field in self._static.updated:
-            found[field] = np.empty(self.problem.shape, self.problem.dtype) if out is None else out[field]
+            if out is not None:
+                found[field] = out[field]
+            elif self._copiers == 1:
+                found[field] = np.empty(self.problem.shape, self.problem.dtype)
+            else:
+                found[field] = self._workspace.lend_grid(self.problem.shape, self.problem.dtype)
             if self._copiers == 1:
                 np.copyto(found[field], self.newest(field), casting="unsafe")
             else:
