@@ -278,7 +278,8 @@ class Session:
                 jobs += copy_jobs(target, values, threads)
         spread(jobs, threads)
         if self._halo is not None:
-            self._refresh((field, 0) for field in self.problem.program.fields)
+            constant = set(self.problem.program.fields) - set(self._static.updated)
+            self._refresh((field, 0) for field in sorted(constant))
             self._refresh(self._history())
             self._copy_halo()
 
