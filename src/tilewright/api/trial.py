@@ -81,7 +81,7 @@ def check(job: TrialJob) -> None:
     problem = small_problem(job.problem, job.tiling)
     given = _given(problem, job.scalars)
     executable = _executable(problem, job.tiling, strict=job.strict, backend=job.backend)
-    results = compute(executable, problem, given, job.threads)
+    results = compute(executable, problem, given, job.threads, _blank(problem))
     exact, allowed = _reference(problem, job.scalars)
     for field, result in results.items():
         error, good = rounding.worst_excess(result, exact[field], allowed[field])
@@ -124,7 +124,7 @@ def confirm(job: TrialJob, second: Tiling) -> None:
     expected = compute(executable, problem, given, 1 if alone else job.threads)
     allowed = _tolerances(executable, job, given, expected)
     own = _executable(problem, job.tiling, strict=job.strict, backend=job.backend)
-    results = compute(own, problem, given, job.threads)
+    results = compute(own, problem, given, job.threads, _blank(problem))
     for field, result in results.items():
         with np.errstate(all="ignore"):
             bad = ~((np.abs(result - expected[field]) <= allowed[field]) | ~np.isfinite(expected[field]))
@@ -227,6 +227,13 @@ class _Run:
             self._session.advance(self._steps)
         finally:
             self._session.close()
+
+
+def _blank(problem: Problem) -> dict[str, Array]:
+    """Make arrays for the results of a candidate: memory of earlier runs may hold the right ones already."""
+    dtype = np.dtype(problem.dtype)
+    value = np.iinfo(dtype).max if dtype.kind in "iu" else np.nan
+    return {field: np.full(problem.shape, value, dtype) for field in problem.program.updated}
 
 
 def _tolerances(
