@@ -222,6 +222,13 @@ def test_lent_memory_comes_back_when_nothing_refers_to_it():
     assert again.flags.writeable
 
 
+def test_small_memory_is_not_lent_from_what_is_idle():
+    workspace = memory.Workspace()
+    workspace.give(memory.allocate(2**20))
+    assert workspace.lend(2**20).nbytes == 2**20
+    assert len(workspace._free) == 1
+
+
 def test_lent_memory_beyond_the_limit_goes_back_to_the_system():
     workspace = memory.Workspace(keep=2**21)
     lent = workspace.lend(2**22)

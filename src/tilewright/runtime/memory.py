@@ -138,9 +138,9 @@ class Workspace:
 
     def lend(self, size: int) -> Array:
         """Return ``size`` bytes that come back by themselves once no array refers to them any more."""
-        buffer = self.take(size)
         if size < _HUGE:
-            return buffer[:size]  # cheap to allocate anew
+            return allocate(size)  # cheap, and what is idle is left to those who bring it back
+        buffer = self.take(size)
         # Views of views refer to the first array that does not itself view an array: to this one.
         lent = np.frombuffer(buffer.data, dtype=np.uint8)
         weakref.finalize(lent, self._come_back, buffer).atexit = False

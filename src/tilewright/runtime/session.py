@@ -179,19 +179,14 @@ class Session:
 
     def results(self, out: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """Copy the newest version of every updated field to new arrays, or into those given."""
-        found: dict[str, Array] = {}
+        lend, shape, dtype = self._workspace.lend_grid, self.problem.shape, self.problem.dtype
+        found = {field: lend(shape, dtype) if out is None else out[field] for field in self._static.updated}
         jobs: list[Callable[[], None]] = []
-        for field in self._static.updated:
-            if out is not None:
-                found[field] = out[field]
-            elif self._copiers == 1:
-                found[field] = np.empty(self.problem.shape, self.problem.dtype)
-            else:
-                found[field] = self._workspace.lend_grid(self.problem.shape, self.problem.dtype)
+        for field, target in found.items():
             if self._copiers == 1:
-                np.copyto(found[field], self.newest(field), casting="unsafe")
+                np.copyto(target, self.newest(field), casting="unsafe")
             else:
-                jobs += copy_jobs(found[field], self.newest(field), self._copiers)
+                jobs += copy_jobs(target, self.newest(field), self._copiers)
         spread(jobs, self._copiers)
         return found
 
@@ -278,9 +273,8 @@ class Session:
                 jobs += copy_jobs(target, values, threads)
         spread(jobs, threads)
         if self._halo is not None:
-            constant = set(self.problem.program.fields) - set(self._static.updated)
-            self._refresh((field, 0) for field in sorted(constant))
-            self._refresh(self._history())
+            constant = ((field, 0) for field in self.problem.program.fields if field not in self._static.updated)
+            self._refresh(itertools.chain(constant, self._history()))
             self._copy_halo()
 
     def _history(self) -> Iterator[tuple[str, int]]:
