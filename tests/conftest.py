@@ -1,6 +1,7 @@
 """Options and fixtures for every test."""
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,13 @@ def private_store(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_STORE", str(tmp_path_factory.mktemp("store")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interruptible():
+    """Jobs in the background of a shell ignore Ctrl-C; what tests start must not inherit that."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
