@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.codegen.box_rows import vectors_at_ends
 from tilewright.codegen.c_helpers import mixed_lanes
 from tilewright.codegen.emit import emit
 from tilewright.codegen.sites import Site
-from tilewright.codegen.statements import vectors_at_ends
 from tilewright.programs import catalogue, reference
 from tilewright.programs.problem import Boundary, make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
@@ -115,7 +115,7 @@ def test_only_ends_that_are_updated_and_read_outside_are_vectors():
     assert asked("j2d5pt", "wrap") == (True, True)
     assert asked("j2d5pt", "fixed") == (False, False)
     assert asked("j2d5pt", ("wrap", ("fixed", "nearest"))) == (False, False)
-    assert asked("box3d4r", "wrap") == (False, False)
+    assert asked("box3d4r", "wrap") == (True, True)
     assert asked("fdtd2d", ("nearest", "fixed")) == (False, False)
 
 

@@ -32,8 +32,8 @@ from tilewright.codegen.ir import (
     sub,
     total,
 )
-from tilewright.codegen.sites import Site, constants, extent, stride
-from tilewright.codegen.statements import box_bounds, box_name
+from tilewright.codegen.sites import Site, box_bounds, constants, extent, stride
+from tilewright.codegen.statements import box_name
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.catalogue import complete

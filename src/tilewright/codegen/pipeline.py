@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from tilewright.base.intmath import round_up
 from tilewright.codegen.ir import Expr, Int, Let, Op, Stmt, Var, add, mul, select, sub
-from tilewright.codegen.sites import Site
-from tilewright.codegen.statements import box_bounds
+from tilewright.codegen.sites import Site, box_bounds
 from tilewright.programs.problem import Boundary
 from tilewright.tilings.catalogue import complete
 from tilewright.tilings.pipeline import LINE, Pipeline, line_cells, of_problem

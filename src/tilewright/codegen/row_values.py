@@ -33,7 +33,7 @@ def row_values(
     statement: Statement,
     rows: Rows,
     block: int,
-    place: Var,
+    place: Expr,
     load: Callable[[Read, Var], Expr] | None = None,
 ) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
     """Write one vector of the new values of several neighbouring rows.
@@ -50,7 +50,7 @@ def row_values(
         The operations, and the new value of each row.
     """
     values = _Values(site, rows, place, load)
-    found = Apart(statement.tape, ()) if _keeps_order(site) else apart(statement.tape)
+    found = Apart(statement.tape, ()) if site.keeps_order else apart(statement.tape)
     sums = [values.by_input(f"s{number}_", terms, block) for number, terms in enumerate(found.sums)]
     new = sums[0] if len(found.tape) == len(sums) == 1 else values.by_output(found.tape, block, sums)
     return tuple(values.held()), new
@@ -85,12 +85,8 @@ def sums_in_turn(reads: int, block: int) -> int:
     return max(1, min(_MOST_SUMS, ceil_div(_UNDER_WAY, block * overlapping)))
 
 
-def _keeps_order(site: Site) -> bool:
-    return site.strict or not site.dtype.startswith("float")
-
-
 class _Values:
-    def __init__(self, site: Site, rows: Rows, place: Var, fetch: Callable[[Read, Var], Expr] | None) -> None:
+    def __init__(self, site: Site, rows: Rows, place: Expr, fetch: Callable[[Read, Var], Expr] | None) -> None:
         self.site = site
         self.fetch = fetch
         self.rows = rows
@@ -103,7 +99,7 @@ class _Values:
 
     def by_output(self, tape: Tape, block: int, sums: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:
         """One expression per row, their operations in turn; ``sums`` are written already."""
-        if not _keeps_order(self.site):
+        if not self.site.keeps_order:
             tape = regroup(fuse_roots(tape) if self.site.dtype == "float32" else tape)
         lowered = []
         for shift in range(block):

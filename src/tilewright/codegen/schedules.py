@@ -24,9 +24,9 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.overlapped import overlapping_tiles
-from tilewright.codegen.sites import Site, extent, stride, unpack
+from tilewright.codegen.sites import Site, box_bounds, extent, stride, unpack
 from tilewright.codegen.skewed import leaning_tiles
-from tilewright.codegen.statements import box_bounds, box_name, cells_name
+from tilewright.codegen.statements import box_name, cells_name
 from tilewright.programs.dependences import analyse
 from tilewright.tilings import overlapped, skewed
 from tilewright.tilings.catalogue import complete

@@ -40,6 +40,11 @@ class Site:
         return self.problem.dtype
 
     @property
+    def keeps_order(self) -> bool:
+        """Whether sums stay in the program's own order."""
+        return self.strict or not self.dtype.startswith("float")
+
+    @property
     def params(self) -> tuple[Var, ...]:
         """Parameters that every function of the kernel hands on: see :func:`unpack`."""
         return (
@@ -80,6 +85,19 @@ def extent(axis: int) -> Var:
 def stride(axis: int) -> Var:
     """Distance of neighbours along an outer axis, in elements."""
     return Var(f"s{axis}")
+
+
+def box_bounds(site: Site, statement: Statement) -> tuple[tuple[Expr, Expr], ...]:
+    """The cells a statement updates, as IR: ``Problem.update_box`` for any shape."""
+    bounds = []
+    for axis in range(site.rank):
+        low = high = 0
+        for read in statement.reads:
+            sides = site.problem.sides(read.field)[axis]
+            low = max(low, -read.offset[axis] if sides[0].kind == "fixed" else 0)
+            high = max(high, read.offset[axis] if sides[1].kind == "fixed" else 0)
+        bounds.append((Int(low), sub(extent(axis), high)))
+    return tuple(bounds)
 
 
 def unpack(site: Site) -> tuple[Stmt, ...]:
