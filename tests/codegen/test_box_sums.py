@@ -58,12 +58,12 @@ def test_every_cell_is_within_its_bound(name, dtype, boundary):
 def test_sums_of_hundreds_of_reads_are_short():
     """Read by read box3d4r took 8000 lines, and gcc twelve seconds."""
     lines = {}
-    for name in ("box3d2r", "box3d4r"):
+    for name in ("box3d3r", "box3d4r"):
         problem = make_problem(catalogue.program(name), (32, 32, 32), 4, boundary="nearest")
         text = emit(problem, tilings.complete(problem, parse("none"))).text
         lines[name] = len(text.splitlines())
     assert lines["box3d4r"] < 2500
-    assert lines["box3d4r"] < 3 * lines["box3d2r"]  # six times the reads
+    assert lines["box3d4r"] < 1.6 * lines["box3d3r"]  # 2.1 times the reads
 
 
 def test_only_sums_of_many_reads_of_one_field_in_3d_are_large():

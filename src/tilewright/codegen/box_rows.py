@@ -37,7 +37,8 @@ from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 
 _MOST_END_READS = 200
-"""Reads of a vector at an end of a row, but in large sums; with more of them, compiling takes longer than it saves."""
+"""Reads up to which a vector at an end of a row is written read by read; with more, compiling would take longer than it
+saves, but large sums may read copies."""
 _COPIED = 48
 """Cells of a copied end of a row: three vectors."""
 AT_LOW, AT_HIGH, BEGIN, END = Var("at_low"), Var("at_high"), Var("begin"), Var("end")
@@ -209,7 +210,7 @@ class Group:
         if not low_side and in_place(self.site, self.statement):
             last = select(below(_WHOLE, END), smallest(add(_WHOLE, lanes), STOP), _WHOLE)
             done = sub(last, j)
-        if self.near:
+        if self.near and (self.block == 1 or len(self.statement.reads) > _MOST_END_READS):
             return (begin, *self._copied_end(j, done, low_side=low_side))
 
         def load(node: Read, row: Var) -> Expr:
@@ -218,7 +219,7 @@ class Group:
                 return _beyond(self.site, node.field, row, node.offset[-1])
             return Load(row, add(j, node.offset[-1]), f"vector:{self.site.dtype}")
 
-        return (begin, *self.vector(j, load=load, done=done))
+        return (begin, *self._by_reads(j, load, done))
 
     def _copied_end(self, place: Var, done: Expr | None, *, low_side: bool) -> tuple[Stmt, ...]:
         """The vector at one end, from copies of the ends of rows and what lies beyond them."""
@@ -255,9 +256,12 @@ class Group:
         self, place: Var, *, load: Callable[[Read, Var], Expr] | None = None, done: Expr | None = None
     ) -> tuple[Stmt, ...]:
         """One vector of every row; lanes below ``done`` keep their values."""
-        kind = f"vector:{self.site.dtype}"
         if self.near:
             return self._summed(Var(ROWS, f"array:array:{self.site.dtype}"), place, place, done)
+        return self._by_reads(place, load, done)
+
+    def _by_reads(self, place: Var, load: Callable[[Read, Var], Expr] | None, done: Expr | None) -> tuple[Stmt, ...]:
+        kind = f"vector:{self.site.dtype}"
         lets, values = row_values(self.site, self.statement, self.rows, self.block, place, load)
         stores: list[Stmt] = []
         for shift, value in enumerate(values):
