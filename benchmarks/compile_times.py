@@ -1,8 +1,10 @@
 """How long the C compiler takes over the default kernel of every catalogue program, cold, as the package calls it.
 
     python benchmarks/compile_times.py --output results/compile_times.json
+    python benchmarks/compile_times.py --extent 64 --boundary mirror --output results/compile_times_small.json
 
-The tiling is the model's choice for 4096 x 4096, 256^3 or 2^24 cells. Every sample writes the text and compiles it
+The tiling is the model's choice for 4096 x 4096, 256^3 or 2^24 cells, or for so many along every axis as ``--extent``
+says: small grids have other tilings, and boundaries more text. Every sample writes the text and compiles it
 without any cache; samples of one kernel are taken with a pause for the others in between, so that slow moments of the
 machine meet all of them. ``--seconds`` stops in time; the same command then goes on from the record.
 """
@@ -39,19 +41,28 @@ def cases(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     for name in chosen.programs:
         program = user_programs.program(name)
         for dtype in chosen.dtypes:
-            problem = make_problem(program, (SIZES[program.rank],) * program.rank, chosen.steps, dtype)
+            shape = (chosen.extent or SIZES[program.rank],) * program.rank
+            problem = make_problem(program, shape, chosen.steps, dtype, chosen.boundary)
             for strict in (False, True) if chosen.strict else (False,):
                 case = {"program": name, "dtype": dtype, "strict": strict, "problem": problem}
-                found.append({**case, "tiling": tiling_of(problem, strict=strict), "samples": [], "cpu": []})
+                found.append(
+                    {**case, "tiling": tiling_of(problem, chosen.boundary, strict=strict), "samples": [], "cpu": []}
+                )
     return found
 
 
-def tiling_of(problem: Problem, *, strict: bool) -> Tiling:
+def tiling_of(problem: Problem, boundary: str, *, strict: bool) -> Tiling:
     """Return what a run takes by default; a recurrence is chosen for by compiling it."""
     if analyse(problem.program).sweep:
         return prepare(problem, None, "c", strict=strict).tiling
     return tw.tune(
-        problem.program, shape=problem.shape, steps=problem.steps, dtype=problem.dtype, strict=strict, effort="none"
+        problem.program,
+        shape=problem.shape,
+        steps=problem.steps,
+        dtype=problem.dtype,
+        boundary=boundary,
+        strict=strict,
+        effort="none",
     ).tiling
 
 
@@ -91,6 +102,8 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--dtypes", nargs="+", choices=("float32", "float64"), default=["float32", "float64"])
     parser.add_argument("--strict", action="store_true", help="also the kernels that keep the order of operations")
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--extent", type=int, help="cells along every axis")
+    parser.add_argument("--boundary", default="fixed", help="such as wrap or constant:0.5")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after this time")
     parser.add_argument("--output", type=Path, default=Path("results/compile_times.json"))
@@ -105,6 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         document = json.loads(chosen.output.read_text())
     done = {(one["program"], one["dtype"], one["strict"]) for one in document["kernels"]}
     tools = toolchain()
+    document["extent"], document["boundary"] = chosen.extent, chosen.boundary
     document["flags"] = list(tools.flags(strict=False))
     left = [case for case in cases(chosen) if (case["program"], case["dtype"], case["strict"]) not in done]
     for _ in range(chosen.repeats):

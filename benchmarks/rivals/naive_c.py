@@ -30,7 +30,7 @@ FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp")
 STRICT = ("-O2", "-march=native", "-ffp-contract=off", "-fopenmp")
 """Of a compiler that ``CC`` tells which processor to compile for (``gcc -march=x86-64-v3``), ``-march`` is left out."""
 TRIAL_STEPS, TRIAL_ROUNDS, TRIAL_SECONDS, LONG_TRIAL = 4, 3, 0.02, 2.0
-"""Trials take three rounds, one where they are long, of so many steps that one takes so long, but at most those of a run."""
+"""Trials take three rounds, one if that is long, of so many steps that they take so long, at most those of a run."""
 _PREAMBLE = """#include <math.h>
 #include <stdint.h>
 #include <string.h>
