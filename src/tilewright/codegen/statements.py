@@ -157,14 +157,14 @@ def box_functions(site: Site, number: int, block: int, *, sweep: bool = False) -
         number: Index of the statement.
         block: Rows computed together.
         sweep: Whether boxes are sweeps over the grid. In 3D, where rows come from memory, these go row by row: the rows
-            of a block lie in several planes each, more streams than the hardware follows.
+            of a block lie in several planes each, more streams than the hardware follows; large sums wait for none.
 
     Returns:
         The function, after those that it calls: those of large sums, or, where neighbours of long rows are put together
         (:mod:`tilewright.codegen.row_beside`), one for long rows and one for others.
     """
     box = _Box(site=site, number=number, together=False)
-    most = _MOST_SWEPT if sweep and site.rank == 3 else None
+    most = _MOST_SWEPT if sweep and site.rank == 3 and not large_sum(site, box.statement) else None
     block = block if site.rank > 1 else 1
     name = box_name(site, number)
     if not box.beside(row_pointers(site, box.statement, _places(site), block), block):
