@@ -39,6 +39,10 @@ from tilewright.programs.weights import apart
 _MANY = 100
 """Reads from which on text is worth saving."""
 
+ROWS = "rows"
+"""Name of the array of where rows start."""
+_TO, _PLACE, _INTO, _DONE, _STRIDE = Var("to"), Var("place"), Var("into"), Var("done"), Var("stride")
+
 Fetch = Callable[[Read, int, Expr], Expr]
 """The value of a read for a line of a block, from a place along the rows that its offset is already part of."""
 
@@ -116,10 +120,6 @@ def _at_one_offset(near: Near, sums: Sequence[Sequence[Var]], fetch: Fetch, at: 
         product = Op("mul", (Load(weights, Int(number), weights.type.rpartition(":")[2]), loaded[key]), kind)
         body.append(Assign(into, Op("add", (into, product), kind)))
     return body
-
-
-ROWS = "rows"
-_TO, _PLACE, _INTO, _DONE, _STRIDE = Var("to"), Var("place"), Var("into"), Var("done"), Var("stride")
 
 
 def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines: int, *, keeps: bool) -> Function:

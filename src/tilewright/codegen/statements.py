@@ -104,23 +104,20 @@ def cells_function(site: Site, number: int) -> Function:
     rows = row_pointers(site, statement, places, 1)
     size = extent(site.rank - 1)
 
-    def read(node: Read) -> Expr:
-        at = add(place, node.offset[-1])
-        function = cell_function(site, node.field)
-        if function is not None and node.offset[-1]:
-            return Call(function.name, (rows.of(node), at, size))
-        return Load(rows.of(node), at, site.dtype)
+    def load(node: Read, at: Expr, *, inside: bool = False) -> Expr:
+        function, row = cell_function(site, node.field), rows.of(node)
+        if inside or function is None:
+            return Load(row, at, site.dtype)
+        return Call(function.name, (row, at, size))
 
-    body, value = lower_tape(statement.tape, Leaves(dtype=site.dtype, read=read, vector=False))
+    def read(node: Read) -> Expr:
+        return load(node, add(place, node.offset[-1]), inside=node.offset[-1] == 0)
+
     near = large_sum(site, statement)
     if near:
-
-        def load(node: Read, _line: int, at: Expr) -> Expr:
-            function = cell_function(site, node.field)
-            row = rows.of(node)
-            return Load(row, at, site.dtype) if function is None else Call(function.name, (row, at, size))
-
-        body, (value,) = add_up(site.dtype, near, 1, place, load)
+        body, (value,) = add_up(site.dtype, near, 1, place, lambda node, _line, at: load(node, at))
+    else:
+        body, value = lower_tape(statement.tape, Leaves(dtype=site.dtype, read=read, vector=False))
     target = target_row(site, 0)
     store = Store(target, place, value, site.dtype)
     beside = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
