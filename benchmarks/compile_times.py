@@ -1,7 +1,7 @@
 """How long the C compiler takes over the default kernel of every catalogue program, cold, as the package calls it.
 
     python benchmarks/compile_times.py --output results/compile_times.json
-    python benchmarks/compile_times.py --extent 64 --boundary mirror --output results/compile_times_small.json
+    python benchmarks/compile_times.py --extent 64 --boundary constant --output results/compile_times_small.json
 
 The tiling is the model's choice for 4096 x 4096, 256^3 or 2^24 cells, or for so many along every axis as ``--extent``
 says: small grids have other tilings, and boundaries more text. Every sample writes the text and compiles it
