@@ -8,7 +8,6 @@ with what lies beyond them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from tilewright.codegen.ir import (
     Assign,
@@ -41,7 +40,7 @@ _MANY = 100
 
 ROWS = "rows"
 """Name of the array of where rows start."""
-_TO, _PLACE, _INTO, _DONE, _STRIDE = Var("to"), Var("place"), Var("into"), Var("done"), Var("stride")
+_PLACE, _INTO, _DONE, _STRIDE = Var("place"), Var("into"), Var("done"), Var("stride")
 
 Fetch = Callable[[Read, int, Expr], Expr]
 """The value of a read for a line of a block, from a place along the rows that its offset is already part of."""
@@ -123,7 +122,7 @@ def _at_one_offset(near: Near, sums: Sequence[Sequence[Var]], fetch: Fetch, at: 
 
 
 def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines: int, *, keeps: bool) -> Function:
-    """A function ``sum(rows, to, stride, place, into, done)`` that computes one vector of neighbouring rows.
+    """A function ``sum(rows, to, stride, place, into[, done])`` that computes one vector of neighbouring rows.
 
     Args:
         name: Its name.
@@ -134,9 +133,8 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines:
         keeps: Whether lanes below ``done`` keep their values.
     """
     kind, pointer = f"vector:{site.dtype}", f"array:{site.dtype}"
-    starts = Var(ROWS, f"array:{pointer}")
+    starts, to = Var(ROWS, f"array:{pointer}"), Var("to", f"pointer:{site.dtype}")
     order = {row: Int(number) for number, row in enumerate(rows.names.values())}
-    to = replace(_TO, type=f"pointer:{site.dtype}")
 
     def fetch(read: Read, line: int, at: Expr) -> Expr:
         return Load(Load(starts, order[rows.of(read, line)], pointer), at, kind)

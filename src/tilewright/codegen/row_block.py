@@ -80,7 +80,7 @@ def field_sums(plan: Plan, field: int, *, few: bool = False) -> Apart | None:
     statement = next((s for s in site.problem.program.statements if s.field == plan.fields[field]), None)
     if statement is None:
         return None
-    if site.strict or not site.dtype.startswith("float"):
+    if site.keeps_order:
         return Apart(statement.tape, ())
     return apart(statement.tape, pairs=plan.rank == 2 and plan.rows > 1 and not few)
 

@@ -33,7 +33,7 @@ def row_values(
     statement: Statement,
     rows: Rows,
     block: int,
-    place: Expr,
+    place: Var,
     load: Callable[[Read, Var], Expr] | None = None,
 ) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
     """Write one vector of the new values of several neighbouring rows.
@@ -86,7 +86,7 @@ def sums_in_turn(reads: int, block: int) -> int:
 
 
 class _Values:
-    def __init__(self, site: Site, rows: Rows, place: Expr, fetch: Callable[[Read, Var], Expr] | None) -> None:
+    def __init__(self, site: Site, rows: Rows, place: Var, fetch: Callable[[Read, Var], Expr] | None) -> None:
         self.site = site
         self.fetch = fetch
         self.rows = rows
