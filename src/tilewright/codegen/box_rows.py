@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tilewright.codegen import row_beside
-from tilewright.codegen.box_sums import ROWS, large_sum, sum_function
+from tilewright.codegen.box_sums import find_rows, large_sum, row_starts, rows_type, sum_function
 from tilewright.codegen.ir import (
     Assign,
     Call,
@@ -32,7 +32,7 @@ from tilewright.codegen.ir import (
 )
 from tilewright.codegen.row_boxes import Near
 from tilewright.codegen.row_values import row_values
-from tilewright.codegen.sites import Rows, Site, box_bounds, extent, literal, stride
+from tilewright.codegen.sites import Rows, Site, box_bounds, extent, literal, places_inside, stride
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 
@@ -219,16 +219,19 @@ class Group:
                 return _beyond(self.site, node.field, row, node.offset[-1])
             return Load(row, add(j, node.offset[-1]), f"vector:{self.site.dtype}")
 
-        return (begin, *self._by_reads(j, load, done))
+        start = row_starts(self.site)
+        named = enumerate(self.rows.names.values()) if self.near else ()
+        lets = (Let(row, Load(start, Int(number), rows_type(self.site))) for number, row in named)
+        return (begin, *lets, *self._by_reads(j, load, done))
 
     def _copied_end(self, place: Var, done: Expr | None, *, low_side: bool) -> tuple[Stmt, ...]:
         """The vector at one end, from copies of the ends of rows and what lies beyond them."""
-        kind, number = f"array:{self.site.dtype}", Var("number")
+        kind, number = rows_type(self.site), Var("number")
         copies = Var("copies", f"pointer:{self.site.dtype}")
         starts = Var("ends", f"pointer:{kind}")
         start = add(copies, add(mul(number, _COPIED), _COPIED // 3))
         name = _beyond_name(self.site, self.statement, low_side=low_side)
-        copy = Call(name, (Load(Var(ROWS, f"array:{kind}"), number, kind), start, extent(self.site.rank - 1)))
+        copy = Call(name, (Load(row_starts(self.site), number, kind), start, extent(self.site.rank - 1)))
         many = len(self.rows.names)
         return (
             Room(copies, _COPIED * many),
@@ -243,21 +246,20 @@ class Group:
         keeps = ((Int(0) if done is None else done),) if in_place(self.site, self.statement) else ()
         return (Call(name, (rows, to, stride(self.site.rank - 2), place, into, *keeps)),)
 
-    def named(self) -> tuple[Stmt, ...]:
-        """Name the rows that are read."""
-        if not self.near:
-            return self.rows.lets
-        kind = f"array:{self.site.dtype}"
-        room = Room(Var(ROWS, f"pointer:{kind}"), len(self.rows.names))
-        stores = (Store(room.var, Int(n), row, kind) for n, row in enumerate(self.rows.names.values()))
-        return (*self.rows.lets, room, *stores)
+    def named(self, places: tuple[Var, ...]) -> tuple[Stmt, ...]:
+        """Find the rows that are read."""
+        if self.near:
+            return find_rows(self.site, self.statement, places, self.block)
+        axis = len(places) - 1
+        beside = places_inside(self.site, self.statement, axis, places[axis], self.block) if places else ()
+        return (*beside, *self.rows.lets)
 
     def vector(
         self, place: Var, *, load: Callable[[Read, Var], Expr] | None = None, done: Expr | None = None
     ) -> tuple[Stmt, ...]:
         """One vector of every row; lanes below ``done`` keep their values."""
         if self.near:
-            return self._summed(Var(ROWS, f"array:array:{self.site.dtype}"), place, place, done)
+            return self._summed(row_starts(self.site), place, place, done)
         return self._by_reads(place, load, done)
 
     def _by_reads(self, place: Var, load: Callable[[Read, Var], Expr] | None, done: Expr | None) -> tuple[Stmt, ...]:

@@ -1,12 +1,14 @@
-"""Large weighted sums over boxes in 3D, for sweeps and hexagonal tiles: loops over the reads along the rows.
+"""Large weighted sums over boxes, for sweeps and hexagonal tiles: loops over the reads along the rows.
 
 Written read by read, a box of 343 or 729 reads is text that gcc works on for seconds, once for blocks of rows, once for
 single ones, and again for both ends. What is done at one offset along the rows is the same for all but for the weights:
 it stands in a loop that takes them from a table, as in streaming kernels (:mod:`tilewright.codegen.row_boxes`), in a
-function that is told where rows start. At the ends of the grid's rows it reads copies of the rows' first or last cells,
-with what lies beyond them.
+function that is told where rows start. These places are found in loops, too: a box is complete, whatever lies outside
+the grid. At the ends of the grid's rows the function reads copies of the rows' first or last cells, with what lies
+beyond them.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 from tilewright.codegen.ir import (
@@ -21,6 +23,7 @@ from tilewright.codegen.ir import (
     Mutable,
     Op,
     Real,
+    Room,
     Stmt,
     Store,
     Table,
@@ -30,15 +33,15 @@ from tilewright.codegen.ir import (
 )
 from tilewright.codegen.row_boxes import Near, nears, runs
 from tilewright.codegen.row_values import sums_in_turn
-from tilewright.codegen.sites import Rows, Site
+from tilewright.codegen.sites import Rows, Site, extent, inside, or_constants, stride, version_name
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 from tilewright.programs.weights import apart
 
-_MANY = 100
-"""Reads from which on text is worth saving."""
+_MANY = {2: 81, 3: 100}
+"""Reads from which on text is worth saving, by rank."""
 
-ROWS = "rows"
+_ROWS = "rows"
 """Name of the array of where rows start."""
 _PLACE, _INTO, _DONE, _STRIDE = Var("place"), Var("into"), Var("done"), Var("stride")
 
@@ -47,12 +50,66 @@ Fetch = Callable[[Read, int, Expr], Expr]
 
 
 def large_sum(site: Site, statement: Statement) -> tuple[Near, ...]:
-    """The reads of a statement by their offset along the rows, if it is a large sum over one field; else none."""
-    if site.keeps_order or site.rank != 3 or len(statement.reads) < _MANY:
+    """The reads of a statement by their offset along the rows, if it is a large sum over boxes of one field; else none.
+
+    At every level of time, the rows that it reads form a box.
+    """
+    if site.keeps_order or len(statement.reads) < _MANY.get(site.rank, math.inf):
         return ()
-    found = apart(statement.tape)
-    whole = len(found.tape) == len(found.sums) == 1 and len({read.field for read in statement.reads}) == 1
-    return nears((), found.sums[0]) if whole else ()
+    found, boxes = apart(statement.tape), _boxes(statement)
+    many = len({(read.level, read.offset[:-1]) for read in statement.reads})
+    whole = many == sum(math.prod(map(len, box)) for box in boxes.values())
+    one = len(found.tape) == len(found.sums) == 1 and len({read.field for read in statement.reads}) == 1
+    return nears((), found.sums[0]) if whole and one else ()
+
+
+def _boxes(statement: Statement) -> dict[int, list[range]]:
+    """By level of time, from the least to the greatest offset along every outer axis."""
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for read in sorted(statement.reads, key=lambda read: read.level):
+        found.setdefault(read.level, []).append(read.offset[:-1])
+    return {level: [range(min(a), max(a) + 1) for a in zip(*outer, strict=True)] for level, outer in found.items()}
+
+
+def rows_type(site: Site) -> str:
+    """Type of where a row starts."""
+    return f"array:{site.dtype}"
+
+
+def row_starts(site: Site) -> Var:
+    """The array of where rows start, in the order of :class:`Rows`."""
+    return Var(_ROWS, f"array:{rows_type(site)}")
+
+
+def find_rows(site: Site, statement: Statement, places: Sequence[Expr], block: int) -> tuple[Stmt, ...]:
+    """Find where all rows start that some neighbouring rows of results read: fills :func:`row_starts`."""
+    loops: list[Stmt] = []
+    done = 0
+    for level, (*outer, last) in _boxes(statement).items():
+        box = [*outer, range(last.start, last.stop + block - 1)]
+        loops.append(_find_box(site, (statement.reads[0].field, level), places, box, done))
+        done += math.prod(map(len, box))
+    return (Room(Var(_ROWS, f"pointer:{rows_type(site)}"), done), *loops)
+
+
+def _find_box(site: Site, version: tuple[str, int], places: Sequence[Expr], box: Sequence[range], first: int) -> Stmt:
+    """Find the rows of one version of a field; ``first`` others are stored before."""
+    (field, _), kind, axes = version, rows_type(site), range(len(box))
+    turns, at = [Var(f"d{axis}") for axis in axes], [Var(f"at{axis}") for axis in axes]
+    within = [Var(f"from{axis}", kind) for axis in axes]
+    number: Expr = Int(0)
+    for turn, span in zip(turns, box, strict=True):
+        number = add(mul(number, len(span)), turn)
+    start = or_constants(site, field, at, within[-1])
+    nest: tuple[Stmt, ...] = (Store(Var(_ROWS, f"pointer:{kind}"), add(number, first), start, kind),)
+    for axis in reversed(axes):
+        stands_for = inside(at[axis], extent(axis), site.problem.sides(field)[axis])
+        here = (
+            Let(at[axis], add(add(places[axis], box[axis].start), turns[axis])),
+            Let(within[axis], add(within[axis - 1] if axis else version_name(*version), mul(stands_for, stride(axis)))),
+        )
+        nest = (For(var=turns[axis], low=Int(0), high=Int(len(box[axis])), body=(*here, *nest)),)
+    return nest[0]
 
 
 def add_up(
@@ -101,9 +158,9 @@ def add_up(
 def _at_one_offset(near: Near, sums: Sequence[Sequence[Var]], fetch: Fetch, at: Var, weights: Var) -> list[Stmt]:
     """Every value is loaded once and added to all lines that read it."""
     body: list[Stmt] = []
-    loaded: dict[tuple[int, int, int], Var] = {}
+    loaded: dict[tuple[int, ...], Var] = {}
     uses = sorted(
-        ((read.level, read.offset[0], read.offset[1] + line), line, number, read)
+        ((read.level, *read.offset[:-2], read.offset[-2] + line), line, number, read)
         for number, (read, _) in enumerate(near.rest)
         for line in range(len(sums))
     )
@@ -132,8 +189,8 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines:
         lines: Rows of results; the first starts at ``to``, the next ``stride`` elements further.
         keeps: Whether lanes below ``done`` keep their values.
     """
-    kind, pointer = f"vector:{site.dtype}", f"array:{site.dtype}"
-    starts, to = Var(ROWS, f"array:{pointer}"), Var("to", f"pointer:{site.dtype}")
+    kind, pointer = f"vector:{site.dtype}", rows_type(site)
+    starts, to = row_starts(site), Var("to", f"pointer:{site.dtype}")
     order = {row: Int(number) for number, row in enumerate(rows.names.values())}
 
     def fetch(read: Read, line: int, at: Expr) -> Expr:

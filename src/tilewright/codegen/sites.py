@@ -5,7 +5,7 @@ row (or of a row of constants), so boundaries there cost nothing per cell. Along
 code at the ends of a row maps indices.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen.ir import Expr, Function, Int, Let, Load, Op, Real, Stmt, Var, add, mul, select, sub
@@ -205,6 +205,23 @@ def row_pointers(site: Site, statement: Statement, places: tuple[Expr, ...], blo
     return Rows(names=names, lets=tuple(lets))
 
 
+def or_constants(site: Site, field: str, places: Sequence[Expr], row: Expr) -> Expr:
+    """A row of a field, or the row of constants that lies at these places along the outer axes.
+
+    The innermost axis with constants decides, as in the reference.
+    """
+    for axis, (at, sides) in enumerate(zip(places, site.problem.sides(field)[:-1], strict=True)):
+        for low_side, side in zip((True, False), sides, strict=True):
+            if side.kind == "constant":
+                row = _or_constant(site, _is_outside(axis, at, low_side=low_side), side.value, row)
+    return row
+
+
+def _or_constant(site: Site, test: Expr, value: float, row: Expr) -> Expr:
+    number = constants(site.problem).index(value)
+    return select(test, Load(site.params[3], Int(number), f"array:{site.dtype}"), row)
+
+
 def places_inside(site: Site, statement: Statement, axis: int, place: Expr, block: int) -> tuple[Stmt, ...]:
     """Name the indices along an outer axis that the rows stand for which a statement may read outside the grid.
 
@@ -222,7 +239,7 @@ def places_inside(site: Site, statement: Statement, axis: int, place: Expr, bloc
             side = _side_of(site, read.field, axis, offset, block)
             if side is not None and side.kind not in {"fixed", "constant"}:
                 at = add(place, offset)
-                stands_for = select(_is_outside(axis, at, offset), mapped(at, extent(axis), side.kind), at)
+                stands_for = select(_is_outside(axis, at, low_side=offset < 0), mapped(at, extent(axis), side.kind), at)
                 var = _inside_name(site, read.field, axis, offset)
                 lets[var] = Let(var, stands_for)
     return tuple(lets.values())
@@ -236,8 +253,8 @@ def _side_of(site: Site, field: str, axis: int, offset: int, block: int) -> Boun
     return site.problem.sides(field)[axis][0 if offset < 0 else 1]
 
 
-def _is_outside(axis: int, at: Expr, offset: int) -> Expr:
-    return Op("lt", (at, Int(0))) if offset < 0 else Op("ge", (at, extent(axis)))
+def _is_outside(axis: int, at: Expr, *, low_side: bool) -> Expr:
+    return Op("lt", (at, Int(0))) if low_side else Op("ge", (at, extent(axis)))
 
 
 def _inside_name(site: Site, field: str, axis: int, offset: int) -> Var:
@@ -259,13 +276,12 @@ def _row_pointer(
     for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
         at, side = add(place, offset), _side_of(site, field, axis, offset, block)
         if side is not None and side.kind == "constant":
-            constant.append((_is_outside(axis, at, offset), side.value))
+            constant.append((_is_outside(axis, at, low_side=offset < 0), side.value))
         elif side is not None and side.kind != "fixed":
             at = _inside_name(site, field, axis, offset)
         result = add(result, mul(at, stride(axis)))
     for test, value in constant:
-        number = constants(site.problem).index(value)
-        result = select(test, Load(site.params[3], Int(number), f"array:{site.dtype}"), result)
+        result = _or_constant(site, test, value, result)
     return result
 
 

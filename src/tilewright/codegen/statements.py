@@ -24,7 +24,7 @@ from tilewright.codegen.box_rows import (
     target_row,
     vectors_at_ends,
 )
-from tilewright.codegen.box_sums import add_up, large_sum
+from tilewright.codegen.box_sums import add_up, find_rows, large_sum, row_starts, rows_type
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.ir import (
     Call,
@@ -104,30 +104,36 @@ def cells_function(site: Site, number: int) -> Function:
     rows = row_pointers(site, statement, places, 1)
     size = extent(site.rank - 1)
 
-    def load(node: Read, at: Expr, *, inside: bool = False) -> Expr:
-        function, row = cell_function(site, node.field), rows.of(node)
+    order = {row: Int(index) for index, row in enumerate(rows.names.values())}
+
+    def load(node: Read, row: Expr, at: Expr, *, inside: bool = False) -> Expr:
+        function = cell_function(site, node.field)
         if inside or function is None:
             return Load(row, at, site.dtype)
         return Call(function.name, (row, at, size))
 
     def read(node: Read) -> Expr:
-        return load(node, add(place, node.offset[-1]), inside=node.offset[-1] == 0)
+        return load(node, rows.of(node), add(place, node.offset[-1]), inside=node.offset[-1] == 0)
+
+    def from_start(node: Read, _line: int, at: Expr) -> Expr:
+        return load(node, Load(row_starts(site), order[rows.of(node)], rows_type(site)), at)
 
     near = large_sum(site, statement)
     if near:
-        body, (value,) = add_up(site.dtype, near, 1, place, lambda node, _line, at: load(node, at))
+        named: list[Stmt] = [*find_rows(site, statement, places, 1)]
+        body, (value,) = add_up(site.dtype, near, 1, place, from_start)
     else:
+        named = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
+        named += rows.lets
         body, value = lower_tape(statement.tape, Leaves(dtype=site.dtype, read=read, vector=False))
     target = target_row(site, 0)
     store = Store(target, place, value, site.dtype)
-    beside = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
     return Function(
         name=cells_name(site, number),
         params=(*site.params, STEP, *places, low, high),
         body=(
             *_start(site, statement),
-            *beside,
-            *rows.lets,
+            *named,
             _target_let(site, target, places),
             For(var=place, low=low, high=high, body=(*body, store)),
         ),
@@ -236,7 +242,8 @@ class _Box:
         single = For(var=each, low=middle if block > 1 else a, high=b, body=(here, *rest))
         nest: tuple[Stmt, ...] = (*loops, single)
         for outer in range(axis - 1, -1, -1):
-            beside = places_inside(site, self.statement, outer, places[outer], 1)
+            large = large_sum(site, self.statement)
+            beside = () if large else places_inside(site, self.statement, outer, places[outer], 1)
             nest = (For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=(*beside, *nest)),)
         return nest
 
@@ -262,6 +269,5 @@ class _Box:
             if as_vector:
                 body = (If(Op("ne", (AT_LOW if low_side else AT_HIGH, Int(0))), group.end(low_side=low_side), body),)
             ends += body
-        beside = places_inside(site, statement, len(places) - 1, places[-1], block) if places else ()
-        named = [_target_let(site, target_row(site, shift), places, shift) for shift in range(block)]
-        return (*beside, *group.named(), *named, *group.inside(), *ends)
+        targets = [_target_let(site, target_row(site, shift), places, shift) for shift in range(block)]
+        return (*group.named(places), *targets, *group.inside(), *ends)
