@@ -81,6 +81,12 @@ def row_starts(site: Site) -> Var:
     return Var(_ROWS, f"array:{rows_type(site)}")
 
 
+def starts_of(site: Site, rows: Rows) -> Callable[[Read, int], Expr]:
+    """Where the row of a read starts, for a line of a block."""
+    number = {row: Int(index) for index, row in enumerate(rows.names.values())}
+    return lambda read, line: Load(row_starts(site), number[rows.of(read, line)], rows_type(site))
+
+
 def find_rows(site: Site, statement: Statement, places: Sequence[Expr], block: int) -> tuple[Stmt, ...]:
     """Find where all rows start that some neighbouring rows of results read: fills :func:`row_starts`."""
     loops: list[Stmt] = []
@@ -189,12 +195,11 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines:
         lines: Rows of results; the first starts at ``to``, the next ``stride`` elements further.
         keeps: Whether lanes below ``done`` keep their values.
     """
-    kind, pointer = f"vector:{site.dtype}", rows_type(site)
-    starts, to = row_starts(site), Var("to", f"pointer:{site.dtype}")
-    order = {row: Int(number) for number, row in enumerate(rows.names.values())}
+    kind, to = f"vector:{site.dtype}", Var("to", f"pointer:{site.dtype}")
+    start = starts_of(site, rows)
 
     def fetch(read: Read, line: int, at: Expr) -> Expr:
-        return Load(Load(starts, order[rows.of(read, line)], pointer), at, kind)
+        return Load(start(read, line), at, kind)
 
     body, values = add_up(kind, near, lines, _PLACE, fetch)
     stores = []
@@ -202,5 +207,5 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines:
         at = add(_INTO, mul(_STRIDE, line))
         kept = Op("keep", (Load(to, at, kind), value, _DONE), kind) if keeps else value
         stores.append(Store(to, at, kept, kind))
-    params = (starts, to, _STRIDE, _PLACE, _INTO, *((_DONE,) if keeps else ()))
+    params = (row_starts(site), to, _STRIDE, _PLACE, _INTO, *((_DONE,) if keeps else ()))
     return Function(name=name, params=params, body=(*body, *stores), kind="apart")

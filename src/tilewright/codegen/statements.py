@@ -24,7 +24,7 @@ from tilewright.codegen.box_rows import (
     target_row,
     vectors_at_ends,
 )
-from tilewright.codegen.box_sums import add_up, find_rows, large_sum, row_starts, rows_type
+from tilewright.codegen.box_sums import add_up, find_rows, large_sum, starts_of
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.ir import (
     Call,
@@ -102,9 +102,7 @@ def cells_function(site: Site, number: int) -> Function:
     places = _places(site)
     low, high, place = Var("low"), Var("high"), Var("x")
     rows = row_pointers(site, statement, places, 1)
-    size = extent(site.rank - 1)
-
-    order = {row: Int(index) for index, row in enumerate(rows.names.values())}
+    size, start = extent(site.rank - 1), starts_of(site, rows)
 
     def load(node: Read, row: Expr, at: Expr, *, inside: bool = False) -> Expr:
         function = cell_function(site, node.field)
@@ -115,13 +113,10 @@ def cells_function(site: Site, number: int) -> Function:
     def read(node: Read) -> Expr:
         return load(node, rows.of(node), add(place, node.offset[-1]), inside=node.offset[-1] == 0)
 
-    def from_start(node: Read, _line: int, at: Expr) -> Expr:
-        return load(node, Load(row_starts(site), order[rows.of(node)], rows_type(site)), at)
-
     near = large_sum(site, statement)
     if near:
         named: list[Stmt] = [*find_rows(site, statement, places, 1)]
-        body, (value,) = add_up(site.dtype, near, 1, place, from_start)
+        body, (value,) = add_up(site.dtype, near, 1, place, lambda node, line, at: load(node, start(node, line), at))
     else:
         named = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
         named += rows.lets
