@@ -3,8 +3,8 @@
 Two functions per statement. ``cells`` computes part of one row cell by cell, reads outside the grid included.
 ``box`` computes a box: whole vectors along the inside of every row, several rows at a time so that neighbouring rows
 share their loads. Ends of rows that are ends of the grid are vectors like the others, whose lanes outside are filled
-with the cells that they stand for; other ends are computed by ``cells``. Large sums in 3D are loops over their reads
-(:mod:`tilewright.codegen.box_sums`).
+with the cells that they stand for; other ends are computed by ``cells``. Large sums over boxes are loops over their
+reads (:mod:`tilewright.codegen.box_sums`).
 """
 
 from dataclasses import dataclass, replace
