@@ -21,6 +21,7 @@ BOUNDARIES = (
     ("reflect", "mirror", "constant:0.5"),
     ("constant:0.25", "nearest", ("mirror", "nearest")),
     ("nearest", ("fixed", "reflect"), ("fixed", "constant:2")),
+    ("constant:0.25", "constant:4", "wrap"),
 )
 PLACES = tuple(itertools.product((-2, -1, 0, 1), (-1, 0, 1, 2), range(-3, 4)))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tilewright.codegen import row_beside
-from tilewright.codegen.box_sums import find_rows, large_sum, row_starts, rows_type, sum_function
+from tilewright.codegen.box_sums import find_rows, found_rows, large_sum, row_starts, rows_type, sum_function
 from tilewright.codegen.ir import (
     Assign,
     Call,
@@ -219,9 +219,8 @@ class Group:
                 return _beyond(self.site, node.field, row, node.offset[-1])
             return Load(row, add(j, node.offset[-1]), f"vector:{self.site.dtype}")
 
-        start = row_starts(self.site)
-        named = enumerate(self.rows.names.values()) if self.near else ()
-        lets = (Let(row, Load(start, Int(number), rows_type(self.site))) for number, row in named)
+        found = found_rows(self.site, self.rows) if self.near else {}
+        lets = (Let(row, start) for row, start in found.items())
         return (begin, *lets, *self._by_reads(j, load, done))
 
     def _copied_end(self, place: Var, done: Expr | None, *, low_side: bool) -> tuple[Stmt, ...]:

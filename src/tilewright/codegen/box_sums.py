@@ -81,10 +81,10 @@ def row_starts(site: Site) -> Var:
     return Var(_ROWS, f"array:{rows_type(site)}")
 
 
-def starts_of(site: Site, rows: Rows) -> Callable[[Read, int], Expr]:
-    """Where the row of a read starts, for a line of a block."""
-    number = {row: Int(index) for index, row in enumerate(rows.names.values())}
-    return lambda read, line: Load(row_starts(site), number[rows.of(read, line)], rows_type(site))
+def found_rows(site: Site, rows: Rows) -> dict[Var, Expr]:
+    """What :func:`find_rows` has stored for every row, by its name."""
+    loads = (Load(row_starts(site), Int(number), rows_type(site)) for number in range(len(rows.names)))
+    return dict(zip(rows.names.values(), loads, strict=True))
 
 
 def find_rows(site: Site, statement: Statement, places: Sequence[Expr], block: int) -> tuple[Stmt, ...]:
@@ -196,10 +196,10 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines:
         keeps: Whether lanes below ``done`` keep their values.
     """
     kind, to = f"vector:{site.dtype}", Var("to", f"pointer:{site.dtype}")
-    start = starts_of(site, rows)
+    starts = found_rows(site, rows)
 
     def fetch(read: Read, line: int, at: Expr) -> Expr:
-        return Load(start(read, line), at, kind)
+        return Load(starts[rows.of(read, line)], at, kind)
 
     body, values = add_up(kind, near, lines, _PLACE, fetch)
     stores = []

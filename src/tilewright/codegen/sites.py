@@ -128,14 +128,17 @@ def mapped(index: Expr, size: Expr, kind: str) -> Expr:
     return Op("min", (folded, sub(sub(period, 1) if kind == "reflect" else period, folded)))
 
 
+def _is_outside(place: Expr, size: Expr, *, low_side: bool) -> Expr:
+    return Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))
+
+
 def inside(place: Expr, size: Expr, sides: tuple[Boundary, Boundary]) -> Expr:
     """The place itself, or the one that it stands for where the grid is mapped beyond its end."""
     result = place
     for low_side, side in zip((True, False), sides, strict=True):
         if side.kind in {"fixed", "constant"}:
             continue
-        test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))
-        result = select(test, mapped(place, size, side.kind), result)
+        result = select(_is_outside(place, size, low_side=low_side), mapped(place, size, side.kind), result)
     return result
 
 
@@ -148,7 +151,7 @@ def cell_function(site: Site, field: str) -> Function | None:
     value: Expr = Load(row, inside(place, size, sides), site.dtype)
     for low_side, side in zip((True, False), sides, strict=True):
         if side.kind == "constant":
-            test = Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))
+            test = _is_outside(place, size, low_side=low_side)
             value = Op("select", (test, literal(side.value, site.dtype), value), site.dtype)
     return Function(
         name=f"{site.prefix}_cell_{site.problem.program.fields.index(field)}",
@@ -213,7 +216,7 @@ def or_constants(site: Site, field: str, places: Sequence[Expr], row: Expr) -> E
     for axis, (at, sides) in enumerate(zip(places, site.problem.sides(field)[:-1], strict=True)):
         for low_side, side in zip((True, False), sides, strict=True):
             if side.kind == "constant":
-                row = _or_constant(site, _is_outside(axis, at, low_side=low_side), side.value, row)
+                row = _or_constant(site, _is_outside(at, extent(axis), low_side=low_side), side.value, row)
     return row
 
 
@@ -239,7 +242,8 @@ def places_inside(site: Site, statement: Statement, axis: int, place: Expr, bloc
             side = _side_of(site, read.field, axis, offset, block)
             if side is not None and side.kind not in {"fixed", "constant"}:
                 at = add(place, offset)
-                stands_for = select(_is_outside(axis, at, low_side=offset < 0), mapped(at, extent(axis), side.kind), at)
+                test = _is_outside(at, extent(axis), low_side=offset < 0)
+                stands_for = select(test, mapped(at, extent(axis), side.kind), at)
                 var = _inside_name(site, read.field, axis, offset)
                 lets[var] = Let(var, stands_for)
     return tuple(lets.values())
@@ -251,10 +255,6 @@ def _side_of(site: Site, field: str, axis: int, offset: int, block: int) -> Boun
     if 0 <= offset < within:
         return None
     return site.problem.sides(field)[axis][0 if offset < 0 else 1]
-
-
-def _is_outside(axis: int, at: Expr, *, low_side: bool) -> Expr:
-    return Op("lt", (at, Int(0))) if low_side else Op("ge", (at, extent(axis)))
 
 
 def _inside_name(site: Site, field: str, axis: int, offset: int) -> Var:
@@ -276,7 +276,7 @@ def _row_pointer(
     for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
         at, side = add(place, offset), _side_of(site, field, axis, offset, block)
         if side is not None and side.kind == "constant":
-            constant.append((_is_outside(axis, at, low_side=offset < 0), side.value))
+            constant.append((_is_outside(at, extent(axis), low_side=offset < 0), side.value))
         elif side is not None and side.kind != "fixed":
             at = _inside_name(site, field, axis, offset)
         result = add(result, mul(at, stride(axis)))

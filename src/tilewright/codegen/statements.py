@@ -24,7 +24,7 @@ from tilewright.codegen.box_rows import (
     target_row,
     vectors_at_ends,
 )
-from tilewright.codegen.box_sums import add_up, find_rows, large_sum, starts_of
+from tilewright.codegen.box_sums import add_up, find_rows, found_rows, large_sum
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.ir import (
     Call,
@@ -102,7 +102,7 @@ def cells_function(site: Site, number: int) -> Function:
     places = _places(site)
     low, high, place = Var("low"), Var("high"), Var("x")
     rows = row_pointers(site, statement, places, 1)
-    size, start = extent(site.rank - 1), starts_of(site, rows)
+    size = extent(site.rank - 1)
 
     def load(node: Read, row: Expr, at: Expr, *, inside: bool = False) -> Expr:
         function = cell_function(site, node.field)
@@ -116,7 +116,8 @@ def cells_function(site: Site, number: int) -> Function:
     near = large_sum(site, statement)
     if near:
         named: list[Stmt] = [*find_rows(site, statement, places, 1)]
-        body, (value,) = add_up(site.dtype, near, 1, place, lambda node, line, at: load(node, start(node, line), at))
+        starts = found_rows(site, rows)
+        body, (value,) = add_up(site.dtype, near, 1, place, lambda node, _, at: load(node, starts[rows.of(node)], at))
     else:
         named = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
         named += rows.lets
