@@ -108,22 +108,51 @@ def test_the_factors_of_a_streaming_instance_are_those_of_the_model():
     one = replace(setting(WITH, (600, 512)), sm_count=1, launch_seconds=0.0, cache_byte_seconds=0.0)
     one = replace(one, outer_byte_seconds=0.0)
     sizes = sizes_of(Tiling(family="streaming", time=8, space=(4096, 512), rows=4), one)
-    vectors, advances, lines, rest = fit.stream_design(sizes, one)
-    assert lines == 0
+    vectors, advances, near, felt, rest = fit.stream_design(sizes, one)
+    assert near == felt == 0
     whole = evaluate("streaming", sizes, one).seconds[0]
     assert whole == pytest.approx(vectors * one.blocked.value + advances * one.advance_seconds + rest, rel=1e-9)
     assert vectors > 600 * 512 / 16 * 64
     assert advances >= 64 * 600 / 4
 
 
+@pytest.mark.parametrize(("name", "shape"), [("j2d5pt", (4096, 4096)), ("star2d2r", (4096, 4096)), ("j3d7pt", (256,) * 3)])
+def test_the_factors_of_an_instance_that_waits_for_l2_and_l3_are_those_of_the_model(name, shape):
+    one = replace(setting(WITH, shape, name), sm_count=1, launch_seconds=0.0)
+    sizes = sizes_of(Tiling(family="streaming", time=16, space=(*shape[:-2], 128, shape[-1]), rows=4), one)
+    vectors, advances, near, felt, rest = fit.stream_design(sizes, one)
+    assert near > 0
+    assert (felt > 0) == (len(shape) == 2)
+    beside = both(vectors * one.blocked.value, near, felt)
+    whole = evaluate("streaming", sizes, one).seconds[0]
+    assert whole == pytest.approx(beside + advances * one.advance_seconds + rest, rel=1e-6)
+
+
+def test_lines_from_l3_are_felt_in_full_only_where_arithmetic_waits_for_l2_anyway():
+    alone = both(1.0, 0.25)
+    assert both(1.0, 0.25, 0.5) - alone == pytest.approx(0.5 * 0.25**2)
+    assert both(1.0, 3.0, 0.5) - both(1.0, 3.0) == 0.5
+    assert both(0.0, 0.0, 0.5) == 0.5
+    assert both(np.array([1.0, 2.0]), 0.5, 0.5).shape == (2,)
+
+
 def _streams(value: float, start: float, ratio: float, lines: float) -> tuple[np.ndarray, np.ndarray]:
     """Factors and times of instances of many widths; the factors' lines are off by a ratio."""
     vectors = np.array([1e6, 1.1e6, 1.3e6, 1.2e6, 1.5e6, 1.4e6])
     factors = np.column_stack(
-        [vectors, vectors / (60, 130, 250, 500, 900, 120), lines * vectors * (1, 1, 1.5, 2, 2.4, 1)]
+        [
+            vectors,
+            vectors / (60, 130, 250, 500, 900, 120),
+            lines * vectors * (1, 1, 1.5, 2, 2.4, 1),
+            0.2 * lines * vectors * (0, 0, 1, 2, 2, 1),
+        ]
     )
-    beside = [both(arithmetic * value, waiting) for arithmetic, _, waiting in factors]
-    return factors * (1.0, 1.0, 1 / ratio), np.array(beside) + start * factors[:, 1]
+    return factors * (1.0, 1.0, 1 / ratio, 1.0), _taken(factors, value, start)
+
+
+def _taken(factors: np.ndarray, value: float, start: float) -> np.ndarray:
+    """Times of instances, by the formula."""
+    return both(factors[:, 0] * value, factors[:, 2], factors[:, 3]) + start * factors[:, 1]
 
 
 def test_arithmetic_is_told_from_lines_that_travel_beside_it():
@@ -133,17 +162,17 @@ def test_arithmetic_is_told_from_lines_that_travel_beside_it():
     assert found.row == 4e-8
     assert found.deviation < 0.01
     assert found.low <= found.iteration <= found.high
-    slower = np.array([both(1.4e-9 * a, 2.0 * lines) for a, _, lines in factors]) + 4e-8 * factors[:, 1]
-    alone = fit.stream_iteration(factors * (1, 1, 0), slower, 4e-8)
-    assert alone.iteration > 1.1 * fit.stream_iteration(factors * (1, 1, 2), slower, 4e-8).iteration
+    slower = _taken(factors * (1, 1, 2, 1), 1.4e-9, 4e-8)
+    alone = fit.stream_iteration(factors * (1, 1, 0, 1), slower, 4e-8)
+    assert alone.iteration > 1.1 * fit.stream_iteration(factors * (1, 1, 2, 1), slower, 4e-8).iteration
 
 
 def test_lines_that_take_longer_than_arithmetic_do_not_drive_c_iter_away():
     """Instances that wait for lines say nothing of C_iter, also where they are many and off by some percent."""
     factors, seconds = _streams(1.4e-9, 4e-8, 1.0, 8e-10)
-    waiting = factors * (1.0, 1.0, 4.0)
+    waiting = factors * (1.0, 1.0, 4.0, 1.0)
     many = np.vstack([factors, waiting, waiting])
-    slow = np.array([both(a * 1.4e-9, lines) for a, _, lines in waiting]) + 4e-8 * waiting[:, 1]
+    slow = _taken(waiting, 1.4e-9, 4e-8)
     for off in (0.97, 1.03):
         found = fit.stream_iteration(many, np.concatenate([seconds, off * slow, off * slow]), 4e-8)
         assert found.iteration == pytest.approx(1.4e-9, rel=0.03)

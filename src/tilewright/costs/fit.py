@@ -16,6 +16,7 @@ from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.levels import TOGETHER
 from tilewright.costs.setting import Setting
+from tilewright.costs.streaming import both
 from tilewright.costs.time import evaluate
 from tilewright.machines.machine import Quantity
 
@@ -115,8 +116,8 @@ def stream_design(sizes: Sizes, setting: Setting) -> Floats:
         setting: The instance on a machine.
 
     Returns:
-        The factors A and B, the seconds of lines that travel between caches beside the arithmetic, and the seconds of
-        everything else; shape (4,).
+        The factors A and B, the seconds of lines from L2 and those of lines from L3 that arithmetic may hide, and the
+        seconds of everything else; shape (5,).
     """
     still = replace(setting, sm_count=1, launch_seconds=0.0, advance_seconds=0.0, cache_byte_seconds=0.0)
     still = replace(still, blocked=replace(setting.blocked, value=0.0, low=None, high=None))
@@ -126,7 +127,8 @@ def stream_design(sizes: Sizes, setting: Setting) -> Floats:
     rest, *others = (evaluate("streaming", sizes, each) for each in (still, one, start, near))
     turns, felt = float(rest.wavefronts[0] * rest.tiles_per_wavefront[0]), float(rest.compute_seconds[0])
     parts = [float(each.compute_seconds[0]) - felt for each in others]
-    return turns * np.array([*parts, felt + float(rest.io_seconds[0])])
+    hidden = felt if len(setting.shape) < 3 else 0.0
+    return turns * np.array([*parts, hidden, felt - hidden + float(rest.io_seconds[0])])
 
 
 def iteration(factors: Floats, seconds: Floats) -> Fit:
@@ -162,11 +164,11 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
 def stream_iteration(factors: Floats, seconds: Floats, start: float) -> Fit:
     """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches.
 
-    An instance takes ``both(A C_iter, lines) + B start``. Lines that take longer than any arithmetic say nothing about
-    C_iter, so the value with the least mean deviation is looked for among all that could be.
+    An instance takes ``both(A C_iter, near, felt) + B start``. Lines that take longer than any arithmetic say nothing
+    about C_iter, so the value with the least mean deviation is looked for among all that could be.
 
     Args:
-        factors: A, B and the lines' seconds per instance; shape (n, 3).
+        factors: A, B and the seconds of lines from L2 and L3 per instance; shape (n, 4).
         seconds: Measured times without what is none of these; shape (n,), above 0.
         start: The start-up of an advance.
 
@@ -175,10 +177,10 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float) -> Fit:
     """
     tried = _candidates(factors, seconds, start, _TRIED)
     found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried)))])
-    each = np.maximum(_left(factors, seconds, start) ** TOGETHER - factors[:, 2] ** TOGETHER, 0.0)
-    each = each ** (1.0 / TOGETHER) / factors[:, 0]
-    low, high = np.percentile(each, (LOW, HIGH))
     said = _beside(factors, found) + start * factors[:, 1]
+    each = np.maximum(seconds - said + both(found * factors[:, 0], factors[:, 2]), 0.0)
+    each = np.maximum(each**TOGETHER - factors[:, 2] ** TOGETHER, 0.0) ** (1.0 / TOGETHER) / factors[:, 0]
+    low, high = np.percentile(each, (LOW, HIGH))
     return Fit(
         iteration=found,
         low=float(min(low, found)),
@@ -199,14 +201,14 @@ def stream_constants(programs: Sequence[tuple[Floats, Floats]]) -> tuple[Quantit
         programs: Factors and seconds per program, as in :func:`stream_iteration`.
 
     Returns:
-        The ratio of the lines' seconds to those in the factors and the start-up, with the least sum of mean relative
-        deviations; their ranges hold those that are nearly as good.
+        The ratio of the seconds of lines from L2 to those in the factors and the start-up, with the least sum of mean
+        relative deviations; their ranges hold those that are nearly as good.
     """
     ratios, starts = np.geomspace(0.5, 2.0, 25), np.linspace(0.0, 1e-7, 21)
     misses = np.zeros((len(ratios), len(starts)))
     for factors, seconds in programs:
         for i, ratio in enumerate(ratios):
-            scaled = factors * (1.0, 1.0, ratio)
+            scaled = factors * (1.0, 1.0, ratio, 1.0)
             for j, start in enumerate(starts):
                 tried = _candidates(scaled, seconds, start, _TRIED // 4)
                 misses[i, j] += float(_misses(scaled, seconds, start, tried).min()) / len(programs)
@@ -238,9 +240,8 @@ def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats) -> Fl
 
 
 def _beside(factors: Floats, iteration_seconds: float | Floats) -> Floats:
-    """Seconds of arithmetic beside lines, per instance; see ``costs.streaming.both``."""
-    arithmetic = factors[:, 0] * iteration_seconds
-    return np.asarray((arithmetic**TOGETHER + factors[:, 2] ** TOGETHER) ** (1.0 / TOGETHER))
+    """Seconds of arithmetic beside lines, per instance."""
+    return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3])
 
 
 def _not_negative(scaled: Floats) -> Floats:

@@ -17,10 +17,6 @@ USABLE_OUTSIDE = 0.5
 USABLE_WHOLE = 0.5
 """The same of L3 for a whole grid."""
 
-FELT_IN_BOXES = 0.6
-"""The same of the boxes of hexagons, whose rows are shorter: five programs at 1024 x 1024, in tiles as large as L2, say
-0.5 to 0.9."""
-
 TOGETHER = 8.0
 """Exponent with which arithmetic and lines from L2 join: nearly the longer one. Instances of streaming tiles are off by
 3.5 % in the mean with 4, by 3.2 with 8 and by 3.1 with 16."""
@@ -30,6 +26,9 @@ FETCHED = 1.5
 FELT = 0.3
 """Share of the time of lines from L3 that arithmetic does not hide: 142 instances of streaming tiles of 16 programs say
 0.28 (those in 2D 0.23, those in 3D 0.47)."""
+FELT_IN_BOXES = 0.6
+"""The same of the boxes of hexagons, whose rows are shorter: five programs at 1024 x 1024, in tiles as large as L2, say
+0.5 to 0.9."""
 
 
 WAYS = 8

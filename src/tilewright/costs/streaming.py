@@ -2,8 +2,8 @@
 
 A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level. Per vector it pays the
 longer of its arithmetic (C_iter of blocked rows, which ``calibrate`` measures) and the lines that travel to and from
-the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead; per advance and
-level a start-up; and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are
+the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead, and a share of the
+time of lines from L3 (in 2D the less the more arithmetic there is to hide them); per advance and level a start-up; and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are
 transposed by the first and the last band only. This is our own extension; shares were fitted to measurements
 (docs/cpu.md).
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.levels import (
     FELT,
@@ -33,6 +33,12 @@ LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 """Operations that transposing a vector on its way in and out takes as long as, and copying it."""
 ROWS = 10
 """Rows that an advance of a five-point stencil uses, whose start-up ``advance_seconds`` is: every row waits anew."""
+IDLE = 2.0
+"""Power of the share of the arithmetic's time in which lines from L2 come, by which lines from L3 are felt less in 2D.
+
+Ten programs' sweeps prefer 2 to 1, 3 and 4 a little. In 3D it is refuted: of 25 choices that it changes there none gains
+5 % and the mean loses 10 %; of 31 in 2D the mean gains 4 % and star2d2r 11 to 24 % (decision 0129).
+"""
 PAGE = 4096
 """Bytes of a page: a set of L1 is found by the place in it, so that L1 has one way per page that it holds."""
 _LINE = 64
@@ -97,8 +103,9 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
     footprint = plane * (known.slabs + known.slabs_per_level * levels)
     side = int(space[1] + growth[1] * levels) if rank == 3 else 1
+    arithmetic = setting.blocked.value
     near, felt = _line_seconds(footprint, width * setting.itemsize, side, setting)
-    each = both(setting.blocked.value, near) + felt
+    each = float(both(arithmetic, near, felt) if rank < 3 else both(arithmetic, near) + felt)
     compute = depth * (vectors * each + advances * setting.advance_seconds)
     held = [side + grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
@@ -123,9 +130,22 @@ def _known(setting: Setting) -> tuple[streaming.Footing, Uses]:
     return setting.stream, setting.reuse
 
 
-def both(arithmetic: float, lines: float) -> float:
-    """Seconds of arithmetic beside lines that are fetched ahead: the longer one, and both where they are alike."""
-    return float((arithmetic**TOGETHER + lines**TOGETHER) ** (1.0 / TOGETHER))
+def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats = 0.0) -> Floats:
+    """Seconds of arithmetic beside lines that are fetched ahead.
+
+    Args:
+        arithmetic: Seconds of the arithmetic.
+        near: Those of lines from L2: the longer one counts, and both where they are alike.
+        felt: Those of lines from L3 that arithmetic does not hide where it waits for L2; it hides more where it is
+            longer. All broadcast.
+
+    Returns:
+        The seconds.
+    """
+    longer = (np.power(arithmetic, TOGETHER) + np.power(near, TOGETHER)) ** (1.0 / TOGETHER)
+    hides = np.less(near, arithmetic)
+    waits = np.where(hides, near, 1.0) / np.where(hides, arithmetic, 1.0)
+    return np.asarray(longer + felt * waits**IDLE)
 
 
 def _line_seconds(footprint: float, row: int, side: int, setting: Setting) -> tuple[float, float]:

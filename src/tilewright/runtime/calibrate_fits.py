@@ -87,9 +87,9 @@ def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]
     }
     flat = {name: data[name] for name, some in instances.items() if len(some[0].shape) == 2} or data
     before = machine.line_ratio.value if machine.line_ratio else 1.0
-    plain = {name: (factors / (1.0, 1.0, before), seconds) for name, (factors, seconds) in data.items()}
+    plain = {name: (factors / (1.0, 1.0, before, 1.0), seconds) for name, (factors, seconds) in data.items()}
     ratio, advance = fit.stream_constants([plain[name] for name in flat])
-    change = (1.0, 1.0, ratio.value)
+    change = (1.0, 1.0, ratio.value, 1.0)
     fits = {name: fit.stream_iteration(f * change, seconds, advance.value) for name, (f, seconds) in plain.items()}
     return replace(machine, line_ratio=ratio, advance_seconds=advance), fits
 
