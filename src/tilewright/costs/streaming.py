@@ -3,9 +3,9 @@
 A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level. Per vector it pays the
 longer of its arithmetic (C_iter of blocked rows, which ``calibrate`` measures) and the lines that travel to and from
 the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead, and a share of the
-time of lines from L3 (in 2D the less the more arithmetic there is to hide them); per advance and level a start-up; and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are
-transposed by the first and the last band only. This is our own extension; shares were fitted to measurements
-(docs/cpu.md).
+time of lines from L3 (in 2D the less the more arithmetic there is to hide them); per advance and level a start-up;
+and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are transposed by the first and
+the last band only. This is our own extension; shares were fitted to measurements (docs/cpu.md).
 """
 
 import numpy as np
@@ -36,8 +36,8 @@ ROWS = 10
 IDLE = 2.0
 """Power of the share of the arithmetic's time in which lines from L2 come, by which lines from L3 are felt less in 2D.
 
-Ten programs' sweeps prefer 2 to 1, 3 and 4 a little. In 3D it is refuted: of 25 choices that it changes there none gains
-5 % and the mean loses 10 %; of 31 in 2D the mean gains 4 % and star2d2r 11 to 24 % (decision 0129).
+Ten programs' sweeps prefer 2 to 1, 3 and 4 a little. In 3D it is refuted: of 25 choices that it changes there none
+gains 5 % and the mean loses 10 %; of 31 in 2D the mean gains 4 % and star2d2r 11 to 24 % (decision 0129).
 """
 PAGE = 4096
 """Bytes of a page: a set of L1 is found by the place in it, so that L1 has one way per page that it holds."""
