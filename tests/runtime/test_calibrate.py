@@ -63,6 +63,15 @@ def test_what_has_changed_at_the_end_widens_its_range(described, monkeypatch):
         assert ("cache_bandwidth" in calibration.unstable) == (factor != 1.0)
 
 
+@pytest.mark.parametrize(("again", "value"), [(3e-7, 3e-7), (2e-6, 1e-6)])
+def test_the_shorter_of_two_barriers_counts(described, monkeypatch, again, value):
+    known = Quantity(value=1e-6, unit="s", source="measured", low=0.9e-6, high=1.1e-6)
+    machine = dataclasses.replace(described, launch_seconds=known)
+    monkeypatch.setattr(calibrate.micro, "barrier_seconds", lambda *_: (again, again, 1.0))
+    found = calibrate.measured_again(machine, toolchain(), TINY).launch_seconds
+    assert (found.value, found.low, found.high) == (value, min(again, 0.9e-6), max(again, 1.1e-6))
+
+
 @pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])
 def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
     first = calibrate.measure_program(program(name), described, toolchain(), TINY)
