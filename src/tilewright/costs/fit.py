@@ -16,7 +16,7 @@ from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.levels import TOGETHER
 from tilewright.costs.setting import Setting
-from tilewright.costs.streaming import both
+from tilewright.costs.streaming import both, hides
 from tilewright.costs.time import evaluate
 from tilewright.machines.machine import Quantity
 
@@ -127,7 +127,7 @@ def stream_design(sizes: Sizes, setting: Setting) -> Floats:
     rest, *others = (evaluate("streaming", sizes, each) for each in (still, one, start, near))
     turns, felt = float(rest.wavefronts[0] * rest.tiles_per_wavefront[0]), float(rest.compute_seconds[0])
     parts = [float(each.compute_seconds[0]) - felt for each in others]
-    hidden = felt if len(setting.shape) < 3 else 0.0
+    hidden = felt if hides(len(setting.shape)) else 0.0
     return turns * np.array([*parts, hidden, felt - hidden + float(rest.io_seconds[0])])
 
 

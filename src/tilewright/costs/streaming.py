@@ -3,7 +3,7 @@
 A tile of a band of L levels computes ``rows + halo`` rows of ``width + halo`` cells per level. Per vector it pays the
 longer of its arithmetic (C_iter of blocked rows, which ``calibrate`` measures) and the lines that travel to and from
 the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead, and a share of the
-time of lines from L3 (in 2D the less the more arithmetic there is to hide them); per advance and level a start-up;
+time of lines from L3 (in 1D and 2D less where arithmetic hides them); per advance and level a start-up;
 and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are transposed by the first and
 the last band only. This is our own extension; shares were fitted to measurements (docs/cpu.md).
 """
@@ -34,7 +34,7 @@ LIFT, LOWER, COPY = 12.0, 20.0, 3.0
 ROWS = 10
 """Rows that an advance of a five-point stencil uses, whose start-up ``advance_seconds`` is: every row waits anew."""
 IDLE = 2.0
-"""Power of the share of the arithmetic's time in which lines from L2 come, by which lines from L3 are felt less in 2D.
+"""Power of the share of the arithmetic's time in which lines from L2 come, by which lines from L3 are felt less.
 
 Ten programs' sweeps prefer 2 to 1, 3 and 4 a little. In 3D it is refuted: of 25 choices that it changes there none
 gains 5 % and the mean loses 10 %; of 31 in 2D the mean gains 4 % and star2d2r 11 to 24 % (decision 0129).
@@ -105,7 +105,7 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     side = int(space[1] + growth[1] * levels) if rank == 3 else 1
     arithmetic = setting.blocked.value
     near, felt = _line_seconds(footprint, width * setting.itemsize, side, setting)
-    each = float(both(arithmetic, near, felt) if rank < 3 else both(arithmetic, near) + felt)
+    each = float(both(arithmetic, near, felt) if hides(rank) else both(arithmetic, near) + felt)
     compute = depth * (vectors * each + advances * setting.advance_seconds)
     held = [side + grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
@@ -130,6 +130,11 @@ def _known(setting: Setting) -> tuple[streaming.Footing, Uses]:
     return setting.stream, setting.reuse
 
 
+def hides(rank: int) -> bool:
+    """Whether arithmetic hides lines from L3: in 3D it does not, see :data:`IDLE`."""
+    return rank < 3
+
+
 def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats = 0.0) -> Floats:
     """Seconds of arithmetic beside lines that are fetched ahead.
 
@@ -143,8 +148,8 @@ def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats 
         The seconds.
     """
     longer = (np.power(arithmetic, TOGETHER) + np.power(near, TOGETHER)) ** (1.0 / TOGETHER)
-    hides = np.less(near, arithmetic)
-    waits = np.where(hides, near, 1.0) / np.where(hides, arithmetic, 1.0)
+    idle = np.less(near, arithmetic)
+    waits = np.where(idle, near, 1.0) / np.where(idle, arithmetic, 1.0)
     return np.asarray(longer + felt * waits**IDLE)
 
 
