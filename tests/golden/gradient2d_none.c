@@ -291,12 +291,15 @@ void tw_gradient2d(float *const *field, const int64_t *size, const float *scalar
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
   const int64_t slot = size[5];
+  const int64_t parts = tw_min(n0, threads);
   #pragma omp parallel num_threads(threads)
   {
     for (int64_t t = 0; t < steps; ++t) {
       #pragma omp for schedule(static)
-      for (int64_t chunk = 0; chunk < tw_min(n0, threads); ++chunk) {
-        tw_gradient2d_box_0(field, size, scalar, constant, t, (n0 * chunk) / tw_min(n0, threads), (n0 * (chunk + 1)) / tw_min(n0, threads), 0, n1);
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t first = (n0 * part) / parts;
+        const int64_t last = (n0 * (part + 1)) / parts;
+        tw_gradient2d_box_0(field, size, scalar, constant, t, first, last, 0, n1);
       }
     }
   }

@@ -33,7 +33,7 @@ from tilewright.codegen.ir import (
     total,
 )
 from tilewright.codegen.sites import Site, box_bounds, constants, extent, stride
-from tilewright.codegen.statements import box_name
+from tilewright.codegen.statements import box_call
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.catalogue import complete
@@ -175,9 +175,9 @@ def _tile(site: Site, tiling: Tiling, local: _Local) -> tuple[Stmt, ...]:
     body += [_load(site, local, field) for field in range(len(site.problem.program.fields))]
     steps: list[Stmt] = [Let(Var("left"), sub(sub(_LEVELS, 1), _T))]
     for stage, statements in enumerate(analyse(site.problem.program).stages):
-        ranges = [bound for axis in range(site.rank) for bound in _grown(shape, axis, Var("left"), stage)]
+        ranges = [_grown(shape, axis, Var("left"), stage) for axis in range(site.rank)]
         params = (_fields(), Var("own_size"), *site.params[2:])
-        steps += [Call(box_name(site, number), (*params, add(_BEGIN, _T), *ranges)) for number in statements]
+        steps += [box_call(site, number, add(_BEGIN, _T), ranges, params) for number in statements]
     body.append(For(var=_T, low=Int(0), high=_LEVELS, body=tuple(steps)))
     updated = site.problem.program.updated
     body += [_store(site, local, f) for f, name in enumerate(site.problem.program.fields) if name in updated]

@@ -24,9 +24,10 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.overlapped import overlapping_tiles
-from tilewright.codegen.sites import Site, box_bounds, extent, stride, unpack
+from tilewright.codegen.sites import Site, box_bounds, extent, unpack
 from tilewright.codegen.skewed import leaning_tiles
-from tilewright.codegen.statements import box_name, cells_name
+from tilewright.codegen.statements import box_call, cells_name
+from tilewright.codegen.untiled import sweeps
 from tilewright.programs.dependences import analyse
 from tilewright.tilings import overlapped, skewed
 from tilewright.tilings.catalogue import complete
@@ -34,10 +35,6 @@ from tilewright.tilings.prism import DIAMOND, Prism, geometry
 from tilewright.tilings.tiling import Tiling
 
 STEPS, THREADS = Var("steps"), Var("threads")
-_CHUNK = 4096
-"""Cells of a row that one iteration of an untiled 1D sweep computes."""
-_PIECE, _ROWS = 2**17, 8
-"""Bytes of a field, and least rows, in a piece of a sweep through which several statements go one after the other."""
 
 
 def entry_function(site: Site, tiling: Tiling, name: str) -> Function:
@@ -49,7 +46,7 @@ def entry_function(site: Site, tiling: Tiling, name: str) -> Function:
     if analyse(site.problem.program).sweep:
         body = _recurrence(site)
     elif tiling.family == "none":
-        body = _untiled(site)
+        body = sweeps(site, tiling)
     elif tiling.family in {"hexagonal", "hybrid", DIAMOND}:
         body = _hexagons(site, tiling)
     elif tiling.family == skewed.NAME:
@@ -67,14 +64,6 @@ def entry_function(site: Site, tiling: Tiling, name: str) -> Function:
     return Function(name=name, params=site.params, body=(*sizes, *unpack(site), *body), kind="entry")
 
 
-def _step(site: Site, number: int, step: Expr, ranges: list[tuple[Expr, Expr]]) -> Stmt:
-    return Call(box_name(site, number), (*site.params, step, *(bound for pair in ranges for bound in pair)))
-
-
-def _whole(site: Site) -> list[tuple[Expr, Expr]]:
-    return [(Int(0), extent(axis)) for axis in range(site.rank)]
-
-
 def _recurrence(site: Site) -> tuple[Stmt, ...]:
     """One thread, cell after cell in lexicographic order."""
     step = Var("t")
@@ -89,35 +78,6 @@ def _recurrence(site: Site) -> tuple[Stmt, ...]:
                 nest = (For(var=places[axis], low=bounds[axis][0], high=bounds[axis][1], body=nest),)
             body += nest
     return (For(var=step, low=Int(0), high=STEPS, body=tuple(body)),)
-
-
-def _untiled(site: Site) -> tuple[Stmt, ...]:
-    """One sweep over the grid per statement and step; the threads share the outermost axis.
-
-    A thread does its part at once. Where several statements follow each other without a barrier it goes through them
-    piece by piece, so that what they read in common is still in its cache.
-    """
-    step, chunk = Var("t"), Var("chunk")
-    ranges = _whole(site)
-    body: list[Stmt] = []
-    for stage in analyse(site.problem.program).stages:
-        if site.rank == 1:
-            chunks: Expr = Op("ceildiv", (extent(0), Int(_CHUNK)))
-            low = mul(chunk, _CHUNK)
-            ranges[0] = (low, add(low, _CHUNK))
-        else:
-            chunks = smallest(extent(0), THREADS)
-            if len(stage) > 1:
-                pieces = Op("div", (mul(mul(extent(0), stride(0)), site.problem.itemsize), Int(_PIECE)))
-                chunks = largest(chunks, smallest(pieces, Op("div", (extent(0), Int(_ROWS)))))
-            ranges[0] = (_part(chunk, chunks), _part(add(chunk, 1), chunks))
-        sweep = tuple(_step(site, number, step, ranges) for number in stage)
-        body.append(For(var=chunk, low=Int(0), high=chunks, body=sweep, share="static"))
-    return (Parallel(THREADS, (For(var=step, low=Int(0), high=STEPS, body=tuple(body)),)),)
-
-
-def _part(chunk: Expr, chunks: Expr) -> Expr:
-    return Op("div", (mul(extent(0), chunk), chunks))
 
 
 def _hexagons(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
@@ -191,10 +151,10 @@ def _stages(site: Site, tau: Expr, ranges: list[tuple[Expr, Expr]]) -> tuple[Stm
     step = Var("t")
     lets: list[Stmt] = [Let(step, Op("div", (tau, Int(len(stages)))) if len(stages) > 1 else tau)]
     if len(stages) == 1:
-        return (*lets, *(_step(site, number, step, ranges) for number in stages[0]))
+        return (*lets, *(box_call(site, number, step, ranges) for number in stages[0]))
     stage = Var("stage")
     lets.append(Let(stage, Op("mod", (tau, Int(len(stages))))))
     for index, numbers in enumerate(stages):
-        calls = tuple(_step(site, number, step, ranges) for number in numbers)
+        calls = tuple(box_call(site, number, step, ranges) for number in numbers)
         lets.append(If(Op("eq", (stage, Int(index))), calls))
     return tuple(lets)

@@ -7,6 +7,7 @@ with the cells that they stand for; other ends are computed by ``cells``. Large 
 reads (:mod:`tilewright.codegen.box_sums`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.codegen import row_beside
@@ -77,6 +78,13 @@ def cells_name(site: Site, number: int) -> str:
 def box_name(site: Site, number: int) -> str:
     """Name of the box function of a statement."""
     return f"{site.prefix}_box_{number}"
+
+
+def box_call(
+    site: Site, number: int, step: Expr, ranges: Sequence[tuple[Expr, Expr]], params: tuple[Expr, ...] = ()
+) -> Call:
+    """Compute a statement over a box at a time step; with other parameters than the kernel's own where given."""
+    return Call(box_name(site, number), (*(params or site.params), step, *(bound for pair in ranges for bound in pair)))
 
 
 def _start(site: Site, statement: Statement) -> tuple[Stmt, ...]:

@@ -232,6 +232,6 @@ def spilled_bytes(sizes: Sizes, setting: Setting, footprint: Ints) -> Floats:
     The share of the footprint that does not fit is streamed again in every row, as without time tiling.
     """
     miss = missed_inside(footprint, setting)
-    per_point = traffic.untiled_bytes(setting) / setting.cells / setting.stages
+    per_point = traffic.swept_bytes(setting) / setting.cells / setting.stages
     plane = setting.cells // setting.shape[0]
     return np.asarray(miss * traffic.face_points(sizes, setting) * plane * per_point)

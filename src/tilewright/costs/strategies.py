@@ -82,7 +82,7 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
     compute = compute + blocks * work.steps_in_sequence * setting.barrier_seconds
     scale = setting.itemsize / WORD
     far = missed * missed_outside(bounded, setting)
-    spilled = far * cells * traffic.untiled_bytes(setting) / setting.cells / setting.stages
+    spilled = far * cells * traffic.swept_bytes(setting) / setting.cells / setting.stages
     # What is overwritten is read first; what does not fit L2 is in the time of a vector already.
     moved = (work.input_values + 2.0 * work.output_values) * setting.itemsize * blocks
     moved = moved * np.minimum(1.0, cells / np.maximum(blocks * work.points, 1.0))

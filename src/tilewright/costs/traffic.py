@@ -105,11 +105,16 @@ def grown_rows(rows: Ints, rank: int) -> Ints:
 def untiled_bytes(setting: Setting) -> int:
     """Bytes between chip and memory of one step without time tiling.
 
-    On a GPU every value that the step needs is read once and every new one written once. On a CPU every statement is a
-    sweep that reads what it needs, and what it overwrites too.
+    Every value that the step needs is read once and every new one written once; on a CPU what is overwritten is read,
+    too.
     """
-    if setting.cpu:
-        values = setting.reads + setting.writes + setting.fetches
-    else:
-        values = setting.levels + setting.constants + setting.updated
+    values = setting.levels + setting.constants
+    values += setting.writes + setting.fetches if setting.cpu else setting.updated
     return setting.cells * setting.itemsize * values
+
+
+def swept_bytes(setting: Setting) -> int:
+    """The same where no cache keeps anything between statements: on a CPU each reads all that it needs."""
+    if not setting.cpu:
+        return untiled_bytes(setting)
+    return setting.cells * setting.itemsize * (setting.reads + setting.writes + setting.fetches)

@@ -25,6 +25,9 @@ from tilewright.costs.levels import (
 from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import WORD, Setting
 
+_PIECE_ROWS = 2
+"""Rows over which the statements of a step follow each other, where rows are wide."""
+
 
 def evaluate(setting: Setting) -> Breakdown:
     """Evaluate the roofline of one sweep per stage and step.
@@ -36,7 +39,7 @@ def evaluate(setting: Setting) -> Breakdown:
         Every quantity, of shape (1,): a wavefront is one sweep, a tile what one SM or core does of it.
     """
     cells = np.array([setting.cells], dtype=np.int64)
-    moved = traffic.untiled_bytes(setting) + _fetched_again(setting)
+    moved = _step_bytes(setting)
     resident = setting.cpu and not off_chip(setting)
     each = ceil_div(cells, setting.sm_count)
     lines = each / setting.shape[-1] if setting.cpu else 0 * each
@@ -97,12 +100,23 @@ def _line_seconds(setting: Setting) -> float:
     return seconds * setting.vector_width * setting.itemsize
 
 
-def _fetched_again(setting: Setting) -> int:
-    """Bytes per step that come from memory more than once, since no cache holds them in between."""
-    if not setting.cpu or not off_chip(setting):
-        return 0
-    room = max(setting.shared_bytes * USABLE, setting.outer_bytes * USABLE_OUTSIDE)
-    return int(_again(room, setting) * setting.cells * setting.itemsize)
+def _step_bytes(setting: Setting) -> int:
+    """Bytes of a step from beyond L2, or from memory where no cache holds the grid, and back.
+
+    On a CPU statements follow each other over pieces of a few rows, which wide rows do not leave in L2; and what is in
+    no cache is fetched again by every row or plane that reads it.
+    """
+    once = traffic.untiled_bytes(setting)
+    if not setting.cpu:
+        return once
+    room = setting.shared_bytes * USABLE
+    rows = _PIECE_ROWS + 2 * (setting.stages - 1) * setting.slopes[0]
+    apart = float(share_missed(np.array(rows * data_bytes(setting) // setting.shape[0]), room))
+    again = apart * (traffic.swept_bytes(setting) - once)
+    if off_chip(setting):
+        room = max(room, setting.outer_bytes * USABLE_OUTSIDE)
+        again += _again(room, setting) * setting.cells * setting.itemsize
+    return once + int(again)
 
 
 def _again(room: float, setting: Setting) -> float:
