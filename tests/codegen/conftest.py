@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.runtime.opencl import prepare_oclgrind
+
 
 @pytest.fixture(scope="session")
 def nvrtc():
@@ -30,3 +32,15 @@ def nvrtc():
         return log.value.decode()
 
     return compile_cuda
+
+
+@pytest.fixture(scope="module")
+def device():
+    """A context and queue on Oclgrind, which interprets kernels and reports races and accesses out of bounds."""
+    prepare_oclgrind()
+    cl = pytest.importorskip("pyopencl", reason="needs pip install 'tilewright[opencl]'")
+    platforms = [each for each in cl.get_platforms() if "Oclgrind" in each.name]
+    if not platforms:
+        pytest.skip("there is no Oclgrind: pip install 'tilewright[opencl]'")
+    context = cl.Context(platforms[0].get_devices()[:1])
+    return cl, context, cl.CommandQueue(context)

@@ -2,7 +2,6 @@
 
 import ctypes
 import itertools
-import os
 from collections import OrderedDict
 from pathlib import Path
 
@@ -205,18 +204,6 @@ def test_unknown_kernels_are_refused():
         emit_gpu("left", "float32", "cuda", Block(tile=(10, 8), cells=(4, 4)))
     with pytest.raises(UsageError, match="no fused kernel"):
         emit_gpu("left", "float16", "cuda", Block(tile=(8, 8)))
-
-
-@pytest.fixture(scope="module")
-def device():
-    """A context and queue on Oclgrind, which interprets kernels and reports races and accesses out of bounds."""
-    os.environ["OCLGRIND_DATA_RACES"] = "1"
-    cl = pytest.importorskip("pyopencl", reason="needs pip install 'tilewright[opencl]'")
-    platforms = [each for each in cl.get_platforms() if "Oclgrind" in each.name]
-    if not platforms:
-        pytest.skip("there is no Oclgrind: pip install 'tilewright[opencl]'")
-    context = cl.Context(platforms[0].get_devices()[:1])
-    return cl, context, cl.CommandQueue(context)
 
 
 @pytest.mark.filterwarnings("ignore")

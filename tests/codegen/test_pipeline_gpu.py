@@ -1,7 +1,5 @@
 """Fused groups for GPUs: run by Oclgrind, compiled by NVRTC."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -34,18 +32,6 @@ CASES = [
     ("sobel", {}, "mirror", (8, 9), (2, 8, 1, 1), "none", "float32"),
     ("blend", {}, "reflect", (5, 9), (2, 4, 1, 1), "full", "uint8"),
 ]
-
-
-@pytest.fixture(scope="module")
-def device():
-    """A context and queue on Oclgrind, which reports races and accesses out of bounds."""
-    os.environ["OCLGRIND_DATA_RACES"] = "1"
-    cl = pytest.importorskip("pyopencl", reason="needs pip install 'tilewright[opencl]'")
-    platforms = [each for each in cl.get_platforms() if "Oclgrind" in each.name]
-    if not platforms:
-        pytest.skip("there is no Oclgrind: pip install 'tilewright[opencl]'")
-    context = cl.Context(platforms[0].get_devices()[:1])
-    return cl, context, cl.CommandQueue(context)
 
 
 def start(device, source, problem, grids, scalars):

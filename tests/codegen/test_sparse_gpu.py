@@ -1,7 +1,5 @@
 """OpenCL kernels of diagonals and vectors under Oclgrind; CUDA ones through NVRTC."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -13,18 +11,6 @@ from tilewright.sparse.dia import Dia, length
 from tilewright.sparse.krylov_reference import reference
 
 EVERY = (*CATALOGUE.values(), multiple(3), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
-
-
-@pytest.fixture(scope="module")
-def device():
-    """A context and queue on Oclgrind, which interprets kernels and reports races and accesses out of bounds."""
-    os.environ["OCLGRIND_DATA_RACES"] = "1"
-    cl = pytest.importorskip("pyopencl", reason="needs pip install 'tilewright[opencl]'")
-    platforms = [each for each in cl.get_platforms() if "Oclgrind" in each.name]
-    if not platforms:
-        pytest.skip("there is no Oclgrind: pip install 'tilewright[opencl]'")
-    context = cl.Context(platforms[0].get_devices()[:1])
-    return cl, context, cl.CommandQueue(context)
 
 
 def silent(capfd):
