@@ -15,6 +15,7 @@ from tilewright.programs.problem import make_problem
 from tilewright.runtime import calibrate, calibrate_fits, hosts
 from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchain import toolchain
+from tilewright.tilings.tiling import NONE
 
 TINY = calibrate.Protocol(instances=6, samples=3, stream_bytes=2**20)
 
@@ -70,6 +71,16 @@ def test_the_shorter_of_two_barriers_counts(described, monkeypatch, again, value
     monkeypatch.setattr(calibrate.micro, "barrier_seconds", lambda *_: (again, again, 1.0))
     found = calibrate.measured_again(machine, toolchain(), TINY).launch_seconds
     assert (found.value, found.low, found.high) == (value, min(again, 0.9e-6), max(again, 1.1e-6))
+
+
+def test_of_instances_measured_twice_the_shorter_counts():
+    def instance(extent, seconds):
+        return calibrate_fits.Instance(shape=(extent,), steps=4, tiling=NONE, factors=(1.0,), seconds=seconds)
+
+    found = calibrate_fits.lesser([instance(8, 3.0), instance(9, 1.0)], [instance(8, 2.0), instance(9, 4.0)])
+    assert [(each.shape, each.seconds) for each in found] == [((8,), 2.0), ((9,), 1.0)]
+    assert calibrate_fits.lesser((), found) == found
+    assert len(calibrate_fits.lesser(found, [instance(10, 1.0)])) == 3
 
 
 @pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])
