@@ -73,14 +73,23 @@ def test_the_shorter_of_two_barriers_counts(described, monkeypatch, again, value
     assert (found.value, found.low, found.high) == (value, min(again, 0.9e-6), max(again, 1.1e-6))
 
 
-def test_of_instances_measured_twice_the_shorter_counts():
+def test_all_programs_are_measured_in_turn_and_again_and_the_shorter_time_of_an_instance_counts():
     def instance(extent, seconds):
         return calibrate_fits.Instance(shape=(extent,), steps=4, tiling=NONE, factors=(1.0,), seconds=seconds)
 
-    found = calibrate_fits.lesser([instance(8, 3.0), instance(9, 1.0)], [instance(8, 2.0), instance(9, 4.0)])
-    assert [(each.shape, each.seconds) for each in found] == [((8,), 2.0), ((9,), 1.0)]
-    assert calibrate_fits.lesser((), found) == found
-    assert len(calibrate_fits.lesser(found, [instance(10, 1.0)])) == 3
+    times = iter([(3.0, 1.0), (5.0, 5.0), (2.0, 4.0), (6.0, 6.0)])
+    order = []
+
+    def measure(each):
+        order.append(each.name)
+        return [instance(8 + number, seconds) for number, seconds in enumerate(next(times))]
+
+    found = calibrate_fits.in_turns([program("j2d5pt"), program("heat2d")], measure)
+    assert order == ["j2d5pt", "heat2d"] * 2
+    assert {name: [(i.shape, i.seconds) for i in instances] for name, instances in found.items()} == {
+        "j2d5pt": [((8,), 2.0), ((9,), 1.0)],
+        "heat2d": [((8,), 5.0), ((9,), 5.0)],
+    }
 
 
 @pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])

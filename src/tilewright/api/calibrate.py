@@ -1,5 +1,6 @@
 """``tw.calibrate``: this machine's parameters measured, with their spread, and how much each of them matters."""
 
+import functools
 import html
 import math
 from collections.abc import Callable, Sequence
@@ -43,8 +44,6 @@ _MEASURED = (
     "shared_bytes",
 )  # fmt: skip
 _GPU_MEASURED = ("c_iter", "dram_bandwidth", "barrier_seconds", "launch_seconds")
-_TURNS = ("", ", once more")
-"""All instances are measured in turn, then again: what disturbs those of one program is over by then."""
 _SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 _STEPS = 256
 _SPREAD = 0.35
@@ -135,7 +134,7 @@ def calibrate(
     seconds: float | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Calibration:
-    """Measure this machine's parameters with micro-benchmarks and C_iter with random small instances.
+    """Measure this machine's parameters with micro-benchmarks and C_iter with random small instances, each twice.
 
     Nothing else in tilewright measures unasked: until this is called, ``host`` is what the CPU says about itself.
 
@@ -180,23 +179,22 @@ def calibrate(
     tools = toolchain()
     protocol = runtime.QUICK if quick else runtime.FULL
     machine = runtime.measure_machine(tools, protocol, say)
-    tiles: dict[str, tuple[calibrate_fits.Instance, ...]] = {}
-    sweeps, streams = dict(tiles), dict(tiles)
-    for turn in _TURNS:
-        for program in chosen:
-            say(f"C_iter of {program.name}{turn}")
-            for found, tiled in ((tiles, True), (sweeps, False)):
-                instances = runtime.measure_program(program, machine, tools, protocol, tiled=tiled)
-                found[program.name] = calibrate_fits.lesser(found.get(program.name, ()), instances)
+
+    def measured(program: Program, *, tiled: bool) -> tuple[calibrate_fits.Instance, ...]:
+        say(f"C_iter of {program.name}{'' if tiled else ' without tiles'}")
+        return runtime.measure_program(program, machine, tools, protocol, tiled=tiled)
+
+    def streamed(program: Program) -> tuple[calibrate_fits.Instance, ...]:
+        say(f"C_iter of {program.name} in streaming tiles")
+        return runtime.measure_streams(program, machine, tools, protocol)
+
+    tiles = calibrate_fits.in_turns(chosen, functools.partial(measured, tiled=True))
+    sweeps = calibrate_fits.in_turns(chosen, functools.partial(measured, tiled=False))
     fits = {name: calibrate_fits.fitted(instances) for name, instances in tiles.items()}
     without = {name: calibrate_fits.fitted(instances) for name, instances in sweeps.items()}
     machine = calibrate_fits.with_sweeps(calibrate_fits.with_programs(machine, chosen, tuple(fits.values())), without)
-    for turn in _TURNS:
-        for program in chosen:
-            say(f"C_iter of {program.name} in streaming tiles{turn}")
-            instances = runtime.measure_streams(program, machine, tools, protocol)
-            streams[program.name] = calibrate_fits.lesser(streams.get(program.name, ()), instances)
-    streams = {name: instances for name, instances in streams.items() if len(instances) > 1}
+    found = calibrate_fits.in_turns(chosen, streamed)
+    streams = {name: instances for name, instances in found.items() if len(instances) > 1}
     machine = calibrate_fits.with_streams(*calibrate_fits.fitted_streams(machine, streams))
     machine = runtime.measured_again(machine, tools, protocol)
     if target is None:

@@ -27,7 +27,7 @@ from tilewright.programs.stencil import Program
 from tilewright.tilings.tiling import Tiling
 
 _BLOCK, _LINE = 4096, 64
-"""Cells of a row that parts of a 1D sweep are multiples of, and those that the distances of its stages are."""
+"""In 1D: parts are multiples of so many cells, and distances of stages multiples of so many."""
 _PIECE = 2**13
 """Bytes of a field in a piece of a sweep: what a few fields have of one lies in L1."""
 _T, _THREADS, _PART, _PARTS = Var("t"), Var("threads"), Var("part"), Var("parts")
@@ -48,7 +48,7 @@ def sweeps(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
     if len(program.statements) == 1:
         return _steps(lets, [_shared(site, _stage(site, stages[0], _FIRST, _LAST))])
     lets.append(Let(_PIECE_ROWS, _piece_rows(site, tiling)))
-    whole = below(_PIECE_ROWS, sub(_LAST, _FIRST))
+    several = below(_PIECE_ROWS, sub(_LAST, _FIRST))
     piece: tuple[Stmt, ...] = (Let(_HIGH, smallest(add(_LOW, _PIECE_ROWS), _LAST)),)
     gaps: tuple[Stmt, ...] = ()
     left = []
@@ -57,7 +57,7 @@ def sweeps(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
             piece += _stage(site, stage, _LOW, _HIGH)
             continue
         behind = Var(f"behind{number}")
-        gap = Let(behind, select(whole, Int(rows), extent(0)))
+        gap = Let(behind, select(several, Int(rows), extent(0)))
         gaps += (gap,)
         begin, end = add(_FIRST, behind), sub(_LAST, behind)
         piece += _stage(site, stage, largest(sub(_LOW, behind), begin), sub(_HIGH, behind))
@@ -70,7 +70,8 @@ def sweeps(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
 def stage_distances(program: Program) -> tuple[int, ...]:
     """Rows by which each stage of a step follows the first: no computation closer to it depends on it, or it on that.
 
-    Boundaries bend no read further from its cell than it is written.
+    Boundaries bend no read further from its cell than it is written, but for ``wrap``: what it takes to the other end
+    of the grid is among the rows that wait at the ends of parts.
 
     Args:
         program: The program.

@@ -114,7 +114,5 @@ def untiled_bytes(setting: Setting) -> int:
 
 
 def swept_bytes(setting: Setting) -> int:
-    """The same where no cache keeps anything between statements: on a CPU each reads all that it needs."""
-    if not setting.cpu:
-        return untiled_bytes(setting)
+    """The same on a CPU where no cache keeps anything between statements: each reads all that it needs."""
     return setting.cells * setting.itemsize * (setting.reads + setting.writes + setting.fetches)

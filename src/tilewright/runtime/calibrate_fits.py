@@ -1,11 +1,11 @@
 """Instances that were measured -> C_iter, start-ups and the time of lines, entered into a machine.
 
 C_iter follows the papers' method (Prajapati et al., PPoPP 2017, section 5.2): a robust fit through the times of random
-small instances (:mod:`tilewright.costs.fit`). Nothing is measured here.
+small instances (:mod:`tilewright.costs.fit`). What times them is given from outside.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from tilewright.programs import catalogue
 from tilewright.programs.stencil import Program
 from tilewright.tilings import streaming
 from tilewright.tilings.tiling import Tiling
+
+_TURNS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +63,27 @@ def _entries(name: str, each: fit.Fit, instances: str) -> list[tuple[str, Quanti
     ]
 
 
-def lesser(known: Sequence[Instance], again: Sequence[Instance]) -> tuple[Instance, ...]:
-    """Return all instances, of those that were measured more than once the shortest: nothing makes one too short."""
-    least: dict[object, Instance] = {}
-    for each in (*known, *again):
-        key = each.shape, each.steps, each.tiling
-        if key not in least or each.seconds < least[key].seconds:
-            least[key] = each
-    return tuple(least.values())
+def in_turns(
+    programs: Sequence[Program], measure: Callable[[Program], Sequence[Instance]]
+) -> dict[str, tuple[Instance, ...]]:
+    """Measure all programs in turn and then all once more: what disturbs the instances of one is over by then.
+
+    Args:
+        programs: The programs.
+        measure: Measures the same instances of a program every time.
+
+    Returns:
+        The instances by program, each as short as it was found: nothing makes one too short.
+    """
+    least: dict[str, dict[object, Instance]] = {program.name: {} for program in programs}
+    for _ in range(_TURNS):
+        for program in programs:
+            known = least[program.name]
+            for each in measure(program):
+                key = each.shape, each.steps, each.tiling
+                if key not in known or each.seconds < known[key].seconds:
+                    known[key] = each
+    return {name: tuple(known.values()) for name, known in least.items()}
 
 
 def fitted(instances: Sequence[Instance]) -> fit.Fit:
