@@ -5,9 +5,10 @@
 
 The candidates are no tiling, the model's first choices, the best of every height of every family, and points of every
 family's ranking from its best to its worst. Each is compiled, checked against the NumPy reference and measured in a
-worker process, one sample after the other in rounds, so that slow moments of the machine meet all of them. Everything
-goes to a log at once: a sweep that is cut, or told to stop by ``--seconds``, goes on where it was. Calibrate the host
-first (``tilewright calibrate``), else the model runs on what the CPU says about itself.
+worker process, in whole runs with whatever they copy, one after the other in rounds, so that slow moments of the
+machine meet all of them. Everything goes to a log at once: a sweep that is cut, or told to stop by ``--seconds``, goes
+on where it was. Calibrate the host first (``tilewright calibrate``), else the model runs on what the CPU says about
+itself.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from tilewright.api.trial import TrialJob
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs import time as time_model
-from tilewright.costs.run import run_seconds
+from tilewright.costs.run import run_seconds, whole_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
@@ -41,19 +42,19 @@ from tilewright.runtime.workers import pool
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning.search import spread
 from tilewright.tuning.select import rank
-from tilewright.tuning.shortlist import Stratum, ranked
+from tilewright.tuning.shortlist import Stratum, ranked, shortlist
 from tilewright.tuning.validation import scores
 
 _FLAT = ("j2d5pt", "j2d9pt-gol", "gradient2d", "star2d2r", "wave2d", "heat2d_var", "fdtd2d")
 _SOLID = ("j3d7pt", "laplacian3d", "heat3d", "j3d27pt")
 CASES = {
-    "j1d3pt": ((2**24,), 64),
-    **dict.fromkeys(_FLAT, ((4096, 4096), 64)),
-    **dict.fromkeys(_SOLID, ((256, 256, 256), 32)),
+    "j1d3pt": (2**24,),
+    **dict.fromkeys(_FLAT, (4096, 4096)),
+    **dict.fromkeys(_SOLID, (256, 256, 256)),
 }
-"""Grids that no cache holds."""
+"""Grids that no cache holds, those of ``cpu.py``."""
 FIRST = 10
-"""The model's first choices that are scored."""
+"""Candidates that ``tilewright tune --candidates 10`` measures, whose best is scored beside the model's choice."""
 _SLOW = 3.0
 """What is slower than this times the best is sampled once: its rank is beyond doubt."""
 _CHUNK = 16
@@ -80,18 +81,24 @@ class Sweep:
         return self.folder / f"{self.name}.jsonl"
 
     def predicted(self, tiling: Tiling) -> float:
-        """The model's seconds for a tiling."""
-        return time_model.predict(self.problem, tiling, self.machine).seconds
+        """The model's seconds for a whole run, the caller's arrays copied where a family needs that."""
+        return whole_seconds(tiling.family, self._kernel(tiling), make_setting(self.problem, self.machine))
 
     def expected(self, tiling: Tiling) -> float:
-        """The seconds by which a run compares families, the caller's arrays copied where a family needs that."""
-        setting = make_setting(self.problem, self.machine)
-        return run_seconds(tiling.family, self.predicted(tiling), setting)
+        """The seconds by which a run compares families."""
+        return run_seconds(tiling.family, self._kernel(tiling), make_setting(self.problem, self.machine))
+
+    def _kernel(self, tiling: Tiling) -> float:
+        return time_model.predict(self.problem, tiling, self.machine).seconds
 
     def first(self, count: int) -> list[Tiling]:
         """The model's first choices among all families, the one that a run takes first."""
         many = [each.tiling for stratum in self.strata for each in ranked((stratum,), count)]
         return sorted(many, key=self.expected)[:count]
+
+    def ten(self) -> list[Tiling]:
+        """What tuning measures first."""
+        return [each.tiling for each in shortlist(self.strata, FIRST)]
 
 
 def candidates(sweep: Sweep, count: int) -> list[Tiling]:
@@ -171,7 +178,7 @@ def _of_round(
         return [
             t for t in tilings if t in known and known[t].seconds and known[t].median <= _SLOW * known[good[0]].median
         ]
-    first = sorted(good, key=sweep.expected)[:FIRST]
+    first = [t for t in (*sorted(good, key=sweep.expected)[:1], *sweep.ten()) if t in good]
     return list(dict.fromkeys((*first, *good[:FIRST])))
 
 
@@ -198,8 +205,9 @@ def _scored(sweep: Sweep, rows: Sequence[tuple[Tiling, float, Measurement]]) -> 
     predicted, measured = (np.array(column) for column in zip(*((p, f.median) for _, p, f in good), strict=True))
     found = scores(predicted, measured)
     every = [f.median for _, _, f in good]
-    order = sorted(good, key=lambda row: sweep.expected(row[0]))
-    choice, ten = order[0], min(f.median for _, _, f in order[:FIRST])
+    choice = min(good, key=lambda row: sweep.expected(row[0]))
+    listed = set(sweep.ten())
+    ten = min(found.median for tiling, _, found in good if tiling in listed)
     families = {tiling.family: sum(t.family == tiling.family for t, _, _ in good) for tiling, _, _ in good}
     best_of = {
         family: next(({"tiling": str(t), "seconds": f.median} for t, _, f in good if t.family == family), None)
@@ -264,7 +272,7 @@ def _planned(sweep: Sweep, count: int) -> list[Tiling]:
         for tile in record["tilings"]
     ]
     chosen = logged or candidates(sweep, count)
-    first = sweep.first(FIRST)
+    first = [*sweep.first(1), *sweep.ten()]
     fresh = [tiling for tiling in dict.fromkeys((*chosen, *first)) if tiling not in set(logged)]
     for start in range(0, len(fresh), 200):
         store.append(sweep.log, {"kind": "plan", "tilings": [str(t) for t in fresh[start : start + 200]]})
@@ -273,11 +281,10 @@ def _planned(sweep: Sweep, count: int) -> list[Tiling]:
 
 def _problems(chosen: argparse.Namespace) -> Iterator[Problem]:
     for name in chosen.programs:
-        shape, steps = CASES.get(name, (None, 64))
-        asked = parse_shape(chosen.shape) if chosen.shape else shape
+        asked = parse_shape(chosen.shape) if chosen.shape else CASES.get(name)
         if asked is None:
             sys.exit(f"{name} needs --shape")
-        yield make_problem(catalogue.program(name), asked, chosen.steps or steps)
+        yield make_problem(catalogue.program(name), asked, chosen.steps)
 
 
 def _say(text: str) -> None:
@@ -288,7 +295,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", default=list(CASES), metavar="PROGRAM")
     parser.add_argument("--shape", metavar="AxB", help="grid; by default one that no cache holds")
-    parser.add_argument("--steps", type=int)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--count", type=int, default=240, help="candidates")
     parser.add_argument("--rounds", type=int, nargs=2, default=(3, 7), metavar="N", help="samples of all, of the best")
     parser.add_argument("--stage", choices=("build", "measure", "report", "all"), default="all")

@@ -1,6 +1,7 @@
 """Which candidates are tried, and in which order."""
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Stratum, effort_level, neighbours, ranked, shortlist
 
 
-def stratum(family, heights, widths, cost):
+def stratum(family, heights, widths, cost, expected=None):
     """A grid of heights and widths; ``cost(t, s)`` is the predicted cost."""
     grid = [(t, s) for t in heights for s in widths]
     sizes = Sizes(
@@ -23,7 +24,8 @@ def stratum(family, heights, widths, cost):
     def make(index):
         return NONE if family == "none" else Tiling(family=family, time=grid[index][0], space=(grid[index][1],))
 
-    return Stratum(family=family, sizes=sizes, cost=np.array([float(cost(t, s)) for t, s in grid]), make=make)
+    costs = np.array([float(cost(t, s)) for t, s in grid])
+    return Stratum(family=family, sizes=sizes, cost=costs, make=make, expected=costs if expected is None else expected)
 
 
 UNTILED = stratum("none", [1], [1], lambda t, s: 500.0)
@@ -39,14 +41,44 @@ def test_the_models_first_choice_comes_first_and_none_second():
     assert len({candidate.tiling for candidate in chosen}) == len(chosen) == 20
 
 
-def test_the_models_ten_first_are_in_every_larger_shortlist():
-    first = {candidate.tiling for candidate in ranked(SPACE, 10)}
-    assert first <= {candidate.tiling for candidate in shortlist(SPACE, 40)}
+def test_larger_shortlists_hold_the_first_ten():
+    first = [candidate.tiling for candidate in shortlist(SPACE, 10)]
+    for count in (11, 40, 200):
+        assert [candidate.tiling for candidate in shortlist(SPACE, count)][:10] == first
 
 
-def test_every_beginning_spans_families():
-    for count in (4, 8, 16, 64):
+def test_larger_shortlists_span_families():
+    for count in (16, 64):
         assert {candidate.tiling.family for candidate in shortlist(SPACE, count)} == {"none", "hexagonal", "streaming"}
+
+
+def test_the_first_ten_are_unlike_each_other():
+    """A family and heights that the model puts a little behind come before many tilings that are alike."""
+    alike = stratum("streaming", [8, 16], range(64, 1064, 10), lambda t, s: 100 + s / 1000 + (t == 16))
+    behind = stratum("hexagonal", range(4, 24, 4), range(64, 1064, 10), lambda t, s: 120 + s / 1000)
+    space = (UNTILED, alike, behind)
+    assert {candidate.tiling.family for candidate in ranked(space, 10)} == {"streaming"}
+    ten = shortlist(space, 10)
+    assert ten[0].tiling == Tiling(family="streaming", time=8, space=(64,))
+    count = Counter(candidate.tiling.family for candidate in ten)
+    assert count["none"] == 1
+    assert 2 <= count["hexagonal"] <= 5 <= count["streaming"]
+    assert {c.tiling.time for c in ten if c.tiling.family == "streaming"} == {8, 16}
+    hexagons = [c.tiling.time for c in ten if c.tiling.family == "hexagonal"]
+    assert len(set(hexagons)) == len(hexagons)
+
+
+def test_what_is_far_behind_waits():
+    assert "streaming" not in {candidate.tiling.family for candidate in shortlist(SPACE, 10)}
+
+
+def test_families_are_compared_by_what_is_expected():
+    """A margin or a copy puts a family behind, though its cost is lower."""
+    cheap = stratum("hexagonal", [4], [8, 16], lambda t, s: s, expected=np.array([800.0, 1600.0]))
+    chosen = shortlist((cheap, SLOW), 3)
+    assert chosen[0].tiling == Tiling(family="streaming", time=1, space=(64,))
+    assert chosen[0].predicted == 301.0
+    assert ranked((cheap, SLOW), 1)[0].tiling.family == "hexagonal"
 
 
 def test_heights_and_costs_are_spread():
@@ -81,6 +113,7 @@ def test_the_order_does_not_depend_on_the_order_of_the_points():
         sizes=HEXAGONS.sizes.take(mixed),
         cost=HEXAGONS.cost[mixed],
         make=lambda index: HEXAGONS.make(int(mixed[index])),
+        expected=HEXAGONS.expected[mixed],
     )
     assert [c.tiling for c in ranked((other,), 30)] == [c.tiling for c in ranked((HEXAGONS,), 30)]
 

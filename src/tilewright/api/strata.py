@@ -5,6 +5,7 @@ from collections.abc import Callable
 from tilewright.api import predict as model_api
 from tilewright.api.screen import with_threads
 from tilewright.costs.arrays import Sizes
+from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.periodic import extend, wrapped_axes
@@ -50,7 +51,9 @@ def _strata_of(problem: Problem, machine: Machine, how: tuple[str, str], share: 
     for family in space.families(problem, cpu=setting.cpu, every=every):
         sizes, result = model_api.evaluated(setting, family, model)
         cost = share ** DEGREE[metric] * model_api.cost_of(result, metric)
-        found.append(Stratum(family=family, sizes=sizes, cost=cost, make=_maker(problem, machine, family, sizes)))
+        expected = run_seconds(family, cost, setting) if metric == "time" else cost
+        make = _maker(problem, machine, family, sizes)
+        found.append(Stratum(family=family, sizes=sizes, cost=cost, make=make, expected=expected))
     return found
 
 

@@ -20,7 +20,7 @@ from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.search import Choice
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, shortlist
 
-_PROTOCOL = 1
+_PROTOCOL = 2
 """Raised when older logs could no longer be continued."""
 _SAMPLE_SECONDS = 1.0
 """A sample that would take longer by the model computes fewer steps, but at least two heights of the tallest tile."""

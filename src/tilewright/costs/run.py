@@ -5,17 +5,21 @@ in, and the results out of it; streaming kernels read the caller's arrays in the
 last one, so that their model has these transfers already. For runs of a few steps the copies decide.
 """
 
+from typing import TypeVar
+
 from tilewright.costs import strategies
+from tilewright.costs.arrays import Floats
 from tilewright.costs.levels import grid_seconds
 from tilewright.costs.setting import Setting
 from tilewright.tilings import streaming
 
+Seconds = TypeVar("Seconds", float, Floats)
 MARGIN = 1.25
 """What families of :mod:`tilewright.costs.strategies` must win by: about one standard deviation of the logarithm of
 prediction over measurement in sweeps, against 0.1 to 0.2 for the others."""
 
 
-def run_seconds(family: str, seconds: float, setting: Setting, *, copies: bool = True) -> float:
+def run_seconds(family: str, seconds: Seconds, setting: Setting, *, copies: bool = True) -> Seconds:
     """Return the seconds by which families are compared for a run.
 
     Args:
@@ -28,8 +32,12 @@ def run_seconds(family: str, seconds: float, setting: Setting, *, copies: bool =
         The kernel's seconds, with the margin of models that are less certain, and the copies.
     """
     margin = MARGIN if family in strategies.FAMILIES else 1.0
-    needed = copies and setting.cpu and family != streaming.NAME
-    return margin * seconds + (copy_seconds(setting) if needed else 0.0)
+    return whole_seconds(family, margin * seconds, setting) if copies else margin * seconds
+
+
+def whole_seconds(family: str, seconds: Seconds, setting: Setting) -> Seconds:
+    """Return the seconds of a whole run: its kernel's, and those of the copies where the family needs them."""
+    return seconds + (copy_seconds(setting) if setting.cpu and family != streaming.NAME else 0.0)
 
 
 def copy_seconds(setting: Setting) -> float:

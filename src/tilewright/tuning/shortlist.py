@@ -13,7 +13,10 @@ from tilewright.tuning.select import rank
 
 EFFORTS = ("none", "quick", "full", "exhaustive")
 TOP = 10
-"""The model's first choices that every shortlist holds, if it has room."""
+"""Candidates of a shortlist that come before its walk over the whole space."""
+LIKENESS = 0.05
+"""By how much dearer a candidate counts for each one of its family that is tried before it, and again for each of its
+height too: models err by about so much from family to family and from height to height (decision 0131)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +69,15 @@ class Stratum:
         sizes: The points.
         cost: Predicted cost per point, infinite where one does not fit.
         make: Makes the tiling of a point.
+        expected: What families are compared by: the cost, with what a run takes besides and a margin where a model is
+            less certain. It orders the points of a family as the cost does.
     """
 
     family: str
     sizes: Sizes
     cost: Floats
     make: Callable[[int], Tiling]
+    expected: Floats
 
     def at(self, index: int) -> Candidate:
         """Return a point as a candidate."""
@@ -121,10 +127,11 @@ def ranked(strata: Sequence[Stratum], top: int) -> tuple[Candidate, ...]:
 def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
     """Choose what to try, in an order of which every beginning is a sensible shortlist itself.
 
-    The model's first choices alternate with a walk over the whole space: the best of every height, family by family,
-    then points at even steps of predicted cost from the best to the worst. So a model that errs about one family, one
-    height or one cost does not hide a better candidate. The best of every family comes before all that, ``none`` among
-    them: it is what every other must beat.
+    The model's first choice, then ``none``, which every other must beat, then what the model puts first among families
+    and heights that differ: what is like those tried before tells less. After ten of these come a walk over the whole
+    space and more of them in turn: the best of every family, the best of every height, family by family, then points
+    at even steps of predicted cost from the best to the worst. So a model that errs about one family, one height or
+    one cost does not hide a better candidate.
 
     Args:
         strata: The families' spaces.
@@ -133,13 +140,13 @@ def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
     Returns:
         Distinct candidates.
     """
-    first = list(ranked(strata, max(TOP, count // 2)))
-    start = [candidate for stratum in strata for candidate in ranked([stratum], 1)]
-    walk = _walk(strata, count)
-    chosen: dict[Tiling, Candidate] = {candidate.tiling: candidate for candidate in [*first[:1], *start]}
-    rest = iter(first[1:])
+    first = _varied(strata, max(TOP, count // 2))
+    untiled = [stratum.at(index) for stratum in strata if stratum.family == "none" for index in _best(stratum, 1)]
+    heads = [candidate for stratum in strata for candidate in ranked([stratum], 1)]
+    chosen = {candidate.tiling: candidate for candidate in [*first[:1], *untiled, *first[1:TOP]][:TOP]}
+    rest, walk = iter(first[1:]), itertools.chain(heads, _walk(strata, count))
     while len(chosen) < count:
-        pair = [candidate for candidate in (next(rest, None), next(walk, None)) if candidate is not None]
+        pair = [candidate for candidate in (next(walk, None), next(rest, None)) if candidate is not None]
         if not pair:
             break
         chosen |= {candidate.tiling: candidate for candidate in pair if candidate.tiling not in chosen}
@@ -170,10 +177,36 @@ def neighbours(strata: Sequence[Stratum], tiling: Tiling) -> tuple[Candidate, ..
     return ()
 
 
-def _best(stratum: Stratum, top: int) -> list[int]:
-    """Return the indices of the ``top`` cheapest points; sorting only those that can be among them."""
+def _varied(strata: Sequence[Stratum], count: int) -> list[Candidate]:
+    """Return what is expected to be cheapest, each cost raised by LIKENESS for those before it that are like it."""
+    groups = [
+        (number, _best(stratum, count, np.flatnonzero(stratum.sizes.time == height)))
+        for number, stratum in enumerate(strata)
+        for height in np.unique(stratum.sizes.time)
+    ]
+    found: list[Candidate] = []
+    taken, of_family = [0] * len(groups), [0] * len(strata)
+
+    def price(place: int) -> float:
+        number, order = groups[place]
+        likeness = (1.0 + LIKENESS * of_family[number]) * (1.0 + LIKENESS * taken[place])
+        return float(strata[number].expected[order[taken[place]]]) * likeness
+
+    while len(found) < count:
+        place = min((i for i, (_, order) in enumerate(groups) if taken[i] < len(order)), key=price, default=None)
+        if place is None:
+            break
+        number, order = groups[place]
+        found.append(strata[number].at(order[taken[place]]))
+        taken[place] += 1
+        of_family[number] += 1
+    return found
+
+
+def _best(stratum: Stratum, top: int, among: Ints | None = None) -> list[int]:
+    """Return the indices of the ``top`` cheapest points, of all or of some; sorting only those that can be among them."""
     cost = stratum.cost
-    index: Ints = np.flatnonzero(np.isfinite(cost))
+    index: Ints = np.flatnonzero(np.isfinite(cost)) if among is None else among[np.isfinite(cost[among])]
     if len(index) > top:
         limit = np.partition(cost[index], top - 1)[top - 1]
         index = index[cost[index] <= limit]
