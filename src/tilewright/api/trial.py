@@ -211,12 +211,16 @@ def _data(job: TrialJob) -> Given:
 _workspace = Workspace()
 
 
-def _whole(executable: Executable, problem: Problem, job: TrialJob, steps: int) -> Callable[[], object]:
+def _whole(executable: Executable, problem: Problem, job: TrialJob, steps: int) -> Callable[[], None]:
     given = _data(job)
-    return lambda: compute(executable, replace(problem, steps=steps), given, job.threads)
+
+    def run() -> None:
+        compute(executable, replace(problem, steps=steps), given, job.threads)
+
+    return run
 
 
-def _advance(executable: Executable, problem: Problem, job: TrialJob, steps: int) -> Callable[[], object]:
+def _advance(executable: Executable, problem: Problem, job: TrialJob, steps: int) -> Callable[[], None]:
     given = _data(job)
     if executable.compiled is None:
         raise WrongResultError("a candidate without a kernel cannot be timed")

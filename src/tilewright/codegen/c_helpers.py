@@ -103,6 +103,15 @@ static inline __attribute__((always_inline)) tw_v_{s} tw_hold_v_{s}(tw_v_{s} a) 
   return a;
 }}
 """
+_FRESH = """/* a value that never changes, kept in a register from here on, not from before a loop */
+static inline __attribute__((always_inline)) tw_v_{s} tw_fresh_v_{s}(tw_v_{s} a) {{
+#if defined(__SSE2__)
+  __asm__ volatile("" : "+v"(a));
+#endif
+  return a;
+}}
+"""
+_KEPT = {"hold": _HOLD, "fresh": _FRESH}
 _OVER_SQRT = """static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
 #if defined(__AVX512F__)
   const tw_v_f32 y = (tw_v_f32)__builtin_ia32_rsqrt14ps512_mask(x, (tw_v_f32){0}, (unsigned short)-1);
@@ -175,8 +184,8 @@ def _define(name: str, dtype: str, *, vector: bool) -> str:
 def _define_vector(name: str, dtype: str, s: str) -> str:
     if name == "keep":
         return _KEEP.format(s=s, u=s.upper(), ints=_INTS[dtype])
-    if name == "hold":
-        return _HOLD.format(s=s)
+    if name in _KEPT:
+        return _KEPT[name].format(s=s)
     if name == "over_sqrt":
         return _OVER_SQRT
     if name.startswith(_MIXED):

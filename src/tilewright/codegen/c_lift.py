@@ -117,14 +117,6 @@ static inline __attribute__((always_inline)) const @T *tw_again_@s(const @T *at)
   return at;
 }
 
-/* a value that never changes, kept in a register: it is loaded here and not before a loop, where registers are short */
-static inline __attribute__((always_inline)) tw_v_@s tw_fresh_@s(tw_v_@s a) {
-#if defined(__SSE2__)
-  __asm__ volatile("" : "+v"(a));
-#endif
-  return a;
-}
-
 static void tw_copy_@s(@T *to, const @T *from, int64_t n) {
   int64_t i = 0;
   TW_ROLLED

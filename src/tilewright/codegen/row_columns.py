@@ -1,12 +1,13 @@
-"""Weighted sums for processors with 16 vector registers: column by column, each weight loaded once for all rows.
+"""Weighted sums column by column: each weight loaded once for all rows of results, each input for all that read it.
 
 With 32 registers the weights of most sums stay in registers all the time. With 16 they come from memory, and written
-input by input every product loads its own: two vectors can be loaded per cycle, and multiply-adds wait for them. Here
-the reads that differ on axis 0 alone, a *column*, go together: its weights are held while the inputs go by, so that n
-weights and m rows of results take 2 n + m - 1 loads for n m products.
+input by input every product loads its own: two vectors can be loaded per cycle, and multiply-adds wait for them. The
+same holds for inputs where so many are shared by rows that registers do not hold them: gcc loads them for every use.
+Here the reads that differ along one axis alone, a *column*, go together: its weights are held while the inputs go by,
+so that n weights and m rows of results take 2 n + m - 1 loads for n m products.
 
-Processors of this kind finish two multiply-adds per cycle and take four cycles over one, so that eight have to be under
-way: where a block has fewer rows, columns are added to two sums of every result in turn.
+Processors with 16 registers finish two multiply-adds per cycle and take four cycles over one, so that eight have to be
+under way: where a block has fewer rows, columns are added to two sums of every result in turn.
 
 Every sum is kept in its register by an empty instruction. Without fused operations gcc would put all of a result's
 operations where it is stored (its replacement of temporary expressions), while every input waits on the stack.
@@ -16,13 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.ir import Call, Expr, Op, Real, Stmt, Var
+from tilewright.codegen.ir import Expr, Op, Real, Stmt, Var
 from tilewright.codegen.row_pairs import Vectors
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Terms
 
 Place = tuple[int, int]
-"""A row of a block: along axis 0, and along the middle axis in 3D."""
+"""A row of a block: along the axis of columns, and along the middle axis in 3D where that is another."""
 Fetch = Callable[[Read, Place], Var]
 """Writes the load of a read for a place of a block unless it is at hand, and names the vector."""
 REGISTERS = 16
@@ -39,7 +40,7 @@ class Part:
     """Reads that are added together: of one column, or all with the same weight.
 
     Attributes:
-        reads: The reads, in order along axis 0.
+        reads: The reads, in order along the columns' axis.
         weights: Their weights; one for all reads that are added up before they are multiplied.
     """
 
@@ -47,11 +48,15 @@ class Part:
     weights: tuple[float, ...]
 
 
-def parts(terms: Terms, most: int) -> Iterator[Part]:
-    """Cut a weighted sum into parts of at most so many weights."""
+def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[Part]:
+    """Cut a weighted sum into parts of at most so many weights, of columns along an axis."""
     columns: dict[object, list[Read]] = {}
-    for read in sorted(terms, key=lambda read: (read.field, -read.level, read.offset[1:], read.offset[0])):
-        columns.setdefault((read.field, read.level, read.offset[1:]), []).append(read)
+
+    def column(read: Read) -> tuple[object, ...]:
+        return read.field, -read.level, read.offset[:axis], read.offset[axis + 1 :]
+
+    for read in sorted(terms, key=lambda read: (*column(read), read.offset[axis])):
+        columns.setdefault(column(read), []).append(read)
     alone: dict[float, list[Read]] = {}
     for reads in columns.values():
         if len(reads) == 1:
@@ -68,7 +73,7 @@ def parts(terms: Terms, most: int) -> Iterator[Part]:
 class Columns(Vectors):
     """Writes one weighted sum for all places of a block."""
 
-    def __init__(self, dtype: str, prefix: str, fetch: Fetch, body: list[Stmt]) -> None:
+    def __init__(self, dtype: str, prefix: str, fetch: Fetch, body: list[Stmt], axis: int = 0) -> None:
         """Start.
 
         Args:
@@ -76,9 +81,11 @@ class Columns(Vectors):
             prefix: Of new names.
             fetch: Writes the load of a read and names the vector.
             body: Statements go here.
+            axis: The axis of columns, along which the first index of a place counts.
         """
         super().__init__(dtype, prefix, body)
         self.fetch = fetch
+        self.axis = axis
 
     def write(self, places: Sequence[Place], terms: Terms) -> dict[Place, Expr]:
         """Write the results at some places; return them."""
@@ -86,7 +93,7 @@ class Columns(Vectors):
         most = max(2, REGISTERS - _WORK - len(places) * (1 + two))
         held = len(places) > 1 and len(set(terms.values())) > most
         sides: list[dict[Place, Expr]] = [{} for _ in range(1 + two)]
-        for number, part in enumerate(parts(terms, most)):
+        for number, part in enumerate(parts(terms, most, self.axis)):
             self._part(sides[number % len(sides)], part, places, held=held)
         first, *others = sides
         for at, value in others[0].items() if others else ():
@@ -103,7 +110,7 @@ class Columns(Vectors):
                 self._add(sums, at, weights[0], value)
             return
         # Input by input: what lies at one position is used by neighbouring results with neighbouring weights.
-        uses = ((at[1], at[0] + read.offset[0], at, k) for at in places for k, read in enumerate(part.reads))
+        uses = ((at[1], at[0] + read.offset[self.axis], at, k) for at in places for k, read in enumerate(part.reads))
         for _, _, at, k in sorted(uses):
             self._add(sums, at, weights[k], self.fetch(part.reads[k], at))
 
@@ -111,7 +118,7 @@ class Columns(Vectors):
         number = Real(weight, self.dtype)
         if not held or abs(weight) == 1.0:
             return number
-        return self.let(Call(f"fresh:{self.dtype}", (Op("splat", (number,), self.kind),)))
+        return self.let(Op("fresh", (Op("splat", (number,), self.kind),), self.kind))
 
     def _add(self, sums: dict[Place, Expr], at: Place, weight: Expr, value: Var) -> None:
         term: Expr = Op("mul", (weight, value), self.kind)

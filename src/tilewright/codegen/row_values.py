@@ -12,6 +12,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Let, Load, Op, Stmt, Var, add
 from tilewright.codegen.regroup import regroup
+from tilewright.codegen.row_columns import Columns, Place
 from tilewright.codegen.row_linear import Sums, add_up
 from tilewright.codegen.sites import Rows, Site
 from tilewright.programs.expression import Read, Tape
@@ -119,16 +120,30 @@ class _Values:
         return tuple(value for _, value in lowered)
 
     def by_input(self, prefix: str, terms: Terms, block: int) -> tuple[Expr, ...]:
-        """Every vector is added to all results that read it at once."""
-        sums = Sums(self.site.dtype, prefix, sums_in_turn(len(terms), block))
+        """Every vector is added to all results that read it at once; column by column if too many are shared."""
         uses: dict[Var, list[tuple[tuple[int, int], float]]] = {}
         for shift in range(block):
             for read, weight in terms.items():
                 uses.setdefault(self.load(read, shift), []).append(((shift, 0), weight))
+        shared = sum(len(readers) > 1 for readers in uses.values())
+        # In 2D vectors that are put together wait in registers with those beside them: input by input fewer do.
+        if shared > _MOST_HELD and (self.site.rank == 3 or self.fetch is None):
+            columns = Columns(self.site.dtype, prefix, self._fetch, self.body, axis=self.site.rank - 2)
+            results = columns.write([(shift, 0) for shift in range(block)], terms)
+            return tuple(results[shift, 0] for shift in range(block))
+        sums = Sums(self.site.dtype, prefix, sums_in_turn(len(terms), block))
         places = {var: (self.order[row], offset) for (row, offset), var in self.loaded.items()}
         self.body += add_up(sums, {var: uses[var] for var in sorted(uses, key=lambda var: places[var])}, self.pending)
         self.body += sums.join()
         return tuple(sums.results[shift, 0] for shift in range(block))
+
+    def _fetch(self, read: Read, at: Place) -> Var:
+        """Load what a read of a row stands for, now, and keep it in a register."""
+        var = self.load(read, at[0])
+        load = self.pending.pop(var, None)
+        if load is not None:
+            self.body.append(Let(var, Op("hold", (load.value,), var.type)))
+        return var
 
     def held(self) -> list[Stmt]:
         """The operations; vectors that several rows read are kept in registers, gcc rather loads them for every use."""

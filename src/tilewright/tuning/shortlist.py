@@ -204,7 +204,7 @@ def _varied(strata: Sequence[Stratum], count: int) -> list[Candidate]:
 
 
 def _best(stratum: Stratum, top: int, among: Ints | None = None) -> list[int]:
-    """Return the indices of the ``top`` cheapest points, of all or of some; sorting only those that can be among them."""
+    """Return the indices of the ``top`` cheapest points of all or some; sorting only those that can be among them."""
     cost = stratum.cost
     index: Ints = np.flatnonzero(np.isfinite(cost)) if among is None else among[np.isfinite(cost[among])]
     if len(index) > top:
