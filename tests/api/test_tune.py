@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.api import meter, tune_task, wisdom
+from tilewright.api import meter, trial, tune_task, wisdom
 from tilewright.api import tune as tuning
 from tilewright.api.predict import choose_tiling
 from tilewright.base.errors import ToolchainError, UsageError
@@ -181,6 +182,21 @@ def test_wisdom_that_is_not_legal_here_is_not_used():
     )  # fmt: skip
     kept.remember([entry])
     assert wisdom.remembered(problem, 2) is None
+
+
+def test_a_sample_of_all_steps_is_a_whole_run(monkeypatch):
+    """What a tiling has copied counts where a run is sampled whole; samples of fewer steps are of the steps alone."""
+    problem, runs, compute = make_problem(program("j2d5pt"), (64, 64), 8), [], trial.compute
+    monkeypatch.setattr(trial, "compute", lambda *given: runs.append(given[1].steps) or compute(*given))
+    job = trial.TrialJob(
+        problem=problem, tiling=parse("hybrid:t=4,s=4x32"), scalars=(), threads=2, strict=False, steps=8
+    )
+    assert trial.sample(job) > 0
+    assert set(runs) == {8}
+    assert len(runs) > 1  # one to warm up
+    runs.clear()
+    assert trial.sample(replace(job, steps=4)) > 0
+    assert not runs
 
 
 def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running):
