@@ -54,7 +54,8 @@ CASES = {
 }
 """Grids that no cache holds, those of ``cpu.py``."""
 FIRST = 10
-"""Candidates that ``tilewright tune --candidates 10`` measures, whose best is scored beside the model's choice."""
+"""Candidates that begin every tuning's shortlist, whose best is scored beside the model's choice: those of
+``tilewright tune --effort exhaustive --candidates 10``; other efforts keep a part of ten for neighbours of the best."""
 _SLOW = 3.0
 """What is slower than this times the best is sampled once: its rank is beyond doubt."""
 _CHUNK = 16
@@ -144,7 +145,7 @@ def measure(sweep: Sweep, tilings: Sequence[Tiling], rounds: tuple[int, int], se
     Args:
         sweep: The sweep.
         tilings: The candidates.
-        rounds: Samples of every candidate, and of the model's ten first and the ten best.
+        rounds: Samples of every candidate, and of those that tuning tries first and the ten best.
         seconds: Time after which no sample is begun.
 
     Returns:
@@ -178,7 +179,7 @@ def _of_round(
         return [
             t for t in tilings if t in known and known[t].seconds and known[t].median <= _SLOW * known[good[0]].median
         ]
-    first = [t for t in (*sorted(good, key=sweep.expected)[:1], *sweep.ten()) if t in good]
+    first = [min(good, key=sweep.expected), *(tiling for tiling in sweep.ten() if tiling in good)]
     return list(dict.fromkeys((*first, *good[:FIRST])))
 
 
@@ -207,7 +208,7 @@ def _scored(sweep: Sweep, rows: Sequence[tuple[Tiling, float, Measurement]]) -> 
     every = [f.median for _, _, f in good]
     choice = min(good, key=lambda row: sweep.expected(row[0]))
     listed = set(sweep.ten())
-    ten = min(found.median for tiling, _, found in good if tiling in listed)
+    ten = min(f.median for tiling, _, f in good if tiling in listed)
     families = {tiling.family: sum(t.family == tiling.family for t, _, _ in good) for tiling, _, _ in good}
     best_of = {
         family: next(({"tiling": str(t), "seconds": f.median} for t, _, f in good if t.family == family), None)

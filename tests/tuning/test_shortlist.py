@@ -41,6 +41,11 @@ def test_the_models_first_choice_comes_first_and_none_second():
     assert len({candidate.tiling for candidate in chosen}) == len(chosen) == 20
 
 
+def test_the_models_ten_first_are_in_every_larger_shortlist():
+    first = {candidate.tiling for candidate in ranked(SPACE, 10)}
+    assert first <= {candidate.tiling for candidate in shortlist(SPACE, 40)}
+
+
 def test_larger_shortlists_hold_the_first_ten():
     first = [candidate.tiling for candidate in shortlist(SPACE, 10)]
     for count in (11, 40, 200):

@@ -27,6 +27,7 @@ Place = tuple[int, int]
 Fetch = Callable[[Read, Place], Var]
 """Writes the load of a read for a place of a block unless it is at hand, and names the vector."""
 REGISTERS = 16
+"""What sums are cut for; sweeps and hexagons have one text for all processors and are cut for these, too."""
 _WORK = 4
 """Registers for inputs and products, with one or two to spare for compilers that order them in their own way."""
 _UNDER_WAY = 8

@@ -128,10 +128,10 @@ def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
     """Choose what to try, in an order of which every beginning is a sensible shortlist itself.
 
     The model's first choice, then ``none``, which every other must beat, then what the model puts first among families
-    and heights that differ: what is like those tried before tells less. After ten of these come a walk over the whole
-    space and more of them in turn: the best of every family, the best of every height, family by family, then points
-    at even steps of predicted cost from the best to the worst. So a model that errs about one family, one height or
-    one cost does not hide a better candidate.
+    and heights that differ: what is like those tried before tells less. After ten of these the model's first choices
+    alternate with a walk over the whole space: the best of every family, the best of every height, family by family,
+    then points at even steps of predicted cost from the best to the worst. So a model that errs about one family, one
+    height or one cost does not hide a better candidate.
 
     Args:
         strata: The families' spaces.
@@ -140,13 +140,13 @@ def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
     Returns:
         Distinct candidates.
     """
-    first = _varied(strata, max(TOP, count // 2))
+    first = _varied(strata, TOP)
     untiled = [stratum.at(index) for stratum in strata if stratum.family == "none" for index in _best(stratum, 1)]
     heads = [candidate for stratum in strata for candidate in ranked([stratum], 1)]
-    chosen = {candidate.tiling: candidate for candidate in [*first[:1], *untiled, *first[1:TOP]][:TOP]}
-    rest, walk = iter(first[1:]), itertools.chain(heads, _walk(strata, count))
+    chosen = {candidate.tiling: candidate for candidate in [*first[:1], *untiled, *first[1:]][:TOP]}
+    rest, walk = iter(ranked(strata, max(TOP, count // 2))), itertools.chain(heads, _walk(strata, count))
     while len(chosen) < count:
-        pair = [candidate for candidate in (next(walk, None), next(rest, None)) if candidate is not None]
+        pair = [candidate for candidate in (next(rest, None), next(walk, None)) if candidate is not None]
         if not pair:
             break
         chosen |= {candidate.tiling: candidate for candidate in pair if candidate.tiling not in chosen}
