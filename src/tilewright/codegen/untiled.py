@@ -27,7 +27,8 @@ from tilewright.programs.stencil import Program
 from tilewright.tilings.tiling import Tiling
 
 _BLOCK, _LINE = 2048, 64
-"""In 1D: parts are multiples of so many cells, since smaller ones take less time than a barrier. Distances of stages\nare multiples of so many."""
+"""In 1D: parts are multiples of so many cells, since smaller ones take less time than a barrier. Distances of
+stages are multiples of so many."""
 _PIECE = 2**13
 """Bytes of a field in a piece of a sweep: what a few fields have of one lies in L1."""
 _T, _THREADS, _PART, _PARTS = Var("t"), Var("threads"), Var("part"), Var("parts")
