@@ -5,20 +5,19 @@ processes' tuning is noticed within a fraction of a second.
 """
 
 import os
-import threading
 import time
 from collections import OrderedDict
 from typing import Any
 
 from tilewright.api.compile import Executable, prepare
 from tilewright.programs.problem import Problem
-from tilewright.runtime import wisdom
+from tilewright.runtime import forks, wisdom
 from tilewright.tilings.tiling import Tiling
 
 _MOST = 256
 _LOOK_SECONDS = 0.2
 _VARIABLES = ("TILEWRIGHT_CC", "CC", "TILEWRIGHT_STORE")
-_lock = threading.Lock()
+_lock = forks.lock()
 _entries: "OrderedDict[tuple[Any, ...], Executable]" = OrderedDict()
 _seen: dict[str, Any] = {"when": 0.0, "wisdom": None}
 

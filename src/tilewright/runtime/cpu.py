@@ -3,7 +3,6 @@
 import ctypes
 import os
 import tempfile
-import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.emit import Kernel, KernelSource
 from tilewright.programs.problem import Problem
-from tilewright.runtime import cache, direct
+from tilewright.runtime import cache, direct, forks
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, Workspace
 from tilewright.runtime.session import Halo, Inputs, Session
@@ -39,7 +38,7 @@ class CompiledKernel:
 
 
 _loaded: dict[str, ctypes.CDLL] = {}
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def compile_source(source: KernelSource, tools: Toolchain) -> tuple[CompiledKernel, ...]:
@@ -68,6 +67,8 @@ def compile_source(source: KernelSource, tools: Toolchain) -> tuple[CompiledKern
         function = getattr(library, kernel.entry)
         function.restype = None
         function.argtypes = [ctypes.c_void_p] * 4
+        if tools.openmp:
+            function = forks.protect(library, function)
         compiled.append(CompiledKernel(kernel=kernel, function=function, parallel=tools.openmp))
     return tuple(compiled)
 

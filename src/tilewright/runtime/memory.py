@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
 from tilewright.base.units import format_bytes
+from tilewright.runtime import forks
 from tilewright.runtime.host import available_bytes
 
 Array = npt.NDArray[Any]
@@ -106,7 +107,7 @@ class Workspace:
                 them, and until then the next call finds them. What is offered counts as memory that can still be
                 used: once that is less than what is offered, others need it, and the oldest goes back.
         """
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._keep = keep
         self._offer = offer
         self._free: list[Array] = []
