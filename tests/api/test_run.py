@@ -99,7 +99,8 @@ def test_out_may_be_the_input_itself():
     ],
 )
 def test_numpy_rules_decide_dtypes(given, dtype, result):
-    assert tw.run("jacobi2d", (U * 9).astype(given), steps=2, dtype=dtype).dtype == result
+    backend = "auto" if result in {"float32", "float64"} else "numpy"
+    assert tw.run("jacobi2d", (U * 9).astype(given), steps=2, dtype=dtype, backend=backend).dtype == result
 
 
 def test_whole_numbers_stay_whole_in_an_integral_program():

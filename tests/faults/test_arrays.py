@@ -281,6 +281,7 @@ _VALUES = {
 OPTIONS = [{name: value} for name, values in _VALUES.items() for value in values]
 
 
+@pytest.mark.filterwarnings("ignore:running with NumPy")
 def test_options_that_cannot_be_meant(tally):
     u, refused = _data(2), 0
     for options in OPTIONS:

@@ -1,14 +1,14 @@
 """From a problem to something that computes it: the tiling, the kernel, the compiler, the fallback."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.api.blocks import Blocks
 from tilewright.api.gpu import check_family, circumstances, for_device, is_gpu, open_device, prepare_gpu
 from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
-from tilewright.codegen.emit import C_DTYPES, emit
+from tilewright.codegen.emit import emit
 from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import extend, wrapped_axes
-from tilewright.programs.problem import Problem
+from tilewright.programs.problem import Problem, instead_of
 from tilewright.runtime.cpu import CompiledKernel, compile_source
 from tilewright.runtime.gpu import Program as DeviceProgram
 from tilewright.runtime.session import Halo
@@ -72,7 +72,13 @@ def prepare(
         return _on_device(problem, tiling, backend, strict=strict)
     learned = None if tiling is not None or backend == "numpy" else _learned(problem, threads)
     blocks, asked = _wrapped(problem, tiling if learned is None else learned, backend)
-    if backend == "numpy" or (backend == "auto" and problem.dtype not in C_DTYPES):
+    if backend == "auto" and not problem.compiles:
+        warn_once(
+            f"running with NumPy, which is many times slower: no code is generated for {problem.dtype}; "
+            f'{instead_of(problem.dtype)} (or backend="numpy" to say that it is meant)'
+        )
+        backend = "numpy"
+    if backend == "numpy":
         return Executable(backend="numpy", tiling=Tiling(family="none"))
     chosen = default_tiling(problem) if asked is None else asked
     halo = None
@@ -117,8 +123,10 @@ def _wrapped(problem: Problem, tiling: Tiling | str | None, backend: str) -> tup
     from tilewright.api.predict import blocks_of
 
     parsed = parse(tiling) if isinstance(tiling, str) else tiling
-    compiled = backend != "numpy" and problem.dtype in C_DTYPES
-    blocks = blocks_of(problem, tiling=parsed) if compiled or parsed is not None else None
+    # The element type decides costs, which are not asked for here, but never whether a tiling fits.
+    alike = problem if problem.compiles else replace(problem, dtype="float64")
+    compiled = backend != "numpy" and problem.compiles
+    blocks = blocks_of(alike, tiling=parsed) if compiled or parsed is not None else None
     if blocks is not None:
         return blocks, blocks.tiling
     return None, None if parsed is None else check_tiling(problem, parsed)

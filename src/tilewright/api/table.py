@@ -259,6 +259,11 @@ def filling(
             warn_once(f"running with NumPy, which is many times slower: {error}")
     elif backend == "c":
         raise UsageError(f"{known.name!r} has no C code: a read goes up and to the right", "use backend='numpy'")
+    elif backend == "auto" and asked is None:
+        warn_once(
+            f"running with NumPy, which is many times slower: {known.name!r} has no C code: a read goes up and to the "
+            'right (backend="numpy" says that it is meant)'
+        )
     check_memory(4 * len(known.tables) * data.shape[0] * data.shape[1] * np.dtype(dtype).itemsize)
     begin = time.perf_counter()
     tables = fill_reference(known, data)

@@ -14,12 +14,10 @@ from tilewright.codegen.sites import Site, cell_function, constants
 from tilewright.codegen.statements import box_functions, cells_function
 from tilewright.codegen.streaming import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem
+from tilewright.programs.problem import COMPILED, Problem
 from tilewright.tilings.tiling import Tiling
 
 DIALECTS = ("c",)
-C_DTYPES = ("float32", "float64", "int32", "int64")
-"""Element types that C code computes in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +117,9 @@ def emit_all(pairs: Sequence[tuple[Problem, Tiling]], dialect: str = "c", *, str
 
 
 def _describe(problem: Problem, tiling: Tiling, dialect: str, *, strict: bool) -> Kernel:
-    if problem.dtype not in C_DTYPES:
+    if not problem.compiles:
         raise UsageError(
-            f"{dialect} code computes in {', '.join(C_DTYPES)}, got {problem.dtype}", "use backend='numpy'"
+            f"{dialect} code computes in {', '.join(COMPILED)}, got {problem.dtype}", "use backend='numpy'"
         )
     key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, dialect, strict)
     kept, scratch = analyse(problem.program).copies, 0

@@ -13,7 +13,7 @@ from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.expression import Apply
 from tilewright.programs.operators import SPECIAL
-from tilewright.programs.problem import Problem
+from tilewright.programs.problem import COMPILED, Problem, instead_of
 from tilewright.programs.stencil import Program
 from tilewright.tilings import stream_block, streaming
 from tilewright.tilings.pipeline import of_problem
@@ -158,8 +158,13 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         The setting.
 
     Raises:
-        UsageError: If the scope is none of these.
+        UsageError: If the scope is none of these, or there is no code to time for the element type.
     """
+    if not problem.compiles:
+        raise UsageError(
+            f"code is generated for {', '.join(COMPILED)}, got {problem.dtype}",
+            f'{instead_of(problem.dtype)}; `run` computes in it with backend="numpy", which has no model',
+        )
     cpu = machine.kind == "cpu"
     scope = scope or ("per_sm" if cpu else "device")
     if scope not in SCOPES:
@@ -253,7 +258,7 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
     if machine.kind == "cpu":
         accesses += max(0, program.loads - _held_weights(machine))
     # A CPU's vectors hold half as many float64; a GPU's lanes take longer over them.
-    slower = 1.0 / machine.fp64_ratio.value if dtype in {"float64", "complex128"} and machine.kind == "gpu" else 1.0
+    slower = 1.0 / machine.fp64_ratio.value if dtype == "float64" and machine.kind == "gpu" else 1.0
     loop = machine.loop_cycles(program.rank)
 
     def seconds(flop: float, special: float, access: float, overhead: float) -> float:

@@ -11,6 +11,8 @@ from tilewright.programs.stencil import Program, Statement
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
 DTYPES = ("float32", "float64", "int32", "int64", "float16", "complex64", "complex128")
+COMPILED = ("float32", "float64", "int32", "int64")
+"""Element types that code is generated for, on CPUs and GPUs; NumPy computes in the others."""
 MAX_CELLS = 2**46
 
 
@@ -61,6 +63,11 @@ class Problem:
         return hash((self.program, self.shape, self.steps, self.dtype))
 
     @property
+    def compiles(self) -> bool:
+        """Whether code is generated for the element type."""
+        return self.dtype in COMPILED
+
+    @property
     def cells(self) -> int:
         """Number of cells of the grid."""
         total = 1
@@ -93,6 +100,13 @@ class Problem:
                     high = min(high, extent - read.offset[axis])
             box.append((low, high) if low < high else (0, 0))
         return tuple(box)
+
+
+def instead_of(dtype: str) -> str:
+    """Return what to do about an element type that no code is generated for."""
+    if dtype.startswith("complex"):
+        return "compute its real and its imaginary part as two fields"
+    return 'pass dtype="float32"'
 
 
 BoundarySpec = str | Boundary | tuple["BoundarySpec", ...] | list["BoundarySpec"] | Mapping[str, "BoundarySpec"]
