@@ -201,9 +201,10 @@ def _text(shape: tuple[int, ...]) -> str:
 
 def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mapping[str, Any], asked: Any) -> str:  # noqa: ANN401
     first = every[0][1].dtype
-    if asked is None and not scalars and first in _PLAIN and all(array.dtype == first for _, array in every):
+    numbers = [*scalars.values(), *([] if program.complex_constant is None else [1j])]
+    if asked is None and not numbers and first in _PLAIN and all(array.dtype == first for _, array in every):
         return _PLAIN[first]
-    operands = [array.dtype for _, array in every] + list(scalars.values())
+    operands = [*(array.dtype for _, array in every), *numbers]
     natural = np.result_type(*operands)
     if natural.kind in "biu":
         natural = np.result_type(natural, 1 if is_integral(program) else 1.0)

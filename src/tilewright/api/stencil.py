@@ -42,7 +42,7 @@ class Stencil:
         if any(isinstance(argument, GridBuilder) for argument in arguments):
             return apply_stencil(self.program, self.__wrapped__, arguments)
         for argument in arguments:
-            if not isinstance(argument, FieldBuilder | Value | bool | int | float):
+            if not isinstance(argument, FieldBuilder | Value | bool | int | float | complex):
                 raise UsageError(
                     f"stencil {self.__name__!r} was called with a value of type {type(argument).__name__}",
                     f"apply it to arrays with tw.run({self.__name__}, array, steps=…)",

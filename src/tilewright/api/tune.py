@@ -114,6 +114,11 @@ def tune(
     unknown = sorted(set(scalars) - set(known.scalars))
     if unknown:
         raise UsageError(f"{known.name!r} has no scalar {unknown[0]!r}", hint_for_name(known, unknown[0]))
+    for name, value in scalars.items():
+        if np.iscomplexobj(value) and not np.ndim(value):
+            raise UsageError(
+                f"a scalar of a tuning is a real number, got {name}={value!r}", "no code is generated for complex types"
+            )
     fields = tuple(name for name, value in scalars.items() if np.ndim(value))
     problem = make_problem(with_coefficients(known, fields), shape, steps, dtype, boundary)
     device = open_device(backend) if is_gpu(backend) and effort != "none" else None

@@ -12,7 +12,7 @@ DATA_MODEL_VERSION = 1
 def canonical(value: object) -> object:
     """Turn a value of frozen dataclasses, tuples and plain numbers into a JSON-able canonical form.
 
-    Floats are written exactly (hexadecimal); dataclasses carry their class name.
+    Floats and the parts of complex numbers are written exactly (hexadecimal); dataclasses carry their class name.
 
     Raises:
         TypeError: If the value holds anything else.
@@ -24,6 +24,8 @@ def canonical(value: object) -> object:
         return value
     if isinstance(value, float):
         return {"f": value.hex()}
+    if isinstance(value, complex):
+        return {"z": [value.real.hex(), value.imag.hex()]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {item.name: canonical(getattr(value, item.name)) for item in dataclasses.fields(value)}
         return {"c": type(value).__name__, "v": fields}

@@ -76,7 +76,7 @@ class _Lowering:
 
     def step(self, position: int, node: Node) -> None:
         if isinstance(node, Const):
-            self.values.append(self.literal(node.value))
+            self.values.append(self.literal(node.real))
         elif isinstance(node, Scalar):
             self.values.append(Var(scalar_name(node.name), self.scalar_type))
         elif isinstance(node, Read):

@@ -275,9 +275,8 @@ KERNEL {entry}({parameters}) {{
     def node(self, node: Node, values: list[str], kind: str) -> tuple[str, bool]:
         """The text of one operation, and whether it is a truth value."""
         if isinstance(node, Const):
-            return (
-                (str(int(node.value)), True) if isinstance(node.value, bool) else (c_literal(node.value, kind), False)
-            )
+            value = node.real
+            return (str(int(value)), True) if isinstance(value, bool) else (c_literal(value, kind), False)
         if isinstance(node, Scalar):
             return f"({self.names[CTYPES[kind]]})c_{node.name}", False
         if isinstance(node, Read):

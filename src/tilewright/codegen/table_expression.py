@@ -124,7 +124,7 @@ def lower(tape: Tape, places: Places, prefix: str) -> tuple[list[str], str]:
         name, truth = f"{prefix}{number}", False
         if isinstance(node, Const):
             truth = isinstance(node.value, bool)
-            text = str(int(node.value)) if truth else places.words.literal(node.value, places.dtype)
+            text = str(int(node.real)) if truth else places.words.literal(node.real, places.dtype)
         elif isinstance(node, Scalar):
             text = f"c_{node.name}"
         elif isinstance(node, Read):

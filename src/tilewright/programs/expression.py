@@ -5,14 +5,14 @@ last node is the result. Equal sub-expressions are one node. A flat form needs n
 three dimensions (729 reads) is as easy as a three-point stencil, and it prints, hashes and compares as plain data.
 """
 
-import math
+import cmath
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
-from tilewright.base.errors import TraceError
+from tilewright.base.errors import TraceError, UsageError
 from tilewright.programs.operators import OPERATORS
 
 MAX_NODES = 100_000
@@ -25,7 +25,18 @@ _WHOLE = 2**31
 class Const:
     """A literal number."""
 
-    value: bool | int | float
+    value: bool | int | float | complex
+
+    @property
+    def real(self) -> bool | int | float:
+        """The value for generated code, which computes in real numbers.
+
+        Raises:
+            UsageError: If it is a complex number.
+        """
+        if isinstance(self.value, complex):
+            raise UsageError(f"generated code computes in real numbers, got the constant {self.value}")
+        return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +222,7 @@ def as_value(operand: Operand) -> Value:
         return cast("Value", operand.as_value())
     if hasattr(operand, "item") and getattr(operand, "ndim", 0) == 0:
         operand = operand.item()
-    if isinstance(operand, bool | int | float):
+    if isinstance(operand, bool | int | float | complex):
         return Value(Const(operand))
     raise TraceError(
         f"an expression is made of fields, scalars and numbers, got a {type(operand).__name__}",
@@ -230,8 +241,8 @@ def apply(op: str, *operands: Operand) -> Value:
     return Value(op, values) if number is None else Value(Const(number))
 
 
-def _number(op: str, operands: list[str | Leaf]) -> int | float | None:
-    """Return what an operator makes of numbers alone, in float64, or None.
+def _number(op: str, operands: list[str | Leaf]) -> int | float | complex | None:
+    """Return what an operator makes of numbers alone, in float64 or complex128, or None.
 
     Left to NumPy, its result would no longer take the type of the field that it meets: float32 would become float64.
     """
@@ -240,7 +251,7 @@ def _number(op: str, operands: list[str | Leaf]) -> int | float | None:
         return None
     with np.errstate(all="ignore"):
         result = OPERATORS[op].evaluate(*numbers).item()
-    return result if math.isfinite(result) else None
+    return result if cmath.isfinite(result) else None
 
 
 def flatten(root: Value) -> Tape:
@@ -277,6 +288,12 @@ def flatten(root: Value) -> Tape:
                     f"an expression may have at most {MAX_NODES} operations", "split the stencil in several"
                 )
     return tuple(tape)
+
+
+def complex_constant(*tapes: Tape) -> complex | None:
+    """Return the first constant of some tapes that is a complex number, or None."""
+    values = (node.value for tape in tapes for node in tape if isinstance(node, Const))
+    return next((value for value in values if isinstance(value, complex)), None)
 
 
 def reads(tape: Tape) -> tuple[Read, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tilewright.base.errors import TraceError
-from tilewright.programs.expression import Node, Operand, Read, Scalar, Tape, Value, as_value, flatten
+from tilewright.programs.expression import Node, Operand, Read, Scalar, Tape, Value, as_value, complex_constant, flatten
 from tilewright.programs.pipeline import DTYPES, ROUNDINGS, Pipeline, Stencil, check, without_dead
 from tilewright.programs.stencil import FieldBuilder
 
@@ -47,8 +47,16 @@ class PipelineBuilder:
         return GridBuilder(title, self)
 
     def apply(self, title: str, value: Operand) -> GridBuilder:
-        """Add a stencil: a new grid whose cells are ``value``."""
-        return self._add(title, flatten(as_value(value)), "", "")
+        """Add a stencil: a new grid whose cells are ``value``.
+
+        Raises:
+            TraceError: If it has a complex constant.
+        """
+        tape = flatten(as_value(value))
+        number = complex_constant(tape)
+        if number is not None:
+            raise TraceError(f"a pipeline computes in real numbers, {title!r} has the constant {number}")
+        return self._add(title, tape, "", "")
 
     def converted(self, grid: GridBuilder, dtype: str, rounding: str) -> GridBuilder:
         """Add a conversion."""

@@ -150,6 +150,13 @@ def make_problem(
     steps = whole_number(steps, "steps", 0, 2**31 - 1, "from 0 to 2^31 - 1")
     if dtype not in DTYPES:
         raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    number = program.complex_constant
+    if number is not None and not dtype.startswith("complex"):
+        raise UsageError(
+            f"{program.name!r} has the complex constant {number}, so its dtype is complex64 or complex128, "
+            f"got {dtype!r}",
+            'pass dtype="complex64"',
+        )
     problem = Problem(
         program=program,
         shape=shape,

@@ -131,12 +131,12 @@ def _size(array: Array) -> Array:
 def _is_positive(problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]) -> bool:
     """Whether nothing in a run is ever negative, so that the run on absolute values is the run itself."""
     nodes = [node for statement in problem.program.statements for node in statement.tape]
+    constants = [node.value for node in nodes if isinstance(node, Const)]
     given = [array for versions in arrays.values() for array in versions]
     outside = [side.value for axes in problem.boundaries for pair in axes for side in pair]
     return (
         all(not isinstance(node, Apply) or node.op in _POSITIVE for node in nodes)
-        and all(not isinstance(node, Const) or node.value >= 0 for node in nodes)
-        and all(not np.iscomplexobj(value) and value >= 0 for value in [*scalars.values(), *outside])
+        and all(not np.iscomplexobj(value) and value >= 0 for value in [*constants, *scalars.values(), *outside])
         and all(array.dtype.kind != "c" and bool((array >= 0).all()) for array in given)
     )
 
@@ -151,7 +151,7 @@ def _perturbed(
     runs = [reference.run(problem, arrays, scalars)]
     for seed in range(_PERTURBATIONS):
         generator = np.random.default_rng(seed)
-        state = reference.start(problem, arrays, np.float64)
+        state = reference.start(problem, arrays, next(iter(exact.values())).dtype)
         with np.errstate(all="ignore"):
             for _ in range(problem.steps):
                 for field in problem.program.updated:

@@ -87,7 +87,8 @@ def growth(program: Program, scalars: tuple[tuple[str, Any], ...] = ()) -> Growt
     size = sum(program.history(field) for field in program.updated)
     if len(known) < len(symbols) or size > _LARGEST_STATE:
         return None
-    angles = _angles(program.rank)
+    real = not any(np.imag(weight) for terms in known for weight in terms.values())
+    angles = _angles(program.rank, half=real)
     radius, tolerance = _radius(_amplification(program, known, angles)), _TOLERANCE
     if size > 1:
         tolerance = _TOLERANCE_OF_EIGENVALUES
@@ -174,12 +175,15 @@ def _evaluated(op: str, values: Sequence[complex | None]) -> complex | None:
     return result if math.isfinite(result.real) and math.isfinite(result.imag) else None
 
 
-def _angles(rank: int) -> npt.NDArray[np.float64]:
-    """Return the waves: angles per cell, the mean first; shape (p, rank). Half of them, the others being conjugate."""
+def _angles(rank: int, *, half: bool) -> npt.NDArray[np.float64]:
+    """Return the waves: angles per cell, the mean first; shape (p, rank).
+
+    Half of them are enough where weights are real: the factors of the others are conjugate.
+    """
     count = _WAVES[rank]
     line = 2.0 * np.pi * np.arange(count) / count
     line = np.where(line > np.pi, line - 2.0 * np.pi, line)
-    first = line[: count // 2 + 1]
+    first = line[: count // 2 + 1] if half else line
     return np.array(list(itertools.product(first, *[line] * (rank - 1))))
 
 

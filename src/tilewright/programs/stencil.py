@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from tilewright.base.errors import TraceError, UsageError
-from tilewright.programs.expression import Operand, Read, Scalar, Tape, Value, as_value, flatten, flops, reads
+from tilewright.programs.expression import (
+    Operand,
+    Read,
+    Scalar,
+    Tape,
+    Value,
+    as_value,
+    complex_constant,
+    flatten,
+    flops,
+    reads,
+)
 
 MAX_RANK = 3
 MAX_REACH = 64
@@ -68,6 +79,11 @@ class Program:
     def flops(self) -> int:
         """Floating-point operations per cell and step."""
         return sum(flops(statement.tape) for statement in self.statements)
+
+    @property
+    def complex_constant(self) -> complex | None:
+        """A constant that is a complex number, so that every field is complex; None where there is none."""
+        return complex_constant(*(statement.tape for statement in self.statements))
 
     @property
     def loads(self) -> int:

@@ -21,6 +21,7 @@ from tilewright.programs.expression import (
     Tape,
     Value,
     as_value,
+    complex_constant,
     flatten,
     reads,
 )
@@ -188,6 +189,9 @@ def recurrence(  # noqa: PLR0913  (a constructor: one argument per part)
     kinds, edges = dict(inputs or {}), dict(outside or {})
     tapes = {table: flatten(as_value(value)) for table, value in values.items()}
     around = {table: flatten(as_value(edges[table])) if table in edges else None for table in tapes}
+    number = complex_constant(*tapes.values(), *(tape for tape in around.values() if tape is not None))
+    if number is not None:
+        raise TraceError(f"a recurrence computes in real numbers, {name!r} has the constant {number}")
     unknown = [table for table in edges if table not in tapes]
     if unknown:
         raise TraceError(f"{unknown[0]!r} is no table of {name!r}, so nothing lies outside it")

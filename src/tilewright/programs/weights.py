@@ -175,7 +175,7 @@ def _values(tape: Tape) -> list[_Linear]:
 def _applied(node: Apply, tape: Tape, values: Sequence[_Linear]) -> _Linear | None:
     """A sum of sums, or a multiple of one."""
     args = [values[arg] for arg in node.args]
-    numbers = [float(leaf.value) if isinstance(leaf := tape[arg], Const) else None for arg in node.args]
+    numbers = [float(leaf.real) if isinstance(leaf := tape[arg], Const) else None for arg in node.args]
     match node.op, numbers:
         case "neg", _:
             return _NOTHING.plus(args[0], -1.0)

@@ -80,8 +80,7 @@ def _write(tape: Tape, first: int) -> tuple[list[str], str]:
 def _node(node: Node, done: list[tuple[str, int]]) -> tuple[str, int]:
     """Return a node's text and how tightly it binds."""
     if isinstance(node, Const):
-        text = f"{node.value:.6g}" if isinstance(node.value, float) else str(node.value)
-        return (text, _ATOM) if node.value >= 0 else (f"({text})", _ATOM)
+        return _number(node.value), _ATOM
     if isinstance(node, Read):
         return read_text(node), _ATOM
     if isinstance(node, Scalar):
@@ -96,6 +95,14 @@ def _node(node: Node, done: list[tuple[str, int]]) -> tuple[str, int]:
         symbol, strength = _PREFIX[node.op]
         return f"{symbol}{_wrap(args[0], strength)}", strength
     return f"{node.op}({', '.join(text for text, _ in args)})", _ATOM
+
+
+def _number(value: complex) -> str:
+    """Write a constant, in parentheses where it begins with a sign or has two parts."""
+    if isinstance(value, complex):
+        return f"{value.imag:.6g}j" if value.real == 0 and value.imag >= 0 else f"({value:.6g})"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if value >= 0 else f"({text})"
 
 
 def _wrap(operand: tuple[str, int], strength: int) -> str:

@@ -1,0 +1,162 @@
+"""Complex constants in a stencil's body: NumPy computes them by its own rules for types; no code is generated."""
+
+import dataclasses
+import functools
+import json
+import pickle
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.base.errors import TraceError, UsageError
+from tilewright.base.fingerprint import canonical, fingerprint
+from tilewright.frontends.trace import trace
+from tilewright.programs.expression import Const
+from tilewright.programs.stability import growth
+
+X = np.linspace(-1, 1, 40)
+
+
+def schroedinger(u):
+    return u[0] + 0.1j * (u[-1] - 2 * u[0] + u[1])
+
+
+@pytest.mark.parametrize(
+    ("given", "result"),
+    [
+        ("float16", "complex64"),
+        ("float32", "complex64"),
+        ("float64", "complex128"),
+        ("int32", "complex128"),
+        ("complex64", "complex64"),
+        ("complex128", "complex128"),
+    ],
+)
+def test_a_complex_constant_makes_fields_complex_by_numpys_rules(given, result):
+    u = (X * 9).astype(given)
+    got = tw.run(schroedinger, u, steps=3, boundary="wrap", backend="numpy")
+    assert got.dtype == result
+    w = u.astype(result)
+    for _ in range(3):
+        w = w + 0.1j * (np.roll(w, 1) - 2 * w + np.roll(w, -1))
+    assert w.dtype == result
+    np.testing.assert_allclose(got, w, rtol=1e-5)
+
+
+def test_a_real_type_cannot_hold_it():
+    with pytest.raises(UsageError, match="computes complex128 values here, which float32 cannot hold"):
+        tw.run(schroedinger, X, steps=1, dtype="float32")
+    text = "'schroedinger' has the complex constant 0.1j, so its dtype is complex64 or complex128, got 'float32'"
+    for verb in (tw.predict, tw.tune):
+        with pytest.raises(UsageError, match=re.escape(text)):
+            verb(schroedinger, shape=(40,), steps=2, machine="host")
+        with pytest.raises(UsageError, match=r"code is generated for float32.*got complex64"):
+            verb(schroedinger, shape=(40,), steps=2, machine="host", dtype="complex64")
+
+
+def test_constants_of_numpy_folding_and_calls_of_stencils():
+    constants = [node for node in trace(lambda u: u[0] * (np.complex64(2j) * 3)).statements[0].tape if _is_const(node)]
+    assert constants == [Const(6j)]
+
+    @tw.stencil
+    def scaled(u, factor):
+        return factor * u[0]
+
+    assert [node for node in trace(lambda u: scaled(u, 2j)).statements[0].tape if _is_const(node)] == [Const(2j)]
+    assert trace(lambda u: u[0] * abs(3 + 4j)).complex_constant is None
+
+
+@tw.stencil
+def doubled(u):
+    return u[0, 0] * 2j
+
+
+def times(number, u):
+    return u[0] * number
+
+
+def _is_const(node: object) -> bool:
+    return isinstance(node, Const)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1j, "u[0] * 1j"), (-0.5j, "u[0] * (-0-0.5j)"), (1 / 3 - 2j, "u[0] * (0.333333-2j)"), (0j, "u[0] * 0j")],
+)
+def test_complex_constants_are_printed_as_python_has_them(number, text):
+    assert repr(tw.stencil(lambda u: u[0] * number)).endswith(f"u <- {text}")
+
+
+def test_fingerprints_tell_complex_constants_apart_and_are_the_same_in_every_process():
+    numbers = (1j, -1j, 1 + 0j, 1.0, complex(-0.0, 1.0))
+    assert len({fingerprint(trace(functools.partial(times, number), "f")) for number in numbers}) == len(numbers)
+    assert canonical(0.5 - 1j) == {"z": ["0x1.0000000000000p-1", "-0x1.0000000000000p+0"]}
+    program = trace(schroedinger)
+    assert pickle.loads(pickle.dumps(program)) == program  # noqa: S301  (our own)
+    script = (
+        "import pickle, sys; from tilewright.base.fingerprint import fingerprint\n"
+        "print(fingerprint(pickle.load(sys.stdin.buffer)))"
+    )
+    done = subprocess.run(
+        (sys.executable, "-c", script), input=pickle.dumps(program), capture_output=True, timeout=60, check=True
+    )
+    assert done.stdout.decode().strip() == fingerprint(program)
+
+
+def test_where_and_sources_work_beside_complex_constants():
+    where = X > 0
+    got = tw.run(schroedinger, X, steps=2, backend="numpy", where=where)
+    np.testing.assert_array_equal(got[~where], X[~where])
+    assert np.any(got.imag[where])
+
+
+def test_waves_of_both_directions_count_where_weights_are_complex():
+    # G = 1 - 0.2 sin(angle): below 1 for every wave of one direction, 1.2 for one of the other.
+    found = growth(trace(lambda u: u[0] + 0.1j * (u[1] - u[-1])))
+    assert found is not None
+    assert found.factor == pytest.approx(1.2)
+    mirrored = growth(trace(lambda u: u[0] - 0.1j * (u[1] - u[-1])))
+    assert mirrored is not None
+    assert mirrored.factor == pytest.approx(1.2)
+
+
+def test_a_run_with_complex_constants_can_be_checked(tmp_path):
+    for body in ("u[0] + 0.1j * (u[-1] - 2 * u[0] + u[1])", "u[0] + 0.01j * u[0] * u[0] * u[-1]"):
+        (tmp_path / "mine.py").write_text(f"def f(u):\n    return {body}\n", encoding="utf-8")
+        command = (sys.executable, "-m", "tilewright", "run", f"{tmp_path}/mine.py:f", "--shape", "64", "--steps", "4")
+        done = subprocess.run(
+            (*command, "--check", "--dtype", "complex64", "--backend", "numpy", "--json"),
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "discards" not in done.stderr
+        assert json.loads(done.stdout)["checked"] is True
+
+
+def test_tables_pipelines_and_matrices_compute_in_real_numbers():
+    with pytest.raises(TraceError, match=r"a recurrence computes in real numbers, .* has the constant 2j"):
+        tw.recurrence(lambda t: t[-1, -1] * 2j)
+    with pytest.raises(TraceError, match=r"a pipeline computes in real numbers, .* has the constant 2j"):
+        tw.pipeline(lambda image: doubled(image))  # noqa: PLW0108  (pipelines are functions)
+    with pytest.raises(UsageError, match=r"complex constant 0\.1j"):
+        tw.sparse.from_stencil(trace(schroedinger), (20,))
+
+
+def test_a_scalar_of_a_tuning_is_a_real_number():
+    with pytest.raises(UsageError, match=r"a scalar of a tuning is a real number, got factor=2j"):
+        tw.tune(lambda u, factor: u[0] + factor * u[1], shape=(64,), steps=2, factor=2j)
+
+
+def test_generated_code_never_meets_one():
+    from tilewright.codegen.emit import emit
+    from tilewright.programs.problem import make_problem
+    from tilewright.tilings.tiling import NONE
+
+    problem = make_problem(trace(schroedinger), (64,), 2, "complex64")
+    with pytest.raises(UsageError, match="c code computes in float32"):
+        emit(problem, NONE)
+    assert not dataclasses.replace(problem, dtype="complex128").compiles
