@@ -6,11 +6,9 @@ original (with and without fused multiply-adds) differ is what no variant can be
 
 import ctypes
 import os
-import resource
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, ToolchainError, WrongResultError
 from tilewright.runtime import compiler_call
+from tilewright.runtime.limits import set_limit
 
 DTYPES: Mapping[str, str] = {
     "double": "float64",
@@ -177,8 +176,7 @@ def prepare(
     Raises:
         ArrayError: If there is not enough memory.
     """
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_STACK, (_STACK, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+    set_limit("RLIMIT_STACK", _STACK)
     _bench.clear()
     try:
         bench = _Bench(inputs, seed)

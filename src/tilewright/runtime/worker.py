@@ -8,7 +8,6 @@ and exits. Why they may be pickled: :mod:`tilewright.runtime.workers`.
 import os
 import pickle
 import queue
-import resource
 import shutil
 import signal
 import struct
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tilewright.base.errors import TilewrightError
+from tilewright.runtime.limits import set_limit
 
 MEMORY_VARIABLE = "TILEWRIGHT_WORKER_BYTES"
 """Environment variable with the most address space that the process may use."""
@@ -67,12 +67,10 @@ def _prepare() -> None:
     signal.signal(signal.SIGTERM, lambda _number, _frame: None)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_FIRST_VICTIM, encoding="ascii")
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    set_limit("RLIMIT_CORE", 0, 0)
     limit = os.environ.get(MEMORY_VARIABLE, "")
     if limit.isdecimal():
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_AS, (int(limit), int(limit)))
+        set_limit("RLIMIT_AS", int(limit), int(limit))
 
 
 def _listen(requests: IO[bytes], calls: "queue.SimpleQueue[bytes]") -> None:
