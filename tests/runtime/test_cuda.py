@@ -1,9 +1,8 @@
 """The CUDA driver's interface against a library that keeps memory in this process and notes what it is asked."""
 
-# ruff: noqa: N802, N815  (the driver's own names)
-
-import ctypes
 import dataclasses
+import gc
+import threading
 
 import numpy as np
 import pytest
@@ -16,109 +15,7 @@ from tilewright.runtime import cuda, gpu, nvrtc
 from tilewright.runtime.session import Inputs
 from tilewright.tilings.tiling import parse
 
-
-class FakeDriver:
-    """Memory is real, kernels do nothing but being noted."""
-
-    def __init__(self, devices=("Card A", "Card B")):
-        self.devices, self.launched, self.memory, self.set, self.failing = devices, [], {}, [], {}
-        self.current, self.contexts = 0, set()
-
-    def __getattr__(self, name):
-        def call(*arguments):
-            if name in self.failing:
-                return self.failing[name]
-            done = getattr(type(self), f"do_{name}", None)
-            return 0 if done is None else done(self, *arguments)
-
-        return call
-
-    def do_cuDeviceGetCount(self, count):
-        count._obj.value = len(self.devices)
-        return 0
-
-    def do_cuDeviceGet(self, handle, number):
-        handle._obj.value = number
-        return 0
-
-    def do_cuDevicePrimaryCtxRetain(self, context, handle):
-        context._obj.value = 100 + handle.value
-        return 0
-
-    def do_cuCtxSetCurrent(self, context):
-        self.current = context.value
-        return 0
-
-    def do_cuDeviceGetName(self, buffer, _, handle):
-        buffer.value = self.devices[handle.value].encode()
-        return 0
-
-    def do_cuDeviceTotalMem_v2(self, size, _):
-        size._obj.value = 2**24
-        return 0
-
-    def do_cuDeviceGetAttribute(self, value, number, _):
-        value._obj.value = {
-            97: 232448,
-            75: 9,
-            76: 0,
-            16: 132,
-            13: 1980000,
-            81: 233472,
-            1: 1024,
-            39: 2048,
-            106: 32,
-            82: 65536,
-            38: 52428800,
-        }[number]
-        return 0
-
-    def do_cuDeviceGetPCIBusId(self, text, _, handle):
-        text.value = f"0000:0{handle.value + 1}:00.0".encode()
-        return 0
-
-    def do_cuModuleGetFunction(self, function, _, name):
-        function._obj.value = 1
-        self.set.append(("function", name))
-        return 0
-
-    def do_cuFuncSetAttribute(self, _, attribute, value):
-        self.set.append((attribute, value))
-        return 0
-
-    def do_cuMemAlloc_v2(self, pointer, size):
-        buffer = (ctypes.c_char * size.value)()
-        pointer._obj.value = ctypes.addressof(buffer)
-        self.memory[pointer._obj.value] = buffer
-        return 0
-
-    def do_cuMemFree_v2(self, pointer):
-        del self.memory[pointer.value]
-        return 0
-
-    def do_cuMemcpyHtoD_v2(self, target, source, size):
-        ctypes.memmove(target.value, source.value, size.value)
-        return 0
-
-    def do_cuMemcpyDtoH_v2(self, target, source, size):
-        ctypes.memmove(target.value, source.value, size.value)
-        return 0
-
-    do_cuMemcpyDtoD_v2 = do_cuMemcpyHtoD_v2
-
-    def do_cuLaunchKernel(self, kernel, groups, _y, _z, threads, _ty, _tz, room, stream, arguments, extra):
-        numbers = [ctypes.cast(each, ctypes.POINTER(ctypes.c_int32)).contents.value for each in arguments]
-        self.launched.append((groups, threads, room, numbers))
-        self.contexts.add(self.current)
-        return 0
-
-    def do_cuEventElapsedTime(self, milliseconds, _first, _last):
-        milliseconds._obj.value = 2.5
-        return 0
-
-    def do_cuGetErrorName(self, status, text):
-        text._obj.value = b"CUDA_ERROR_ILLEGAL_ADDRESS"
-        return 0
+from .fake_cuda import PRIMARY, FakeDriver
 
 
 @pytest.fixture
@@ -179,13 +76,76 @@ def test_devices_are_selected_by_number_or_name(driver):
 
 @pytest.mark.parametrize(("wanted", "context"), [("", 100), ("card b", 101), ("0", 100)])
 def test_a_device_works_in_its_own_context(driver, wanted, context):
-    """Looking for a name opens every device; and another library of the process may use another one."""
+    """Another library of the process may use another one."""
     run, _ = session(cuda.select(wanted))
     cuda.select("1")
     driver.current = 7
     run.advance(9)
     assert driver.contexts == {context}
     run.close()
+
+
+def test_only_the_wanted_device_is_opened(driver):
+    """A context takes half a gigabyte, and another card may be somebody else's alone."""
+    session(cuda.select())
+    assert driver.retained == [0]
+    driver.retained.clear()
+    session(cuda.select("card b"))
+    assert driver.retained == [1]
+    with pytest.raises(UsageError, match="no CUDA device 'radeon'"):
+        cuda.select("radeon")
+    assert driver.retained == [1]
+
+
+def test_devices_that_are_only_looked_at_stay_closed(driver):
+    from tilewright.api import gpu as backends
+
+    assert len(backends.present()) >= 2
+    assert [device.name for device in cuda.every()] == ["Card A", "Card B"]
+    assert driver.retained == []
+
+
+@pytest.mark.parametrize("own", [[], [7], [7, 101]])
+def test_the_callers_context_is_the_threads_again(driver, own):
+    """A library that counts on its current device would go on on another one."""
+    driver.stack[:] = own
+    run, _ = session(cuda.select())
+    run.advance(9)
+    run.timed(9)
+    run.newest("u")
+    taken = run.take("u")
+    run.close()
+    np.asarray(taken)
+    assert driver.stack == own
+    del taken
+    gc.collect()
+    assert driver.stack == own
+    assert not driver.memory
+    driver.failing["cuLaunchKernel"] = 700
+    run, _ = session(cuda.select())
+    with pytest.raises(ToolchainError):
+        run.advance(9)
+    assert driver.stack == own
+
+
+def test_a_result_that_another_thread_drops_is_freed_in_its_own_context(driver):
+    run, _ = session(cuda.select("1"))
+    held = [run.take("u")]
+    run.close()
+    before = len(driver.calls)
+
+    def drop():
+        held.clear()
+        gc.collect()
+        stacks.append(list(driver.stack))
+
+    stacks = []
+    thread = threading.Thread(target=drop)
+    thread.start()
+    thread.join()
+    assert ("cuMemFree_v2", PRIMARY + 1) in driver.calls[before:]
+    assert stacks == [[]]
+    assert not driver.memory
 
 
 def test_failures_are_one_sentence(driver):

@@ -10,7 +10,7 @@ from tilewright.base.errors import ArrayError
 from tilewright.runtime import cuda, device_arrays
 from tilewright.runtime.device_arrays import CPU, DeviceArray
 
-from .test_cuda import FakeDriver
+from .fake_cuda import FakeDriver
 
 
 class Interface:
@@ -46,9 +46,7 @@ def owned(values, freed=None):
 def driver(monkeypatch):
     fake = FakeDriver()
     monkeypatch.setattr(cuda, "_library", lambda: fake)
-    cuda._opened.cache_clear()
-    yield fake
-    cuda._opened.cache_clear()
+    return fake
 
 
 VALUES = np.random.default_rng(0).random((20, 30), dtype=np.float32)

@@ -24,7 +24,7 @@ from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.runtime import cuda, energy_gpu
 from tilewright.runtime import energy_micro as runtime
 
-from .test_cuda import FakeDriver
+from .fake_cuda import FakeDriver
 
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))
 RATE = {"awake": 1e7, "barrier": 2e7, "load": 1e6, "store": 1e6}

@@ -3,9 +3,11 @@
 Nothing but ctypes takes part, so that the package needs no CUDA toolkit. Source: NVIDIA, CUDA driver API.
 """
 
+import contextlib
 import ctypes
 import functools
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,10 +33,14 @@ _DESCRIBED = {
 
 
 class CudaDevice:
-    """One device with its primary context and a stream for its kernels."""
+    """One device with its primary context and a stream for its kernels.
+
+    Context and stream are made when the device is first used: a device that is only looked at stays closed, as a
+    context takes time and hundreds of megabytes. The context is the thread's during calls of the driver alone.
+    """
 
     def __init__(self, library: Any, number: int) -> None:  # noqa: ANN401
-        """Open a device.
+        """Look at a device.
 
         Args:
             library: The driver's library.
@@ -44,19 +50,15 @@ class CudaDevice:
             ToolchainError: If the driver fails.
         """
         self._library = library
-        handle, context = ctypes.c_int(), ctypes.c_void_p()
-        self._check("cuDeviceGet", library.cuDeviceGet(ctypes.byref(handle), number))
-        self._check("cuDevicePrimaryCtxRetain", library.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle))
-        self._context, self._handle = context, handle
-        name = ctypes.create_string_buffer(256)
-        self._call("cuDeviceGetName", name, len(name), handle)
-        self._name = name.value.decode(errors="replace")
+        self._handle = ctypes.c_int()
+        self._ask("cuDeviceGet", ctypes.byref(self._handle), number)
+        self._name = _name(library, number)
         size = ctypes.c_size_t()
-        self._call("cuDeviceTotalMem_v2", ctypes.byref(size), handle)
+        self._ask("cuDeviceTotalMem_v2", ctypes.byref(size), self._handle)
         self._memory = size.value
-        self._stream = ctypes.c_void_p()  # waits for the legacy default stream, where copies run, and it for this one
-        self._call("cuStreamCreate", ctypes.byref(self._stream), 0)
         self._known = {key: self._attribute(value) for key, value in _ATTRIBUTES.items()}
+        self._lock = threading.Lock()
+        self._opened: tuple[ctypes.c_void_p, ctypes.c_void_p] | None = None
 
     @property
     def name(self) -> str:
@@ -134,8 +136,8 @@ class CudaDevice:
             ArrayError: If the device has none left.
         """
         pointer = ctypes.c_uint64()
-        self._enter()
-        status = self._library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(max(1, size)))
+        with self.current():
+            status = self._library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(max(1, size)))
         if status == _OUT_OF_MEMORY:
             raise ArrayError(f"{self.name} has no {format_bytes(size)} of memory", "use a smaller grid")
         self._check("cuMemAlloc_v2", status)
@@ -191,22 +193,53 @@ class CudaDevice:
         """
         self._call("cuCtxSynchronize")
 
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Make this device's context the thread's; afterwards the caller's own is the thread's again."""
+        context, _ = self._open()
+        self._ask("cuCtxPushCurrent_v2", context)
+        try:
+            yield
+        finally:
+            self._library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+
+    @property
+    def _stream(self) -> ctypes.c_void_p:
+        return self._open()[1]
+
+    def _open(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+        """The primary context, which CUDA's runtime and the libraries on it share, and a stream in it."""
+        if self._opened is not None:
+            return self._opened
+        with self._lock:
+            if self._opened is None:
+                context, stream = ctypes.c_void_p(), ctypes.c_void_p()
+                self._ask("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._handle)
+                self._ask("cuCtxPushCurrent_v2", context)
+                try:  # a stream that waits for the legacy default stream, where copies to the host run, and it for this
+                    self._ask("cuStreamCreate", ctypes.byref(stream), 0)
+                finally:
+                    self._library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+                self._opened = context, stream
+            return self._opened
+
     def _bus(self) -> str:
         text = ctypes.create_string_buffer(32)
-        self._call("cuDeviceGetPCIBusId", text, len(text), self._handle)
+        self._ask("cuDeviceGetPCIBusId", text, len(text), self._handle)
         return text.value.decode(errors="replace")
 
     def _attribute(self, number: int) -> int:
         value = ctypes.c_int()
-        self._call("cuDeviceGetAttribute", ctypes.byref(value), number, self._handle)
+        self._ask("cuDeviceGetAttribute", ctypes.byref(value), number, self._handle)
         return value.value
 
-    def _enter(self) -> None:
-        """Make this device's context the thread's: another device, thread or library may have set its own."""
-        self._check("cuCtxSetCurrent", self._library.cuCtxSetCurrent(self._context))
-
     def _call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
-        self._enter()
+        """Call the driver in this device's context."""
+        with self.current():
+            self._ask(name, *arguments)
+
+    def _ask(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
+        """Call the driver where it needs no context, or in that of the thread."""
         self._check(name, getattr(self._library, name)(*arguments))
 
     def _check(self, name: str, status: int) -> None:
@@ -218,7 +251,7 @@ class CudaDevice:
 
 
 def select(wanted: str = "") -> CudaDevice:
-    """Open a device.
+    """Find a device; no other one is opened.
 
     Args:
         wanted: Its number, or part of its name; the first one by default.
@@ -228,24 +261,25 @@ def select(wanted: str = "") -> CudaDevice:
         UsageError: If none fits.
     """
     library, count = _present()
+    if not wanted:
+        return _device(library, 0)
     if wanted.isdecimal() and int(wanted) < count:
-        return _opened(library, int(wanted))
-    devices = every()
-    for device in devices:
-        if wanted.lower() in device.name.lower():
-            return device
-    names = ", ".join(device.name for device in devices)
-    raise UsageError(f"there is no CUDA device {wanted!r}", f"there are {names}")
+        return _device(library, int(wanted))
+    names = [_name(library, number) for number in range(count)]
+    for number, name in enumerate(names):
+        if wanted.lower() in name.lower():
+            return _device(library, number)
+    raise UsageError(f"there is no CUDA device {wanted!r}", f"there are {', '.join(names)}")
 
 
 def every() -> tuple[CudaDevice, ...]:
-    """Open every device.
+    """Find every device; none is opened by that.
 
     Raises:
         ToolchainError: If there is no driver or no device.
     """
     library, count = _present()
-    return tuple(_opened(library, number) for number in range(count))
+    return tuple(_device(library, number) for number in range(count))
 
 
 def _present() -> tuple[Any, int]:
@@ -259,8 +293,16 @@ def _present() -> tuple[Any, int]:
 
 
 @functools.lru_cache(maxsize=16)
-def _opened(library: Any, number: int) -> CudaDevice:  # noqa: ANN401
+def _device(library: Any, number: int) -> CudaDevice:  # noqa: ANN401
     return CudaDevice(library, number)
+
+
+def _name(library: Any, number: int) -> str:  # noqa: ANN401
+    handle, name = ctypes.c_int(), ctypes.create_string_buffer(256)
+    status = library.cuDeviceGet(ctypes.byref(handle), number) or library.cuDeviceGetName(name, len(name), handle)
+    if status:
+        raise DeviceError(f"the CUDA driver does not know device {number}", "see `tilewright doctor`")
+    return name.value.decode(errors="replace")
 
 
 @functools.cache
