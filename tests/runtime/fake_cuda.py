@@ -102,8 +102,8 @@ class FakeDriver:
                     top.act()
 
     def wait_for_all(self):
-        """Do everything that any stream was given."""
-        for work in list(self.last.values()):
+        """Do everything that any stream was given; the streams that are in use longest, the caller's, come last."""
+        for work in reversed(list(self.last.values())):
             self.wait(work)
 
     # What the driver does.

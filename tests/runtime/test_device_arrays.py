@@ -10,7 +10,7 @@ from tilewright.base.errors import ArrayError
 from tilewright.runtime import cuda, device_arrays
 from tilewright.runtime.device_arrays import CPU, DeviceArray
 
-from .fake_cuda import FakeDriver
+from .fake_cuda import PRIMARY, FakeDriver
 
 
 class Interface:
@@ -25,21 +25,36 @@ class Interface:
 class Capsules:
     """An array of DLPack that says it lies on a CUDA device."""
 
-    def __init__(self, values):
-        self.values = owned(values)
+    def __init__(self, values, device=0):
+        self.values, self.device = owned(values, device=device), device
         self.streams = []
 
     def __dlpack_device__(self):
-        return 2, 0
+        return 2, self.device
 
     def __dlpack__(self, stream=None):
         self.streams.append(stream)
         return self.values.__dlpack__()
 
 
-def owned(values, freed=None):
+class Ordered(Capsules):
+    """As PyTorch's arrays: an interface without a stream, and DLPack that lets the reader's stream wait."""
+
+    def __init__(self, values, driver, stream, device=0):
+        super().__init__(values, device)
+        self.driver, self.stream = driver, stream
+        self.__cuda_array_interface__ = Interface(values, version=2).__cuda_array_interface__
+
+    def __dlpack__(self, stream=None):
+        if self.driver.current != PRIMARY + self.device:
+            raise BufferError("cannot export an array of another device than the current one")
+        self.driver.order(self.stream, stream or 1)
+        return super().__dlpack__(stream)
+
+
+def owned(values, freed=None, device=0):
     note = [] if freed is None else freed
-    return DeviceArray((values.ctypes.data, 0), values, lambda: np.array(values), lambda: note.append(1))
+    return DeviceArray((values.ctypes.data, device), values, lambda: np.array(values), lambda: note.append(1))
 
 
 @pytest.fixture
@@ -53,7 +68,7 @@ VALUES = np.random.default_rng(0).random((20, 30), dtype=np.float32)
 
 
 @pytest.mark.parametrize("kind", [Interface, Capsules])
-def test_both_protocols_are_read(kind):
+def test_both_protocols_are_read(driver, kind):
     view = device_arrays.view(kind(VALUES), "u")
     assert (view.pointer, view.shape, view.dtype) == (VALUES.ctypes.data, VALUES.shape, VALUES.dtype)
     assert view.nbytes == VALUES.nbytes
@@ -64,9 +79,11 @@ def test_what_is_no_array_on_a_device_is_left_alone():
     assert device_arrays.view([1.0], "u") is None
 
 
-def test_arrays_that_are_not_in_rows_are_refused():
+def test_arrays_that_are_not_in_rows_or_masked_are_refused(driver):
     with pytest.raises(ArrayError, match="row after row"):
         device_arrays.view(Interface(VALUES, strides=(4, 80)), "u")
+    with pytest.raises(ArrayError, match="'u' is a masked array"):
+        device_arrays.view(Interface(VALUES, mask=Interface(VALUES)), "u")
     device_arrays.view(Interface(VALUES, strides=(120, 4)), "u")
 
 
@@ -99,7 +116,7 @@ def test_a_capsule_that_nobody_reads_frees_itself():
     assert freed
 
 
-def test_results_offer_both_protocols():
+def test_results_offer_both_protocols(driver):
     array = owned(VALUES)
     interface = array.__cuda_array_interface__
     assert interface["data"] == (VALUES.ctypes.data, False)
@@ -126,6 +143,79 @@ def test_a_run_takes_and_returns_arrays_on_the_device(driver, kind):
     del out
     gc.collect()
     assert not driver.memory
+
+
+KINDS = {
+    "interface": lambda driver, values, stream: Interface(values, stream=stream),
+    "dlpack": lambda driver, values, stream: Ordered(values, driver, stream),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stream", ["non-blocking", "blocking", "legacy", "per thread"])
+def test_a_run_reads_what_the_callers_stream_was_given_before(driver, kind, stream):
+    """The values are there only when the stream's work is done, and no step changes them."""
+    known = {"legacy": 1, "per thread": 2, "blocking": driver.stream(0), "non-blocking": driver.stream()}
+    handle, values = known[stream], np.zeros_like(VALUES)
+    driver.give(handle, lambda: np.copyto(values, VALUES))
+    out = tw.run("j2d5pt", KINDS[kind](driver, values, handle), steps=0, backend="cuda")
+    assert np.array_equal(np.asarray(out), VALUES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["heat2d_var", "wave2d"])
+def test_every_array_is_waited_for(driver, kind, name):
+    """Coefficients and older time levels too."""
+    streams, given, works = [driver.stream(), driver.stream()], [], []
+    for stream in streams:
+        values = np.zeros_like(VALUES)
+        works.append(driver.give(stream, lambda values=values: np.copyto(values, VALUES)))
+        given.append(KINDS[kind](driver, values, stream))
+    out = tw.run(name, *(given if name == "heat2d_var" else [tuple(given)]), steps=0, backend="cuda")
+    assert all(work.done for work in works)
+    assert np.array_equal(np.asarray(out), VALUES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_come_after_the_callers_work_and_before_its_next(driver, kind):
+    """Afterwards the caller may overwrite its array, and read the result, on a stream that knows of no other."""
+    side, values = driver.stream(), VALUES.copy()
+    before = driver.give(side)
+    out = tw.run("j2d5pt", KINDS[kind](driver, values, side), steps=3, backend="cuda")
+    assert before.done
+    assert driver.kernels
+    driver.give(side, lambda: values.fill(-1.0))
+    out.__dlpack__(stream=side)
+    driver.wait(driver.give(side))
+    assert all(kernel.done for kernel in driver.kernels)
+    again = tw.run("j2d5pt", KINDS[kind](driver, VALUES, side), steps=0, backend="cuda")
+    driver.wait_for_all()
+    assert np.array_equal(np.asarray(again), VALUES)
+
+
+def test_other_streams_of_the_caller_go_on(driver):
+    """A run waits for its own kernels, not for everything that the process has started on the card."""
+    busy = driver.give(driver.stream())
+    out = tw.run("j2d5pt", Interface(VALUES), steps=3, backend="cuda")
+    assert all(kernel.done for kernel in driver.kernels)
+    assert not busy.done
+    del out
+
+
+def test_memory_of_a_device_that_the_driver_does_not_know_is_waited_for_on_the_host(driver):
+    side = driver.stream()
+    work = driver.give(side)
+    assert device_arrays.view(Interface(VALUES, stream=side), "u").device is None
+    assert work.done
+
+
+def test_what_a_library_does_not_hand_out_is_one_sentence(driver):
+    class Refusing(Capsules):
+        def __dlpack__(self, stream=None):
+            raise BufferError("it requires a gradient")
+
+    with pytest.raises(ArrayError, match="'u' cannot be read where it lies: it requires a gradient"):
+        tw.run("j2d5pt", Refusing(VALUES), steps=0, backend="cuda")
 
 
 def test_arrays_on_a_device_go_to_its_backend_only(driver):

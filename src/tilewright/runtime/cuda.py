@@ -30,6 +30,10 @@ _DESCRIBED = {
     "registers": 82, "l2_bytes": 38,
 }  # fmt: skip
 """The attributes that describe a device; the clock is in kHz."""
+_POINTER_DEVICE = 9
+"""Number of a pointer's attribute: the device whose memory it points to."""
+_NO_TIMING = 2
+"""Flag of an event that only orders streams."""
 
 
 class CudaDevice:
@@ -158,9 +162,9 @@ class CudaDevice:
         self._call("cuMemcpyDtoH_v2", start, ctypes.c_uint64(buffer + offset), ctypes.c_size_t(array.nbytes))
 
     def copy(self, target: tuple[Any, int], source: tuple[Any, int], size: int) -> None:
-        """Copy on the device."""
+        """Copy on the device, in turn with the kernels."""
         ends = (ctypes.c_uint64(sum(target)), ctypes.c_uint64(sum(source)))
-        self._call("cuMemcpyDtoD_v2", *ends, ctypes.c_size_t(size))
+        self._call("cuMemcpyDtoDAsync_v2", *ends, ctypes.c_size_t(size), self._stream)
 
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel."""
@@ -185,13 +189,35 @@ class CudaDevice:
                 self._call("cuEventDestroy_v2", event)
         return milliseconds.value * 1e-3
 
+    def wait_for(self, stream: int) -> None:
+        """Let what is started from now on wait for everything that another stream was given so far.
+
+        Args:
+            stream: Its handle; 1 is the legacy default stream, 2 the default stream of this thread.
+
+        Raises:
+            ToolchainError: If the driver fails.
+        """
+        event = ctypes.c_void_p()
+        self._call("cuEventCreate", ctypes.byref(event), _NO_TIMING)
+        try:
+            self._call("cuEventRecord", event, ctypes.c_void_p(stream))
+            self._call("cuStreamWaitEvent", self._stream, event, 0)
+        finally:
+            self._call("cuEventDestroy_v2", event)
+
     def finish(self) -> None:
-        """Wait until everything is done.
+        """Wait until everything that was started here is done; other streams of the device go on.
 
         Raises:
             ToolchainError: If the device failed.
         """
-        self._call("cuCtxSynchronize")
+        self._call("cuStreamSynchronize", self._stream)
+
+    @property
+    def stream(self) -> int:
+        """Handle of the stream of its kernels."""
+        return self._stream.value or 0
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
@@ -272,6 +298,15 @@ def select(wanted: str = "") -> CudaDevice:
     raise UsageError(f"there is no CUDA device {wanted!r}", f"there are {', '.join(names)}")
 
 
+def numbered(number: int) -> CudaDevice:
+    """Return the device of a number.
+
+    Raises:
+        ToolchainError: If there is no driver or no such device.
+    """
+    return _device(_present()[0], number)
+
+
 def every() -> tuple[CudaDevice, ...]:
     """Find every device; none is opened by that.
 
@@ -280,6 +315,18 @@ def every() -> tuple[CudaDevice, ...]:
     """
     library, count = _present()
     return tuple(_device(library, number) for number in range(count))
+
+
+def holder(pointer: int) -> int | None:
+    """Return the number of the device in whose memory an address lies, or None where the driver does not know.
+
+    Raises:
+        ToolchainError: If there is no driver or no device.
+    """
+    library, _ = _present()
+    number = ctypes.c_int()
+    unknown = library.cuPointerGetAttribute(ctypes.byref(number), _POINTER_DEVICE, ctypes.c_uint64(pointer))
+    return None if unknown else number.value
 
 
 def _present() -> tuple[Any, int]:

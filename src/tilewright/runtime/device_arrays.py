@@ -1,6 +1,9 @@
 """Arrays in a CUDA device's memory, in and out without a way over the host: DLPack and ``__cuda_array_interface__``.
 
-Sources: DLPack (dlpack.h, version 0.8; Python specification of the array API standard, 2022.12) and the CUDA array
+Whoever wrote an array may still be at work in a stream: the stream of our kernels waits for it. A result is complete
+before it is handed out, so that its readers need not wait.
+
+Sources: DLPack (dlpack.h, version 0.8; Python specification of the array API standard, 2023.12) and the CUDA array
 interface, version 3 (Numba's documentation).
 """
 
@@ -14,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError
+from tilewright.runtime import cuda
 from tilewright.runtime.memory import Array
 
 CPU, CUDA, MANAGED = 1, 2, 13
 """DLPack's numbers of a processor's memory, a CUDA device's, and memory that both see."""
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5}
 _KINDS = {code: kind for kind, code in _CODES.items()}
-_LEGACY_STREAM = 1
 
 
 class _Tensor(ctypes.Structure):
@@ -84,20 +87,24 @@ class DeviceView:
 def view(value: Any, name: str) -> DeviceView | None:  # noqa: ANN401
     """Return an array on a CUDA device, or None where the value is no such array.
 
+    What that device's kernels do from now on waits for what the array's library has started on it: DLPack lets the
+    library see to that, and goes first; the CUDA array interface names a stream to wait for.
+
     Args:
         value: Anything.
         name: What it is called in an error.
 
     Raises:
-        ArrayError: If it is one whose values do not lie row after row.
+        ArrayError: If it is one whose values do not lie row after row, or that its library does not hand out.
+        ToolchainError: If there is no driver, or it fails.
     """
-    interface = getattr(value, "__cuda_array_interface__", None)
-    if isinstance(interface, dict):
-        return _from_interface(value, interface, name)
     where = getattr(value, "__dlpack_device__", None)
-    if where is None or int(where()[0]) not in {CUDA, MANAGED}:
-        return None
-    return _from_capsule(_capsule_of(value), name)
+    if where is not None:
+        kind, number = where()
+        if int(kind) in {CUDA, MANAGED}:
+            return _from_capsule(_capsule_of(value, int(number), name), name)
+    interface = getattr(value, "__cuda_array_interface__", None)
+    return _from_interface(value, interface, name) if isinstance(interface, dict) else None
 
 
 def _from_interface(value: Any, interface: dict[str, Any], name: str) -> DeviceView:  # noqa: ANN401
@@ -105,14 +112,28 @@ def _from_interface(value: Any, interface: dict[str, Any], name: str) -> DeviceV
     strides = interface.get("strides")
     if strides is not None and tuple(strides) != tuple(dtype.itemsize * n for n in _strides(shape)):
         raise _not_in_rows(name)
-    return DeviceView(pointer=int(interface["data"][0]), shape=shape, dtype=dtype, device=None, owner=value)
+    if interface.get("mask") is not None:
+        raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "fill them first")
+    pointer, stream = int(interface["data"][0]), interface.get("stream")
+    number = cuda.holder(pointer)
+    if stream is not None:
+        device = cuda.numbered(number or 0)
+        device.wait_for(int(stream))
+        if number is None:
+            device.finish()  # whichever device the run is on
+    return DeviceView(pointer=pointer, shape=shape, dtype=dtype, device=number, owner=value)
 
 
-def _capsule_of(value: Any) -> Any:  # noqa: ANN401
+def _capsule_of(value: Any, number: int, name: str) -> Any:  # noqa: ANN401
+    device = cuda.numbered(number)
     try:
-        return value.__dlpack__(stream=_LEGACY_STREAM)
-    except TypeError:
-        return value.__dlpack__()
+        with device.current():  # libraries hand out arrays of their current device only
+            try:
+                return value.__dlpack__(stream=device.stream)
+            except TypeError:  # it knows no streams: what it started is ordered with the legacy default stream, as ours
+                return value.__dlpack__()
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise ArrayError(f"{name!r} cannot be read where it lies: {error}", "copy it to the host first") from error
 
 
 def _from_capsule(capsule: Any, name: str) -> DeviceView:  # noqa: ANN401
@@ -174,14 +195,14 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface, version 3; everything that was started is on the legacy default stream."""
+        """The CUDA array interface, version 3; no reader has to wait."""
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
             "data": (self.pointer, False),
             "strides": None,
             "version": 3,
-            "stream": _LEGACY_STREAM,
+            "stream": None,
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
