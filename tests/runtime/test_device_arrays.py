@@ -126,6 +126,28 @@ def test_results_offer_both_protocols(driver):
     assert device_arrays.view(array, "u").shape == VALUES.shape
 
 
+def test_a_reader_says_how_it_wants_an_array():
+    """As the array API standard has it: refused with a BufferError, never ignored."""
+    array = owned(VALUES)
+    for wish in ({}, {"dl_device": (2, 0)}, {"copy": False}, {"max_version": (1, 0)}, {"stream": 2}):
+        assert "dltensor" in repr(array.__dlpack__(**wish)), wish
+    for wish in ({"copy": True}, {"dl_device": (2, 1)}, {"dl_device": (10, 0)}, {"dl_device": (1, 0), "copy": False}):
+        with pytest.raises(BufferError, match="an array on the CUDA device 0 is"):
+            array.__dlpack__(**wish)
+    with pytest.raises(TypeError):
+        array.__dlpack__(device="cpu")
+
+
+def test_a_reader_on_the_host_gets_a_copy():
+    array = owned(VALUES)
+    for copy in (None, True):
+        read = np.from_dlpack(array, device="cpu", copy=copy)
+        assert np.array_equal(read, VALUES)
+        assert read.ctypes.data != VALUES.ctypes.data
+    with pytest.raises(BufferError, match="as a copy only"):
+        np.from_dlpack(array, device="cpu", copy=False)
+
+
 @pytest.mark.parametrize("kind", [Interface, Capsules])
 def test_a_run_takes_and_returns_arrays_on_the_device(driver, kind):
     """No step is computed by this driver, so that what comes out is what went in: nothing passed the host."""

@@ -209,9 +209,37 @@ class DeviceArray:
         """Where it lies, in DLPack's numbers."""
         return self.device_type, self.device
 
-    def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:  # noqa: ANN401
-        """Return a capsule that keeps this array alive until its reader is done."""
-        return _capsule(self)
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,  # noqa: ANN401
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:  # noqa: ANN401
+        """Return a capsule that keeps this array alive until its reader is done.
+
+        Args:
+            stream: The reader's stream; it has not to wait.
+            max_version: The newest version of DLPack that the reader knows; a capsule of a device's array has the
+                layout of version 0, which all know.
+            dl_device: Where the reader wants the array: where it is, or on the host, which takes a copy.
+            copy: Whether it must be copied, or must not; only on the way to the host it is.
+
+        Raises:
+            BufferError: If it cannot be had like that.
+        """
+        here = self.__dlpack_device__()
+        wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        if wanted == here:
+            if copy:
+                raise BufferError(f"an array on the CUDA device {self.device} is handed out without a copy only")
+            return _capsule(self)
+        if wanted[0] != CPU:
+            raise BufferError(f"an array on the CUDA device {self.device} is handed out there or on the host only")
+        if copy is False:
+            raise BufferError(f"an array on the CUDA device {self.device} is on the host as a copy only")
+        return self._fetch().__dlpack__(max_version=max_version)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: ANN401
         """Copy it to the host."""
