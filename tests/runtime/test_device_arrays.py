@@ -231,13 +231,46 @@ def test_memory_of_a_device_that_the_driver_does_not_know_is_waited_for_on_the_h
     assert work.done
 
 
+def test_arrays_of_another_devices_library_are_had_in_its_context(driver):
+    """A library refuses to hand out an array while another device than the array's is current."""
+    driver.current = 7
+    out = tw.run("j2d5pt", Ordered(VALUES, driver, driver.stream(), device=1), steps=0)
+    assert driver.stack == [7]
+    assert out.device == 1
+
+
 def test_what_a_library_does_not_hand_out_is_one_sentence(driver):
     class Refusing(Capsules):
         def __dlpack__(self, stream=None):
             raise BufferError("it requires a gradient")
 
     with pytest.raises(ArrayError, match="'u' cannot be read where it lies: it requires a gradient"):
-        tw.run("j2d5pt", Refusing(VALUES), steps=0, backend="cuda")
+        tw.run("j2d5pt", Refusing(VALUES), steps=0)
+
+
+def placed(driver, number, kind="interface"):
+    """An array on a device."""
+    values = VALUES.copy()
+    driver.places[values.ctypes.data] = number
+    return Interface(values) if kind == "interface" else Capsules(values, number)
+
+
+@pytest.mark.parametrize("kind", ["interface", "dlpack"])
+@pytest.mark.parametrize("backend", ["auto", "cuda", "cuda:1", "cuda:card b"])
+def test_a_run_goes_to_the_device_of_its_arrays(driver, kind, backend):
+    out = tw.run("j2d5pt", placed(driver, 1, kind), steps=3, backend=backend)
+    assert out.device == 1
+    assert driver.contexts == {PRIMARY + 1}
+    assert driver.retained == [1]
+
+
+@pytest.mark.parametrize("kind", ["interface", "dlpack"])
+def test_arrays_on_another_device_than_the_runs_are_refused(driver, kind):
+    with pytest.raises(ArrayError, match=r"'u' lies on GPU 1, which the backend 'cuda:0' \(GPU 0\) cannot") as caught:
+        tw.run("j2d5pt", placed(driver, 1, kind), steps=1, backend="cuda:0")
+    assert caught.value.hint == "use backend='cuda:1', or copy it to GPU 0 first"
+    with pytest.raises(ArrayError, match="all lie on one GPU, got 'k' on 0 and 'u' on 1"):
+        tw.run("heat2d_var", placed(driver, 1, kind), placed(driver, 0, kind), steps=1)
 
 
 def test_arrays_on_a_device_go_to_its_backend_only(driver):
@@ -246,3 +279,7 @@ def test_arrays_on_a_device_go_to_its_backend_only(driver):
             tw.run("j2d5pt", Interface(VALUES), steps=1, backend=backend)
     with pytest.raises(ArrayError, match="all lie on the GPU or all on the host"):
         tw.run("heat2d_var", Interface(VALUES), VALUES, steps=1, backend="cuda")
+    with pytest.raises(ArrayError, match="'out' lies on a GPU, where it cannot be read here"):
+        tw.run("j2d5pt", VALUES, steps=1, out=Interface(VALUES.copy()))
+    with pytest.raises(ArrayError, match="'where' lies on a GPU"):
+        tw.run("j2d5pt", VALUES, steps=1, where=Interface(VALUES.copy()))

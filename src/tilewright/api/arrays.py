@@ -77,19 +77,29 @@ def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
     """Read anything that holds numbers as a NumPy array, without a copy where possible.
 
     Raises:
-        ArrayError: If it holds no numbers.
+        ArrayError: If it holds no numbers, or lies on a GPU.
     """
+    array = _read(value, name)
+    if isinstance(array, DeviceView):
+        raise ArrayError(f"{name!r} lies on a GPU, where it cannot be read here", "copy it to the host first")
+    return array
+
+
+def _read(value: Any, name: str) -> Array:  # noqa: ANN401
+    """As :func:`as_array`, or a :class:`DeviceView` of an array on a GPU, which only a GPU's session reads."""
     if isinstance(value, np.ma.MaskedArray):
         raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "pass array.filled(0.0)")
-    if not isinstance(value, np.ndarray):
-        found = view(value, name)
-        if found is not None:
-            return cast("Array", found)  # read by a GPU's session only, see on_device()
     try:
-        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        if isinstance(value, np.ndarray):
+            array = value
+        elif (found := view(value, name)) is not None:
+            return cast("Array", found)
+        elif hasattr(value, "__dlpack__"):
             array = np.from_dlpack(value)
         else:
             array = np.asarray(value)
+    except ArrayError:
+        raise
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise ArrayError(f"{name!r} is no array of numbers: {error}", "give a NumPy array") from error
     if value is None:
@@ -99,33 +109,53 @@ def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
     return array
 
 
-def on_device(given: Given, backend: str, *, plain: bool) -> bool:
-    """Whether a run's arrays lie on a CUDA device: all of them, with a backend that can read them there.
+def on_device(given: Given, backend: str, *, plain: bool) -> str | None:
+    """Return the backend with the CUDA device on which a run's arrays lie, or None if they lie on the host.
 
     Args:
         given: The arrays.
-        backend: Where the run is to be.
+        backend: Where the run is to be; ``auto`` and ``cuda`` follow the arrays.
         plain: Whether the run does nothing but steps.
 
     Raises:
         ArrayError: If the run cannot have them.
+        ToolchainError: If there is no CUDA device.
+        UsageError: If the backend names a device that is not there.
     """
-    every = [array for versions in given.versions.values() for array in versions]
-    if not any(isinstance(array, DeviceView) for array in every):
-        return False
-    if backend.partition(":")[0] != "cuda":
+    every: list[tuple[str, Any]] = [(field, array) for field, versions in given.versions.items() for array in versions]
+    places = {array.device: field for field, array in reversed(every) if isinstance(array, DeviceView)}
+    if not places:
+        return None
+    kind, _, wanted = backend.partition(":")
+    if kind not in {"auto", "cuda"}:
         raise ArrayError(
             f"an array lies on a GPU, where the backend {backend!r} cannot read it",
             "use backend='cuda', or copy it to the host first",
         )
-    if not all(isinstance(array, DeviceView) for array in every):
-        raise ArrayError("the arrays of a run all lie on the GPU or all on the host, got some of each")
     if not plain:
         raise ArrayError(
             "a run on a GPU's own arrays takes no out, every, callback, until, where and sources",
             "copy the arrays to the host first",
         )
-    return True
+    if not all(isinstance(array, DeviceView) for _, array in every):
+        raise ArrayError("the arrays of a run all lie on the GPU or all on the host, got some of each")
+    known = {number: field for number, field in places.items() if number is not None}
+    if len(known) > 1:
+        told = " and ".join(f"{field!r} on {number}" for number, field in sorted(known.items()))
+        raise ArrayError(f"the arrays of a run all lie on one GPU, got {told}", "copy them to one GPU first")
+    if not known:
+        return backend if wanted else "cuda"
+    ((number, field),) = known.items()
+    if wanted:
+        from tilewright.runtime import cuda
+
+        chosen = cuda.select(wanted).number
+        if chosen != number:
+            raise ArrayError(
+                f"{field!r} lies on GPU {number}, which the backend {backend!r} (GPU {chosen}) cannot read",
+                f"use backend='cuda:{number}', or copy it to GPU {chosen} first",
+            )
+    return f"cuda:{number}"
 
 
 def like(result: Any, original: Any) -> Any:  # noqa: ANN401
@@ -162,7 +192,7 @@ def _scalars(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, bool | int | float | complex):
             values[name] = value
             continue
-        array = as_array(value, name)
+        array = _read(value, name)
         values[name] = array[()] if array.ndim == 0 else array
     return values
 
@@ -175,7 +205,7 @@ def _versions(program: Program, field: str, given: Any) -> tuple[Array, ...]:  #
             f"{field!r} of {program.name!r} has {history} time level{'s' * (history != 1)}, got {len(levels)} arrays",
             "give one array, or a tuple of them, newest first",
         )
-    return tuple(as_array(level, field) for level in levels)
+    return tuple(_read(level, field) for level in levels)
 
 
 def _common_shape(program: Program, every: Sequence[tuple[str, Array]]) -> tuple[int, ...]:

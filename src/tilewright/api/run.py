@@ -49,13 +49,14 @@ def run(
 
     Args:
         program: A stencil, a function, a program, or the name of a built-in one.
-        *arrays: One array per field, all of one shape, on the host or, for ``cuda``, on the device; a tuple gives
+        *arrays: One array per field, all of one shape, on the host or all on one CUDA device; a tuple gives
             several time levels, newest first, and a single array stands for all of them. They are only read.
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
             by field. ``fixed`` keeps the cells whose reads would lie outside.
-        backend: ``auto``, ``c``, ``numpy``, ``opencl`` or ``cuda``; ``auto`` is C where there is a compiler. A GPU
-            backend takes a device by its number or a part of its name: ``opencl:geforce``.
+        backend: ``auto``, ``c``, ``numpy``, ``opencl`` or ``cuda``; ``auto`` is CUDA for arrays on a CUDA device, else
+            C where there is a compiler. A GPU backend takes a device by its number or a part of its name:
+            ``opencl:geforce``; ``cuda`` alone is the device of the arrays, or the first one.
         tiling: A tiling such as ``hybrid:t=16,s=32x512``; the cost model's choice by default.
         dtype: Element type to compute in; NumPy's promotion rules decide by default.
         threads: Number of threads; every CPU that the process may use by default.
@@ -95,9 +96,9 @@ def run(
     count = thread_count(threads)
     targets = None if out is None else _targets(problem, out)
     plain = watch is None and out is None and where is None and sources is None
-    stay = on_device(given, backend, plain=plain)
-    executable = prepared(portion(problem, watch, forcing), tiling, backend, strict=strict, threads=count)
-    if stay:
+    here = on_device(given, backend, plain=plain)
+    executable = prepared(portion(problem, watch, forcing), tiling, here or backend, strict=strict, threads=count)
+    if here is not None:
         kept = compute_on_device(executable, problem, given)
         wrapped = [like(kept[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]
         return wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
