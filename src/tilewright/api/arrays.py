@@ -89,6 +89,8 @@ def _read(value: Any, name: str) -> Array:  # noqa: ANN401
     """As :func:`as_array`, or a :class:`DeviceView` of an array on a GPU, which only a GPU's session reads."""
     if isinstance(value, np.ma.MaskedArray):
         raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "pass array.filled(0.0)")
+    if _is_labelled(value):
+        return _read(value.data, name)
     try:
         if isinstance(value, np.ndarray):
             array = value
@@ -159,14 +161,41 @@ def on_device(given: Given, backend: str, *, plain: bool) -> str | None:
 
 
 def like(result: Any, original: Any) -> Any:  # noqa: ANN401
-    """Return a result as the caller's array type, where that type's library reads DLPack."""
+    """Return a result as the caller's kind of array, without a copy.
+
+    - NumPy arrays, lists, Dask and pandas: read by ``numpy.asarray``; a NumPy array comes back.
+    - xarray's ``DataArray``: read as its ``data`` is; a ``DataArray`` with its coordinates, dimensions, name and
+      attributes comes back, its data of the kind they were.
+    - Others with DLPack, such as JAX, PyTorch and CuPy: read where they lie; what ``from_dlpack`` of their namespace
+      makes of the result comes back.
+    - With ``__cuda_array_interface__`` alone: read where they lie; a :class:`DeviceArray` comes back.
+
+    No library is imported: whoever hands over its arrays has done so.
+
+    Args:
+        result: A NumPy array, or a :class:`DeviceArray`.
+        original: What the caller gave; of several time levels the newest counts.
+    """
     if isinstance(original, tuple) and original:
         original = original[0]
-    if isinstance(original, np.ndarray | list | tuple | DeviceArray) or not hasattr(original, "__dlpack__"):
+    if isinstance(original, np.ndarray | list | tuple | DeviceArray):
         return result
-    library = sys.modules.get(type(original).__module__.partition(".")[0])
+    if _is_labelled(original):
+        return original.copy(deep=False, data=like(result, original.data))
+    if not hasattr(original, "__dlpack__"):
+        return result
+    if hasattr(original, "__array_namespace__"):  # the array API standard's; JAX's is not its arrays' own package
+        library = original.__array_namespace__()
+    else:
+        library = sys.modules.get(type(original).__module__.partition(".")[0])
     reader = getattr(library, "from_dlpack", None)
     return result if reader is None else reader(result)
+
+
+def _is_labelled(value: Any) -> bool:  # noqa: ANN401
+    """Whether a value is an array of xarray's: values under ``data``, and labels that a copy keeps."""
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(value, xarray.DataArray)
 
 
 def is_integral(program: Program) -> bool:

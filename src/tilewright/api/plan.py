@@ -172,7 +172,7 @@ class Plan:
             **scalars: Scalars; those given to ``tune`` by default.
 
         Returns:
-            The result, in the caller's array type.
+            The result, as :func:`tilewright.run` returns it.
 
         Raises:
             TilewrightError: As :func:`tilewright.run`.

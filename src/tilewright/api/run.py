@@ -50,7 +50,9 @@ def run(
     Args:
         program: A stencil, a function, a program, or the name of a built-in one.
         *arrays: One array per field, all of one shape, on the host or all on one CUDA device; a tuple gives
-            several time levels, newest first, and a single array stands for all of them. They are only read.
+            several time levels, newest first, and a single array stands for all of them. They are only read: NumPy
+            arrays, JAX, PyTorch and CuPy arrays and others with DLPack without a copy, xarray's ``DataArray`` by its
+            values, anything else as ``numpy.asarray`` reads it (a Dask array is computed).
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
             by field. ``fixed`` keeps the cells whose reads would lie outside.
@@ -74,7 +76,10 @@ def run(
         **scalars: The program's scalars; an array makes one a coefficient field.
 
     Returns:
-        The new value of the updated field, in the caller's array type, or a tuple of them if there are several.
+        The new value of the updated field, or a tuple of them if there are several. Each is of the kind of its
+        field's array: a JAX, PyTorch or CuPy array, or a ``DataArray`` with its coordinates, dimensions, name and
+        attributes. Arrays of other kinds on a device give one that offers DLPack and ``__cuda_array_interface__``,
+        all others, Dask and pandas among them, a NumPy array.
 
     Raises:
         ArrayError: If an array does not fit the program, or memory does not hold the run.

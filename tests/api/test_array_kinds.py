@@ -1,0 +1,157 @@
+"""Arrays of other libraries on the host: read as they are, and results of the same kind."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.api import run as running
+from tilewright.base.errors import ArrayError
+
+VALUES = np.random.default_rng(0).random((20, 30), dtype=np.float32)
+
+
+@pytest.fixture
+def expected():
+    """What three steps of j2d5pt make of the values."""
+    return tw.run("j2d5pt", VALUES, steps=3)
+
+
+@pytest.fixture
+def jax():
+    return pytest.importorskip("jax")
+
+
+@pytest.fixture
+def xarray():
+    return pytest.importorskip("xarray")
+
+
+class Tensor:
+    """What PyTorch's arrays on the host show of themselves."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __dlpack__(self, **wishes):
+        return self.values.__dlpack__(**wishes)
+
+    def __dlpack_device__(self):
+        return self.values.__dlpack_device__()
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """NumPy under PyTorch's name: no array namespace, ``from_dlpack`` in the package itself."""
+    library = types.ModuleType("torch")
+    library.Tensor, library.from_dlpack = Tensor, lambda array: Tensor(np.from_dlpack(array))
+    monkeypatch.setattr(Tensor, "__module__", "torch")
+    monkeypatch.setitem(sys.modules, "torch", library)
+    return library
+
+
+def test_jax_arrays_come_back_as_jax_arrays(jax, expected):
+    given = jax.numpy.asarray(VALUES)
+    out = tw.run("j2d5pt", given, steps=3)
+    assert isinstance(out, jax.Array)
+    assert out.dtype == np.float32
+    np.testing.assert_array_equal(np.asarray(out), expected)
+    np.testing.assert_array_equal(np.asarray(given), VALUES)
+
+
+@pytest.mark.parametrize("backend", ["auto", "numpy"])
+def test_jax_arrays_are_read_without_a_copy(jax, backend, monkeypatch):
+    given, seen = jax.numpy.asarray(VALUES), []
+    gather = running.gather
+    monkeypatch.setattr(running, "gather", lambda *a: seen.append(gather(*a)) or seen[-1])
+    tw.run("j2d5pt", given, steps=1, backend=backend)
+    assert seen[0].versions["u"][0].ctypes.data == given.unsafe_buffer_pointer()
+
+
+def test_what_jax_has_not_computed_yet_is_waited_for(jax):
+    late = jax.jit(lambda a: jax.lax.fori_loop(0, 200, lambda _, b: jax.numpy.sin(b), a))(jax.numpy.ones((300, 400)))
+    out = tw.run("j2d5pt", late, steps=0)
+    np.testing.assert_array_equal(np.asarray(out), np.asarray(late))
+
+
+def test_every_result_is_of_the_kind_of_its_own_array(jax, torch):
+    arrays = [jax.numpy.asarray(VALUES), Tensor(VALUES.copy()), VALUES]
+    kinds = [jax.Array, Tensor, np.ndarray]
+    outs = tw.run("fdtd2d", *arrays, steps=2)
+    assert [isinstance(out, kind) for out, kind in zip(outs, kinds, strict=True)] == [True] * 3
+    for out, plain in zip(outs, tw.run("fdtd2d", VALUES, VALUES, VALUES, steps=2), strict=True):
+        np.testing.assert_array_equal(np.from_dlpack(out), plain)
+
+
+def test_time_levels_and_coefficients_of_jax(jax):
+    given = jax.numpy.asarray(VALUES)
+    out = tw.run("wave2d", (given, given), steps=2)
+    assert isinstance(out, jax.Array)
+    np.testing.assert_array_equal(np.asarray(out), tw.run("wave2d", (VALUES, VALUES), steps=2))
+    out = tw.run("heat2d_var", VALUES, given, steps=2)
+    assert type(out) is np.ndarray
+    np.testing.assert_array_equal(out, tw.run("heat2d_var", VALUES, VALUES, steps=2))
+
+
+def test_tensors_on_the_host_come_back_as_tensors(torch, expected):
+    out = tw.run("j2d5pt", Tensor(VALUES.copy()), steps=3)
+    assert isinstance(out, Tensor)
+    np.testing.assert_array_equal(out.values, expected)
+
+
+def test_tensors_that_their_library_does_not_hand_out_are_one_sentence(torch):
+    class Parameter(Tensor):
+        def __dlpack__(self, **wishes):
+            raise BufferError("use tensor.detach()")
+
+    with pytest.raises(ArrayError, match=r"'u' is no array of numbers: use tensor\.detach\(\)"):
+        tw.run("j2d5pt", Parameter(VALUES), steps=1)
+
+
+def labelled(xarray, values=VALUES):
+    coordinates = {"y": np.linspace(0.0, 1.0, 20), "x": np.arange(30), "when": 7, "depth": (("y", "x"), VALUES + 1.0)}
+    return xarray.DataArray(values, coordinates, ("y", "x"), name="temperature", attrs={"units": "K"})
+
+
+def test_data_arrays_keep_their_labels(xarray, expected):
+    given = labelled(xarray)
+    out = tw.run("j2d5pt", given, steps=3)
+    assert isinstance(out, xarray.DataArray)
+    assert out.identical(given.copy(data=expected))
+    assert (out.name, out.attrs, out.dims) == ("temperature", {"units": "K"}, ("y", "x"))
+    np.testing.assert_array_equal(given.data, VALUES)
+
+
+def test_data_arrays_with_several_fields_levels_and_coefficients(xarray):
+    given = labelled(xarray)
+    first, second, third = tw.run("fdtd2d", given, VALUES, given.rename("hz"), steps=2)
+    assert (first.name, type(second), third.name) == ("temperature", np.ndarray, "hz")
+    out = tw.run("wave2d", (given, given.rename("before")), steps=2)
+    assert out.name == "temperature"
+    out = tw.run("heat2d_var", given, given.rename("conductivity"), steps=2)
+    assert out.name == "temperature"
+
+
+def test_data_arrays_of_jax_hold_jax(xarray, jax, expected):
+    out = tw.run("j2d5pt", labelled(xarray, jax.numpy.asarray(VALUES)), steps=3)
+    assert isinstance(out.data, jax.Array)
+    np.testing.assert_array_equal(np.asarray(out.data), expected)
+
+
+def test_an_output_is_written_and_returned_as_it_is(xarray, expected):
+    target = labelled(xarray, np.zeros_like(VALUES))
+    assert tw.run("j2d5pt", labelled(xarray), steps=3, out=target) is target
+    np.testing.assert_array_equal(target.data, expected)
+
+
+def test_dask_and_pandas_give_numpy_arrays(xarray, expected):
+    dask, pandas = pytest.importorskip("dask.array"), pytest.importorskip("pandas")
+    chunked = dask.from_array(VALUES, chunks=(7, 30))
+    for given in (chunked, pandas.DataFrame(VALUES)):
+        out = tw.run("j2d5pt", given, steps=3)
+        assert type(out) is np.ndarray
+        np.testing.assert_array_equal(out, expected)
+    out = tw.run("j2d5pt", labelled(xarray, chunked), steps=3)
+    assert out.identical(labelled(xarray).copy(data=expected))
