@@ -238,18 +238,23 @@ class GpuSession:
         Raises:
             ToolchainError: If the device failed.
         """
-        device = self._program.device
+        device, shape, dtype = self._program.device, self.problem.shape, self._dtype
         device.finish()
-        buffer, offset = self.place(field)
-        self._buffers[self._number(field)] = None
-        whole = self._whole.shape
+        if self._halo is None:
+            buffer, offset = self.place(field)
+            self._buffers[self._number(field)] = None
+        else:  # the grid lies between its periodic copies: only the host puts its rows together
+            grid = self.newest(field)
+            buffer, offset = device.allocate(grid.nbytes), 0
+            device.write(buffer, offset, grid)
+            device.finish()
 
         def fetch() -> Array:
-            values = np.empty(whole, self._dtype)
+            values = np.empty(shape, dtype)
             device.read(buffer, offset, values)
             return values
 
-        likeness = DeviceView(pointer=0, shape=whole, dtype=self._dtype, device=None, owner=None)
+        likeness = DeviceView(pointer=0, shape=shape, dtype=dtype, device=None, owner=None)
         return DeviceArray((buffer + offset, device.number), likeness, fetch, lambda: device.release(buffer))
 
     def close(self) -> None:
