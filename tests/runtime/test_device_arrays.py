@@ -79,6 +79,16 @@ def test_what_is_no_array_on_a_device_is_left_alone():
     assert device_arrays.view([1.0], "u") is None
 
 
+def test_dlpack_says_where_an_array_lies():
+    """Memory that both sides see offers an interface too."""
+
+    class Both(Interface):
+        def __dlpack_device__(self):
+            return CPU, 0
+
+    assert device_arrays.view(Both(VALUES), "u") is None
+
+
 def test_arrays_that_are_not_in_rows_or_masked_are_refused(driver):
     with pytest.raises(ArrayError, match="row after row"):
         device_arrays.view(Interface(VALUES, strides=(4, 80)), "u")

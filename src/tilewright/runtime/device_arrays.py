@@ -101,8 +101,7 @@ def view(value: Any, name: str) -> DeviceView | None:  # noqa: ANN401
     where = getattr(value, "__dlpack_device__", None)
     if where is not None:
         kind, number = where()
-        if int(kind) in {CUDA, MANAGED}:
-            return _from_capsule(_capsule_of(value, int(number), name), name)
+        return _from_capsule(_capsule_of(value, int(number), name), name) if int(kind) in {CUDA, MANAGED} else None
     interface = getattr(value, "__cuda_array_interface__", None)
     return _from_interface(value, interface, name) if isinstance(interface, dict) else None
 
