@@ -1,0 +1,72 @@
+"""The tests of ``test_device.py`` that need no other library, rehearsed on a stand-in for the driver."""
+
+import shutil
+
+import pytest
+
+from tilewright.runtime import cuda, nvrtc
+
+from . import checks, emulated
+
+
+@pytest.fixture(autouse=True)
+def driver(monkeypatch, tmp_path):
+    """A driver with two devices, whose kernels this processor computes."""
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++ for the stand-in")
+    fake = emulated.EmulatedDriver(tmp_path)
+    monkeypatch.setattr(cuda, "_library", lambda: fake)
+    monkeypatch.setattr(nvrtc, "compile_cuda", emulated.compile_cuda)
+    return fake
+
+
+@pytest.mark.parametrize("name", ["fdtd2d", "smith_waterman", "wave3d"])
+def test_programs(name):
+    checks.agrees(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "tiling"), [("j1d3pt", checks.TILES["j1d3pt"][1]), *(("j2d5pt", tile) for tile in checks.TILES["j2d5pt"])]
+)
+def test_every_family(name, tiling):
+    checks.agrees(name, tiling=tiling, boundary="mirror")
+
+
+def test_a_periodic_grid():
+    checks.agrees("j2d5pt", boundary="wrap", steps=20)
+
+
+def test_a_tile_that_needs_more_than_48_kib_on_chip(driver):
+    checks.agrees("j2d5pt", tiling=checks.LARGE, shape=(200, 700), steps=40)
+    assert any(name == "cuFuncSetAttribute" for name, _ in driver.calls)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_arrays_stay_on_the_device(driver, number):
+    checks.arrays_stay_on_the_device(number)
+    assert driver.retained == [number]
+    assert not driver.stack
+
+
+def test_levels_and_periods_of_device_arrays():
+    checks.levels_and_periods_of_device_arrays_agree()
+
+
+def test_contexts_are_left_as_found():
+    checks.contexts_are_left_as_found(1)
+
+
+def test_windows_of_a_large_grid():
+    checks.windows_agree((900, 200))
+
+
+def test_a_wrong_kernel_is_seen(monkeypatch):
+    """So that the checks above can fail."""
+
+    def wrong(text, architecture, *, strict):
+        assert "0.2f" in text
+        return emulated.compile_cuda(text.replace("0.2f", "0.21f"), architecture, strict=strict)
+
+    monkeypatch.setattr(nvrtc, "compile_cuda", wrong)
+    with pytest.raises(AssertionError):
+        checks.agrees("jacobi2d")

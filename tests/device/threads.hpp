@@ -1,0 +1,96 @@
+// What a kernel's text needs of CUDA, on one thread of this process: blocks one after the other, a block's threads as
+// coroutines that take turns from barrier to barrier.
+#pragma once
+#include <cmath>
+#include <cstring>
+#include <ucontext.h>
+#include <utility>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __shared__ static
+#define __align__(n) alignas(n)
+#define __syncthreads() device::barrier()
+
+inline float __int_as_float(int bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+inline double __longlong_as_double(long long bits) {
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+static unsigned atomicAdd(unsigned *at, unsigned more) {
+  unsigned before = *at;
+  *at += more;
+  return before;
+}
+static struct {
+  int x;
+} threadIdx, blockIdx;
+alignas(16) static unsigned char tw_room[1 << 18];
+
+namespace device {
+struct Thread {
+  ucontext_t context;
+  std::vector<char> stack;
+  bool ended;
+};
+static std::vector<Thread> threads;
+static ucontext_t scheduler;
+static void (*body)(void **);
+static void **given;
+static int running;
+
+static void barrier() {
+  int me = running;
+  swapcontext(&threads[me].context, &scheduler);
+}
+static void start() {
+  body(given);
+  threads[running].ended = true;
+}
+static void launch(void (*kernel)(void **), int blocks, int count, void **arguments) {
+  body = kernel, given = arguments;
+  if ((int)threads.size() < count) threads.resize((size_t)count);
+  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
+    for (int t = 0; t < count; ++t) {
+      Thread &thread = threads[t];
+      if (thread.stack.empty()) thread.stack.resize(65536);
+      thread.ended = false;
+      getcontext(&thread.context);
+      thread.context.uc_stack.ss_sp = thread.stack.data();
+      thread.context.uc_stack.ss_size = thread.stack.size();
+      thread.context.uc_link = &scheduler;
+      makecontext(&thread.context, start, 0);
+    }
+    for (bool more = true; more;) {
+      more = false;
+      for (int t = 0; t < count; ++t) {
+        if (threads[t].ended) continue;
+        running = threadIdx.x = t;
+        swapcontext(&scheduler, &threads[t].context);
+        more |= !threads[t].ended;
+      }
+    }
+  }
+}
+template <class... A, std::size_t... I>
+void call(void (*kernel)(A...), void **arguments, std::index_sequence<I...>) {
+  kernel(*(A *)arguments[I]...);
+}
+template <class... A>
+void call(void (*kernel)(A...), void **arguments) {
+  call(kernel, arguments, std::index_sequence_for<A...>());
+}
+}  // namespace device
+
+#define LAUNCHER(kernel)                                                                       \
+  extern "C" void launch_##kernel(int blocks, int count, void **arguments) {                   \
+    device::launch([](void **all) { device::call(kernel, all); }, blocks, count, arguments); \
+  }
