@@ -25,20 +25,71 @@ from tilewright.tuning.shortlist import ranked
 
 _CHECKED = {1: (300,), 2: (40, 50), 3: (14, 16, 20)}
 _FACTOR = 4.0
+_LIKE_NAIVE = 8.0
+"""A contender may be off by so many times what the naive kernel is off by: other orders of operations make 2 of it."""
 Fields = dict[str, Array]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standard:
+    """What a contender's result is compared with after some steps, and how far it may be off in any cell."""
+
+    steps: int
+    fields: Fields
+    bound: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """How far a result was off after some steps."""
+
+    steps: int
+    max_error: float
+    bound: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether that is within the bound; not so if it is not a number."""
+        return self.max_error <= self.bound
 
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """One contender in one case: ``once`` runs all steps from where it stands and returns the device's seconds."""
+    """One contender in one case.
+
+    Attributes:
+        name: The contender.
+        tiling: Its tiling, or nothing.
+        run: Computes so many further steps and returns the device's seconds.
+        refill: Brings the initial data back.
+        result: The updated fields.
+        close: Hands its memory back.
+        checks: What was found where its results were compared.
+        seconds: Samples of all steps.
+    """
 
     name: str
     tiling: str
-    once: Callable[[], float]
+    run: Callable[[int], float]
+    refill: Callable[[], None]
     result: Callable[[], Fields]
     close: Callable[[], None]
-    error: float = float("nan")
+    checks: list[Check] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+
+    @property
+    def right(self) -> bool:
+        """Whether it was compared and never off by more than allowed."""
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """What may take part in a case: ``open`` takes memory of the device and fills it."""
+
+    name: str
+    tiling: Tiling
+    open: Callable[[], Entry]
 
 
 def inputs(problem: Problem) -> Inputs:
@@ -55,11 +106,13 @@ def _initial(case: Case) -> dict[str, list[Array]]:
 def ours(device: gpu.Device, problem: Problem, tiling: Tiling, name: str) -> Entry:
     """A kernel of this package."""
     loaded = gpu.load(device, emit_device(problem, tiling, device.dialect), tiling)
-    session = gpu.GpuSession(loaded, problem, inputs(problem))
+    given = inputs(problem)
+    session = gpu.GpuSession(loaded, problem, given)
     return Entry(
         name=name,
         tiling=str(tiling),
-        once=lambda: session.timed(problem.steps),
+        run=session.timed,
+        refill=lambda: session.refill(given),
         result=session.results,
         close=session.close,
     )
@@ -80,7 +133,7 @@ def check_naive(device: gpu.Device, like: Problem) -> float:
     problem = replace(like, shape=_CHECKED[like.program.rank], steps=12, dtype="float64")
     given = inputs(problem)
     with running(device, problem, NONE, "reference") as entry:
-        entry.once()
+        entry.run(problem.steps)
         found = entry.result()
     exact = reference.run(problem, given.arrays, given.scalars)
     error = worst(found, exact)
@@ -89,19 +142,47 @@ def check_naive(device: gpu.Device, like: Problem) -> float:
     return error
 
 
-@functools.lru_cache(maxsize=1)
-def exact(device: gpu.Device, problem: Problem) -> Fields:
-    """The results of the naive kernel in float64."""
+@functools.lru_cache(maxsize=2)
+def standard(device: gpu.Device, problem: Problem) -> Standard:
+    """The results of the naive kernel in float64, and how far others may be off.
+
+    Rounding alone allows less and less as a program smooths its data, while its bound grows with every step. So a
+    contender may not be off by much more than the naive kernel in float32 is either, scaled to the dtype.
+    """
     with running(device, replace(problem, dtype="float64"), NONE, "reference") as entry:
-        entry.once()
-        return entry.result()
+        entry.run(problem.steps)
+        fields = entry.result()
+    with running(device, replace(problem, dtype="float32"), NONE, "naive") as entry:
+        entry.run(problem.steps)
+        error = worst(entry.result(), fields)
+    return Standard(steps=problem.steps, fields=fields, bound=bound(problem, fields, error))
 
 
-def bound(problem: Problem, expected: Fields) -> float:
-    """How far a result may be off, in any cell."""
-    known = problem.program
-    rounding = _FACTOR * float(np.finfo(problem.dtype).eps) * (known.flops + known.loads) * problem.steps
-    return rounding * largest(expected)
+def bound(problem: Problem, expected: Fields, naive_error: float) -> float:
+    """How far a result may be off, in any cell.
+
+    Args:
+        problem: The problem; its steps are those after which the results are compared.
+        expected: The exact results.
+        naive_error: How far the naive kernel in float32 is off.
+    """
+    known, eps = problem.program, float(np.finfo(problem.dtype).eps)
+    step = _FACTOR * eps * (known.flops + known.loads) * largest(expected)
+    like_naive = _LIKE_NAIVE * naive_error * eps / float(np.finfo("float32").eps)
+    return min(step * problem.steps, max(step, like_naive))
+
+
+def few_steps(problem: Problem, tiling: Tiling) -> int:
+    """Steps of a contender's first check: two time tiles and a part of one, soon enough to see stale data."""
+    return min(problem.steps, 2 * tiling.time + 3)
+
+
+def check(entry: Entry, expected: Standard) -> Check:
+    """Run a contender from the initial data and compare every cell."""
+    entry.refill()
+    entry.run(expected.steps)
+    error = worst(entry.result(), expected.fields)
+    return Check(steps=expected.steps, max_error=error, bound=expected.bound)
 
 
 def worst(found: Fields, expected: Fields) -> float:
@@ -135,8 +216,8 @@ def best_of(device: gpu.Device, problem: Problem, tilings: list[Tiling]) -> Tili
     for tiling in tilings:
         try:
             with running(device, short, tiling, "trial") as entry:
-                entry.once()
-                times[tiling] = entry.once()
+                entry.run(short.steps)
+                times[tiling] = entry.run(short.steps)
         except TilewrightError as error:
             print(f"  {tiling}: {error}", file=sys.stderr)
             alive(device, error)
@@ -154,7 +235,7 @@ def alive(device: gpu.Device, error: TilewrightError) -> None:
 
 def contenders(
     device: gpu.Device, problem: Problem, machine: Machine, wanted: tuple[str, int]
-) -> tuple[list[Entry], dict[str, str]]:
+) -> tuple[list[Contender], dict[str, str]]:
     """Every contender of a case, and why others do not take part.
 
     Args:
@@ -163,28 +244,48 @@ def contenders(
         machine: The device as the model sees it.
         wanted: The backend and the number of candidates per family.
     """
-    entries, out = [ours(device, problem, NONE, "naive")], {}
+    chosen, out = {"naive": NONE}, {}
     for family, tilings in candidates(problem, machine, *wanted).items():
-        chosen = best_of(device, problem, tilings)
-        if chosen is None:
+        best = best_of(device, problem, tilings)
+        if best is None:
             out[family] = "no candidate runs"
-            continue
-        try:
-            entries.append(ours(device, problem, chosen, family))
-        except TilewrightError as error:  # no memory left beside the others
-            out[family] = str(error)
-            alive(device, error)
-    for form in FORMS if wanted[0].startswith("cuda") else ():
-        try:
-            trial = Cupy(form, replace(problem, steps=1), inputs(problem), device.number)
-            trial.once()  # compiles its kernels
-            trial.close()
-            rival = Cupy(form, problem, inputs(problem), device.number)
-        except (ImportError, UnavailableError) as error:
-            out[form] = str(error)
-            continue
-        except Exception as error:  # noqa: BLE001  (whatever CuPy raises where memory or a compiler fails)
-            out[form] = f"{type(error).__name__}: {error}"
-            continue
-        entries.append(Entry(name=form, tiling="", once=rival.once, result=rival.result, close=rival.close))
-    return entries, out
+        else:
+            chosen[family] = best
+    found = [
+        Contender(name=name, tiling=tiling, open=functools.partial(ours, device, problem, tiling, name))
+        for name, tiling in chosen.items()
+    ]
+    if wanted[0].partition(":")[0] == "cuda":
+        found += [
+            Contender(name=form, tiling=NONE, open=functools.partial(cupy, device, problem, form)) for form in FORMS
+        ]
+    return found, out
+
+
+def cupy(device: gpu.Device, problem: Problem, form: str) -> Entry:
+    """A form of CuPy, whose kernels are compiled."""
+    given = inputs(problem)
+    rival = Cupy(form, problem, given, device.number)
+    rival.run(1)
+    return Entry(
+        name=form, tiling="", run=rival.run, refill=lambda: rival.fill(given), result=rival.result, close=rival.close
+    )
+
+
+def opened(device: gpu.Device, contender: Contender) -> Entry | str:
+    """A contender with its memory, or why it does not take part.
+
+    Raises:
+        DeviceError: If the device has failed and nothing works any more.
+    """
+    try:
+        return contender.open()
+    except TilewrightError as error:  # no memory left beside the others
+        alive(device, error)
+        return str(error)
+    except (ImportError, UnavailableError) as error:
+        return str(error)
+    except Exception as error:
+        if contender.name not in FORMS:
+            raise
+        return f"{type(error).__name__}: {error}"  # whatever CuPy raises where memory or a compiler fails

@@ -2,6 +2,8 @@
 
 import argparse
 import ctypes
+import dataclasses
+import functools
 import itertools
 import json
 import subprocess
@@ -12,10 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tilewright.machines.files import load
 from tilewright.programs import catalogue, reference
 from tilewright.programs.problem import make_problem
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchain import toolchain
+from tilewright.tilings.tiling import Tiling
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SHAPES = {1: (40,), 2: (11, 13), 3: (9, 8, 10)}
@@ -108,9 +112,11 @@ def test_cupys_forms_compute_what_the_reference_computes(name, dtype, form):
     problem = make_problem(known, SHAPES[known.rank], 1 if form == "cupy-fused" else 2, dtype)
     given = inputs(problem)
     rival = Cupy(form, problem, given)
-    assert rival.once() == 1.0
+    assert rival.run(2) == 1.0
+    rival.fill(given)
+    rival.run(problem.steps)
     if form == "cupy":
-        rival.once()  # goes on
+        rival.run(problem.steps)  # goes on
     steps = problem.steps * (2 if form == "cupy" else 1)
     exact = reference.run(make_problem(known, problem.shape, steps, dtype), given.arrays, given.scalars)
     found = rival.result()
@@ -149,7 +155,7 @@ def bench(monkeypatch):
     clock = itertools.count()
     monkeypatch.setattr(gpu, "time", types.SimpleNamespace(monotonic=lambda: float(next(clock))))
     monkeypatch.setattr(gpu, "calibrated", lambda _: None)
-    monkeypatch.setattr(gpu, "case", lambda *_: {"bound": 1.0, "contenders": {"naive": {"max_error": 0.0}}})
+    monkeypatch.setattr(gpu, "case", lambda *_: {"contenders": {"naive": {"checks": [{"passed": True}]}}})
     return gpu
 
 
@@ -185,3 +191,133 @@ def test_failures_are_recorded_and_end_the_process_where_the_device_is_lost(benc
     assert bench.run(options(tmp_path, programs=["j1d3pt", "j2d5pt", "j3d7pt", "wave2d"])) == bench.AGAIN
     cases = json.loads((tmp_path / "record.json").read_text())["cases"]
     assert [each["failed"] for each in cases] == ["no memory", "illegal access", "illegal access"]
+
+
+class Tiles:
+    """A stencil in NumPy as a contender; ``stale`` rows are computed from the row below of the version before.
+
+    Such rows are the first of a tile of 32, at the first step of every time tile but the first.
+    """
+
+    def __init__(self, problem, time=1, *, stale=False):
+        from gpu_contenders import inputs
+
+        self.problem, self.time, self.stale, self.given = problem, time, stale, inputs(problem)
+        self.one = make_problem(problem.program, problem.shape, 1, problem.dtype)
+        self.samples, self.starts = 0, []
+        self.refill()
+
+    def refill(self):
+        self.versions, self.steps = list(self.given.arrays["u"]), 0
+
+    def run(self, steps):
+        history = self.problem.program.history("u")
+        self.starts.append(self.steps)
+        for _ in range(steps):
+            new = reference.run(self.one, {"u": self.versions[:history]}, {})["u"]
+            if self.stale and self.steps and self.steps % self.time == 0:
+                rows = np.arange(32, self.problem.shape[0] - 1, 32)
+                old = np.array(self.versions[0])
+                old[rows - 1] = self.before[rows - 1]
+                wrong = reference.run(self.one, {"u": [old, *self.versions[1:history]]}, {})["u"]
+                new[rows] = wrong[rows]
+            self.before, self.versions = self.versions[0], [new, *self.versions]
+            del self.versions[max(history, 1) :]
+            self.steps += 1
+        self.samples += 1
+        return 1.0
+
+    def entry(self, name):
+        from gpu_contenders import Entry
+
+        return Entry(
+            name=name,
+            tiling=f"streaming:t={self.time}",
+            run=self.run,
+            refill=self.refill,
+            result=lambda: {"u": self.versions[0]},
+            close=lambda: None,
+        )
+
+
+def standard_of(problem):
+    """What ``gpu_contenders.standard`` returns, without a device."""
+    from gpu_contenders import Standard, bound, worst
+
+    results = {}
+    for dtype in ("float64", "float32"):
+        tiles = Tiles(make_problem(problem.program, problem.shape, problem.steps, dtype))
+        tiles.run(problem.steps)
+        results[dtype] = {"u": tiles.versions[0]}
+    exact = results["float64"]
+    allowed = bound(problem, exact, worst(results["float32"], exact))
+    return Standard(steps=problem.steps, fields=exact, bound=allowed)
+
+
+GRID = {1: (600,), 2: (100, 60)}
+
+
+@pytest.mark.parametrize("name", ["j1d3pt", "j2d5pt", "wave2d"])
+@pytest.mark.parametrize("time", [1, 4, 16, 64])
+def test_the_check_after_few_steps_sees_a_stale_halo(name, time):
+    from gpu_contenders import check, few_steps
+
+    known = catalogue.program(name)
+    problem = make_problem(known, GRID[known.rank], 1000)
+    steps = few_steps(problem, Tiling(family="streaming", time=time, space=(8,)))
+    assert steps == 2 * time + 3
+    expected = standard_of(dataclasses.replace(problem, steps=steps))
+    sound = check(Tiles(problem, time).entry("sound"), expected)
+    assert sound.passed, sound
+    stale = check(Tiles(problem, time, stale=True).entry("stale"), expected)
+    assert not stale.passed, stale
+
+
+def test_after_all_steps_a_stale_halo_is_below_what_rounding_may_do_but_not_like_the_naive_kernel():
+    from gpu_contenders import bound, check
+
+    problem = make_problem(catalogue.program("j2d5pt"), GRID[2], 1000)
+    expected = standard_of(problem)
+    stale = check(Tiles(problem, 4, stale=True).entry("stale"), expected)
+    assert stale.max_error < bound(problem, expected.fields, float("inf"))
+    assert not stale.passed
+    assert check(Tiles(problem, 4).entry("sound"), expected).passed
+
+
+def test_what_is_not_a_number_does_not_pass():
+    from gpu_contenders import check
+
+    problem = make_problem(catalogue.program("j2d5pt"), (9, 9), 2)
+    tiles = Tiles(problem)
+    tiles.given.arrays["u"][0][4, 4] = np.nan
+    assert not check(tiles.entry("naive"), standard_of(problem)).passed
+
+
+def test_a_contender_with_a_stale_halo_is_reported_and_not_timed(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pyopencl")
+    import gpu as bench
+    import gpu_contenders
+
+    problem = make_problem(catalogue.program("j2d5pt"), GRID[2], 200)
+    sound, stale = Tiles(problem, 4), Tiles(problem, 8, stale=True)
+    tilings = [Tiling(family="streaming", time=each.time, space=(8, 8)) for each in (sound, stale)]
+    wanted = [
+        gpu_contenders.Contender(name=name, tiling=tiling, open=functools.partial(tiles.entry, name))
+        for name, tiling, tiles in zip(("sound", "stale"), tilings, (sound, stale), strict=True)
+    ]
+    monkeypatch.setattr(bench, "contenders", lambda *_: (wanted, {"hybrid": "no candidate runs"}))
+    monkeypatch.setattr(bench, "check_naive", lambda *_: 0.0)
+    monkeypatch.setattr(bench, "standard", lambda _, problem: standard_of(problem))
+    found = bench.case(None, problem, load("h200"), options(tmp_path, repeats=3))
+    assert bench.wrong(found)
+    checks = {name: [each["steps"] for each in found["contenders"][name]["checks"]] for name in ("sound", "stale")}
+    assert checks == {"sound": [11, 200], "stale": [19, 200]}
+    assert "stale is WRONG: off by" in capsys.readouterr().err
+    assert found["contenders"]["stale"]["seconds"] == []
+    assert found["contenders"]["sound"]["seconds"] == [1.0] * 3
+    assert set(sound.starts) == {0}  # every run begins with the initial data
+    assert found["out"] == {"hybrid": "no candidate runs"}
+
+
+def test_a_program_that_does_not_smooth_is_among_those_of_a_plain_call(bench):
+    assert set(bench.PROGRAMS) - set(bench.ROOFED) == {"wave2d"}

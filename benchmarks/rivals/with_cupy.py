@@ -60,16 +60,23 @@ class Cupy:
         self._xp, self._problem, self._scalars = cupy, problem, given.scalars
         self._order = [known.statements[i] for stage in analysis.stages for i in stage]
         self._boxes = {s.field: problem.update_box(s) for s in known.statements}
-        counts = dict(zip(known.fields, analysis.copies, strict=True))
-        self._of = {f: [self._first(f, given.arrays[f], slot, counts[f]) for slot in range(counts[f])] for f in counts}
+        self._counts = dict(zip(known.fields, analysis.copies, strict=True))
+        self._of: dict[str, list[Any]] = {}
+        self.fill(given)
         self._kernels = {s.field: self._kernel(s) for s in self._order} if form == "cupy-fused" else {}
+
+    def fill(self, given: Inputs) -> None:
+        """Copy the first versions to the device, in place of what is there."""
+        self._of.clear()
+        for field, count in self._counts.items():
+            self._of[field] = [self._first(field, given.arrays[field], slot, count) for slot in range(count)]
         self._now = 0
 
-    def once(self) -> float:
-        """Run all steps; the seconds by CuPy's events."""
+    def run(self, steps: int) -> float:
+        """Run further steps; the seconds by CuPy's events."""
         begin, end = self._xp.cuda.Event(), self._xp.cuda.Event()
         begin.record()
-        for _ in range(self._problem.steps):
+        for _ in range(steps):
             for statement in self._order:
                 self._update(statement)
             self._now += 1

@@ -102,6 +102,23 @@ def test_periodic_grids_in_time_tiles(device, capfd):
     verify(device, capfd, problem, parse("hybrid:t=2,s=2x8,threads=1x8"), halo=halo)
 
 
+@pytest.mark.parametrize("boundary", ["fixed", "wrap"])
+def test_a_session_filled_again_starts_from_the_initial_data(device, boundary):
+    problem = make_problem(program("wave2d"), (9, 12), 5, "float64", boundary)
+    block = extend(problem, 3) if boundary == "wrap" else None
+    halo = None if block is None else Halo(around=block.around, steps=3, problem=block.problem)
+    tiling, given = parse("hybrid:t=2,s=2x8,threads=1x8"), inputs(problem)
+    source = emit_device(problem if halo is None else halo.problem, tiling, device.dialect, periodic=boundary == "wrap")
+    session = gpu.GpuSession(gpu.load(device, source, tiling), problem, given, halo)
+    session.advance(5)
+    first = session.results()["u"]
+    session.refill(given)
+    assert session.steps == 0
+    session.advance(5)
+    np.testing.assert_array_equal(session.results()["u"], first)
+    session.close()
+
+
 def test_whole_numbers_and_strict_rounding(device, capfd):
     from tilewright.programs import reference
 

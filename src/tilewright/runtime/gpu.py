@@ -191,6 +191,17 @@ class GpuSession:
             self.steps += now
             steps -= now
 
+    def refill(self, inputs: Inputs) -> None:
+        """Copy the first versions in again and begin from step 0.
+
+        Args:
+            inputs: Arrays, as those that the session was made with; the scalars stay.
+        """
+        self._program.device.finish()
+        self._version = self.steps = 0
+        self._exact = 0 if self._halo is None else self._halo.steps
+        self._fill(inputs)
+
     def timed(self, steps: int) -> float:
         """Compute further steps and return the device's seconds for them."""
         return self._program.device.timed(lambda: self.advance(steps))
