@@ -6,9 +6,9 @@ On a machine with an NVIDIA GPU, one call calibrates it, runs everything and wri
     python benchmarks/gpu.py --backend cuda --output benchmarks/results/gpu_h100.json
 
 It takes the programs of the roof table and a wave at 16384x16384 and 512x512x512, 1000 steps, float32 and float64, in
-some minutes; ``--catalogue`` takes every program. ``--seconds N`` begins no case that is not expected to end in time, but
-one in every call. Calling again goes on where the file ends, with the machine file that lies beside it. Exit status: 0
-all is done, 1 a result was wrong or a case failed, 3 call again:
+some minutes; ``--catalogue`` takes every program. ``--seconds N`` begins no case that is not expected to end in time,
+but one in every call. Calling again goes on where the file ends, with the machine file that lies beside it. Exit
+status: 0 all is done, 1 a result was wrong or a case failed, 3 call again:
 
     while python benchmarks/gpu.py --catalogue --seconds 480 --output gpu.json; [ $? -eq 3 ]; do :; done
 

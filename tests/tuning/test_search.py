@@ -77,10 +77,38 @@ def test_repeats_are_interleaved():
     meter = Table()
     choice = search(SPACE, EFFORT, meter)
     repeated = [tiling for tiling, count in meter.sampled.items() if count > 1]
-    assert len(repeated) == EFFORT.finalists
-    tail = meter.order[-EFFORT.finalists * (EFFORT.repeats - 1) :]
-    assert tail == tail[: EFFORT.finalists] * (EFFORT.repeats - 1)
+    assert {meter.sampled[tiling] for tiling in repeated} == {EFFORT.repeats}
+    again = len(repeated)
+    tail = meter.order[-again * (EFFORT.repeats - 1) :]
+    assert tail == tail[:again] * (EFFORT.repeats - 1)
     assert len(choice.winner.measurement.seconds) == EFFORT.repeats
+
+
+def test_what_the_winner_is_compared_with_is_repeated_beside_the_finalists():
+    meter = Table()
+    choice = search(SPACE, EFFORT, meter)
+    first = min((trial for trial in choice.trials if trial.ok), key=lambda trial: trial.candidate.predicted)
+    slow = {NONE, first.candidate.tiling}
+    assert truth(NONE) > 1.5 * choice.winner.measurement.median  # no finalist
+    repeated = {tiling for tiling, count in meter.sampled.items() if count > 1}
+    assert slow <= repeated
+    assert len(repeated - slow) <= EFFORT.finalists <= len(repeated)
+
+
+def test_a_disturbed_sample_without_time_tiling_is_seen():
+    def noise(tiling, number):
+        return 15.0 * truth(tiling) if tiling == NONE and number == 1 else truth(tiling)
+
+    choice = search(SPACE, EFFORT, Table(noise=noise))
+    assert is_unstable(next(trial for trial in choice.trials if trial.candidate.tiling == NONE))
+
+
+def test_without_time_only_the_finalists_are_repeated():
+    clock = iter(range(10**6))
+    meter = Table()
+    search(SPACE, replace(EFFORT, seconds=45), meter, watch=Watch(clock=lambda: next(clock)))
+    assert meter.sampled[NONE] == 1
+    assert max(meter.sampled.values()) == 2
 
 
 def test_a_lucky_first_sample_does_not_win():

@@ -40,6 +40,7 @@ class Tried:
         samples: Number of samples.
         spread: Range of the samples over their median, or None below two.
         unstable: Whether the samples differ too much to trust their median.
+        range_seconds: The fastest and the slowest sample for the whole problem, or None if it was not measured.
     """
 
     tiling: Tiling
@@ -54,6 +55,19 @@ class Tried:
     samples: int = 0
     spread: float | None = None
     unstable: bool = False
+    range_seconds: tuple[float, float] | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether its time may be compared with another's: it has several samples, which agree."""
+        return self.samples > 1 and not self.unstable
+
+    def times(self) -> str:
+        """Say what was measured: one time, or the range of the samples."""
+        if self.range_seconds is None:
+            return "not measured"
+        low, high = map(format_seconds, self.range_seconds)
+        return f"{low} in one sample" if self.samples == 1 else f"{low} to {high}"
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -256,21 +270,27 @@ class Plan:
     def _comparisons(self) -> list[str]:
         best = self.winner.measured_seconds or math.nan
         good = [each for each in self.candidates if each.measured_seconds is not None]
-        lines = [
-            f"{each.measured_seconds / best:.2f} times as fast as without time tiling"
-            for each in good
-            if each.tiling.family == "none" and each is not self.winner and each.measured_seconds
-        ]
+        lines = []
+        for each in good:
+            if each.tiling.family == "none" and each is not self.winner and each.measured_seconds:
+                ratio = f"{each.measured_seconds / best:.2f} times as fast as without time tiling"
+                lines.append(self._doubt("without time tiling", each) or ratio)
         first = min(good, key=lambda each: each.predicted_seconds)
         place = sorted(each.predicted_seconds for each in good).index(self.winner.predicted_seconds) + 1
         if first is not self.winner and first.measured_seconds:
-            lines.append(
-                f"the model's first choice, {first.tiling}, reaches {best / first.measured_seconds:.0%} of its speed; "
-                f"it ranked the winner {place} of {len(good)}"
-            )
+            name = f"the model's first choice, {first.tiling}"
+            share = f"{name}, reaches {best / first.measured_seconds:.0%} of its speed"
+            lines.append(f"{self._doubt(name, first) or share}; it ranked the winner {place} of {len(good)}")
         else:
             lines.append("it is the model's first choice as well")
         return lines
+
+    def _doubt(self, name: str, other: Tried) -> str:
+        """Say both times, where they do not bear a ratio; nothing where they do."""
+        if self.winner.comparable and other.comparable:
+            return ""
+        why = "samples were unstable" if self.winner.unstable or other.unstable else "there is one sample"
+        return f"{name}: {other.times()}, against {self.winner.times()}; {why}, so no speed-up is claimed"
 
     def _failures(self) -> str:
         failed = [each.outcome for each in self.candidates if each.outcome not in {None, Outcome.OK}]

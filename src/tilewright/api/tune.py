@@ -300,6 +300,7 @@ def _tried(task: Task, trial: Trial, scale: float, needs: Needs) -> Tried:
         samples=len(samples),
         spread=trial.spread if len(samples) > 1 else None,
         unstable=trial.ok and is_unstable(trial),
+        range_seconds=(scale * min(samples), scale * max(samples)) if samples else None,
         **_needed(needs.get(trial.candidate.tiling)),
     )
 

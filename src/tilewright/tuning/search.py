@@ -287,24 +287,35 @@ def _refine(state: _State, strata: Sequence[Stratum]) -> None:
 
 
 def _repeat(state: _State) -> None:
-    """Sample the best candidates again, one after the other and all over again, so that drift hits them alike."""
+    """Sample the best candidates again, one after the other and all over again, so that drift hits them alike.
+
+    So are those that the winner will be compared with, as long as there is time: one sample may have been disturbed.
+    """
     good = [trial for trial in state.trials.values() if trial.ok]
     if not good or state.effort.repeats < 2:
         return
     order = sorted(good, key=lambda trial: trial.measurement.seconds[0])
     limit = _FINAL_BAND * order[min(1, len(order) - 1)].measurement.seconds[0]
     finalists = [trial for trial in order[: state.effort.finalists] if trial.measurement.seconds[0] <= limit]
+    known = {trial.candidate.tiling for trial in finalists}
+    peers = [trial for trial in _compared(good) if trial.candidate.tiling not in known]
     for number in range(2, state.effort.repeats + 1):
-        for finalist in finalists:
-            tiling = finalist.candidate.tiling
+        for again in (*finalists, *peers):
+            tiling = again.candidate.tiling
             trial = state.trials[tiling]
             if not trial.ok or len(trial.measurement.seconds) >= number:
                 continue
-            if state.late and number > 2:
+            if state.late and (number > 2 or tiling not in known):
                 return
             joined = _join(trial.measurement, state.sample(tiling, number - 1))
             state.trials[tiling] = replace(trial, measurement=joined)
             state.tell(f"repeating the best, round {number} of {state.effort.repeats}")
+
+
+def _compared(good: Sequence[Trial]) -> list[Trial]:
+    """What a winner is compared with: no time tiling, and the model's first choice."""
+    first = min(good, key=_predicted)
+    return [trial for trial in good if trial is first or trial.candidate.tiling == NONE]
 
 
 def _confirm(state: _State) -> bool:
