@@ -1,5 +1,6 @@
 """Validation: on synthetic logs everywhere, on the public V100 measurements where they are."""
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -140,3 +141,14 @@ def test_the_printed_model_selects_worse(logs):
     printed = validate(logs, "v100", model="published").overall
     assert printed.fraction_of_best[0] < 0.5
     assert printed.spearman < 0.5
+
+
+def test_a_result_says_what_was_left_out_of_its_logs():
+    whole = validate([synthetic()], "v100")
+    assert "cut short" not in str(whole)
+    one = validate([dataclasses.replace(synthetic(), skipped=("line 3 of 'a.log'",))], "v100", model="published")
+    assert str(one).endswith("; 1 line that was cut short left out: line 3 of 'a.log'")
+    lines = tuple(f"line {number} of 'a.log'" for number in range(1, 8))
+    many = validate([dataclasses.replace(synthetic(), skipped=lines)], "v100")
+    assert str(many).endswith("line 5 of 'a.log' and 2 more")
+    assert many.to_dict()["skipped"] == 7

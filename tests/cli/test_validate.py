@@ -17,7 +17,8 @@ def log(tmp_path):
 
 def test_the_keys_of_the_interface(cli, log):
     document = cli("validate", "--log", log, "--machine", "v100", "--json").json
-    assert set(document) == {"machine", "model", "stencils", "overall"}
+    assert set(document) == {"machine", "model", "stencils", "overall", "skipped", "skipped_lines"}
+    assert (document["skipped"], document["skipped_lines"]) == (0, [])
     assert (document["machine"], document["model"]) == ("v100", "exact")
     keys = {"points", "rmse_all", "rmse_top20", "spearman", "kendall", "fraction_of_best"}
     assert set(document["stencils"][0]) == {"name", *keys}
@@ -31,6 +32,19 @@ def test_several_logs_after_one_flag(cli, log, tmp_path):
     second.write_text(LOG)
     document = cli("validate", "--log", log, second, "--machine", "v100", "--points", 0, "--json").json
     assert [each["name"] for each in document["stencils"]] == ["j2d5pt", "gradient2d"]
+
+
+def test_lines_that_are_cut_short_are_counted_and_named(cli, log):
+    whole = cli("validate", "--log", log, "--machine", "v100", "--json").json
+    lines = LOG.splitlines(keepends=True)
+    log.write_text("".join([*lines[:2], "16_32_512_6_32\n", *lines[2:], "8_6_256_1_256 28"]))
+    done = cli("validate", "--log", log, "--machine", "v100", "--json")
+    assert done.json["stencils"] == whole["stencils"]
+    assert done.json["skipped"] == 2
+    assert done.json["skipped_lines"] == [f"line 3 of {str(log)!r}", f"line 38 of {str(log)!r}"]
+    shown = cli("validate", "--log", log, "--machine", "v100")
+    assert f"2 lines that were cut short left out: line 3 of {str(log)!r}, line 38 of {str(log)!r}" in shown.err
+    assert shown.code == 0
 
 
 def test_tables_for_people(cli, log):

@@ -34,12 +34,27 @@ def test_three_dimensions(tmp_path):
 def test_a_log_that_is_cut_short_keeps_every_whole_line(tmp_path, cut):
     path = tmp_path / "j2d5pt.log"
     path.write_text(LINES[:-cut])
-    assert len(read_stencilbench(path).points) == (2 if cut == 1 else 1)
+    log = read_stencilbench(path)
+    assert (len(log.points), len(log.skipped)) == ((2, 0) if cut == 1 else (1, 1))
+
+
+@pytest.mark.parametrize(
+    "cut", ["16_32_512_6_32", "16_32_512_6_32 ", "16_32_512_6_", "8", "8_6_256_1_256 28.5", "8_6_256_1_256 2e2 GFLOP"]
+)
+def test_a_line_that_is_cut_short_is_left_out_and_named(tmp_path, cut):
+    path = tmp_path / "j2d5pt.log"
+    first, second = LINES.splitlines()
+    path.write_text(f"{first}\n{cut}\n{second}\n")
+    log = read_stencilbench(path)
+    assert len(log.points) == 2
+    assert log.skipped == (f"line 2 of {str(path)!r}",)
 
 
 @pytest.mark.parametrize(
     "line",
     [
+        "8_6_256_1_256_8",
+        "mine",
         "8_6_256_1 1 GFLOPS",
         "8_6_256_1_256 -1 GFLOPS",
         "8_6_256_1_256 0 GFLOPS",

@@ -26,6 +26,8 @@ from tilewright.tuning.validation import TOPS, Scores, mean, scores
 
 POINTS = 10
 """Calibration points per stencil."""
+_NAMED = 5
+"""Lines that are named at most where people read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ class Validation:
         stencils: One result per stencil.
         overall: The mean over the stencils.
         calibration: The constants, or None where the model has none of its own.
+        skipped: Lines of the logs that were cut short and left out, each with its number and the file.
     """
 
     machine: str
@@ -87,6 +90,7 @@ class Validation:
     stencils: tuple[StencilValidation, ...]
     overall: Scores
     calibration: Calibration | None = None
+    skipped: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return the scores as plain data, the JSON document of ``tilewright validate``."""
@@ -95,13 +99,24 @@ class Validation:
             "model": self.model,
             "stencils": [each.to_dict() for each in self.stencils],
             "overall": _plain(self.overall),
+            "skipped": len(self.skipped),
+            "skipped_lines": list(self.skipped),
         }
+
+    def left_out(self) -> str:
+        """Say how many lines were left out, and which; nothing where none was."""
+        if not self.skipped:
+            return ""
+        number, more = len(self.skipped), len(self.skipped) - _NAMED
+        which = ", ".join(self.skipped[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        return f"{number} {'lines that were' if number > 1 else 'line that was'} cut short left out: {which}"
 
     def __str__(self) -> str:
         one, ten = self.overall.fraction_of_best[0], self.overall.fraction_of_best[TOPS.index(10)]
         return (
             f"{self.model} model on {self.machine}: {self.overall.points} points of {len(self.stencils)} stencils; the "
             f"first choice reaches {one:.0%} of the best, the best of ten {ten:.0%}"
+            + (f"; {self.left_out()}" if self.skipped else "")
         )
 
 
@@ -138,6 +153,7 @@ def validate(
         raise UsageError("there is nothing to validate: give at least one log")
     known = [log if isinstance(log, TuningLog) else read_log(Path(log)) for log in logs]
     where = as_machine(machine)
+    skipped = tuple(line for log in known for line in log.skipped)
     if model not in time_model.MODELS:
         raise UsageError(f"the model is one of {', '.join(time_model.MODELS)}, got {model!r}")
     measured = [np.array([point.seconds for point in log.measured]) for log in known]
@@ -147,7 +163,9 @@ def validate(
     cases = [_case(log, where) for log in known]
     if model == "published":
         many = [_published(c, s, points, seed * 100 + i) for i, (c, s) in enumerate(zip(cases, measured, strict=True))]
-        return Validation(machine=where.name, model=model, stencils=tuple(many), overall=_overall(many))
+        return Validation(
+            machine=where.name, model=model, stencils=tuple(many), overall=_overall(many), skipped=skipped
+        )
     gpu = hardware(where)
     used = [
         sample(selector.evaluate(case, gpu, off=off).seconds, points, seed * 100 + number)
@@ -163,7 +181,12 @@ def validate(
         constants = fitted.constants if fitted else Constants()
         results.append(_scored(case, seconds, used[number], gpu, constants, off))
     return Validation(
-        machine=where.name, model=model, stencils=tuple(results), overall=_overall(results), calibration=every
+        machine=where.name,
+        model=model,
+        stencils=tuple(results),
+        overall=_overall(results),
+        calibration=every,
+        skipped=skipped,
     )
 
 

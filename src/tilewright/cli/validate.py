@@ -77,6 +77,8 @@ def validate(
     compared = [(one.name, one.strategies) for one in result.stencils if one.strategies]
     if compared and not as_json:
         output.show({}, lambda: report.strategy_table(compared), as_json)
+    if result.skipped:
+        output.note(result.left_out())
     if plots is not None:
         panels = [
             report.Panel(

@@ -34,6 +34,8 @@ FLOPS = {
 SHAPES = {2: (16384, 16384), 3: (512, 512, 512)}
 STEPS = 120
 _LINE = re.compile(r"([0-9]+(?:_[0-9]+)*) ([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?) GFLOPS")
+_CUT = re.compile(r"[0-9]+(?:_[0-9]+)*_?(?: [0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?(?: G(?:F(?:L(?:O(?:P)?)?)?)?)?)?")
+"""What a line that ended too early looks like: the writer was stopped, or the code did not run."""
 _MOST_DIGITS = 9
 
 
@@ -62,6 +64,7 @@ class TuningLog:
         steps: Time steps.
         device: What the file calls the device, or empty.
         points: The configurations, in the order of the file.
+        skipped: Lines that were cut short and left out, each with its number and the file.
     """
 
     program: str
@@ -69,6 +72,7 @@ class TuningLog:
     steps: int
     device: str = ""
     points: tuple[LogPoint, ...]
+    skipped: tuple[str, ...] = ()
 
     @property
     def measured(self) -> tuple[LogPoint, ...]:
@@ -102,10 +106,10 @@ def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
         program: Name of the stencil; the file's name without ``.log`` by default.
 
     Returns:
-        The configurations, t_T = 2 b_T. A last line that is cut short is left out.
+        The configurations, t_T = 2 b_T. Lines that are cut short are left out, and named.
 
     Raises:
-        UsageError: If the stencil is none of the benchmark's, or a line is not as it must be.
+        UsageError: If the stencil is none of the benchmark's, or a line is neither as it must be nor cut short.
     """
     name = program or path.stem
     if name not in FLOPS and not path.exists():
@@ -118,16 +122,22 @@ def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
     rank = catalogue.program(name).rank
     shape = SHAPES[rank]
     work = float(np.prod(shape)) * STEPS * FLOPS[name]
-    text = read_text(path)
-    lines = text.splitlines()
-    if lines and not text.endswith("\n") and not _LINE.fullmatch(lines[-1].strip()):
-        lines.pop()
-    points = [
-        _point(line.strip(), rank, work, f"line {number} of {str(path)!r}")
-        for number, line in enumerate(lines, 1)
-        if line.strip()
-    ]
-    return TuningLog(program=name, shape=shape, steps=STEPS, points=tuple(points))
+    points: list[LogPoint] = []
+    skipped: list[str] = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        where = f"line {number} of {str(path)!r}"
+        if _is_cut(line.strip(), rank):
+            skipped.append(where)
+        elif line.strip():
+            points.append(_point(line.strip(), rank, work, where))
+    return TuningLog(program=name, shape=shape, steps=STEPS, points=tuple(points), skipped=tuple(skipped))
+
+
+def _is_cut(line: str, rank: int) -> bool:
+    """Whether a line is the beginning of a configuration with its speed, and not the whole."""
+    return (
+        _CUT.fullmatch(line) is not None and len(line.split(" ", maxsplit=1)[0].rstrip("_").split("_")) <= 1 + 2 * rank
+    )
 
 
 def _point(line: str, rank: int, work: float, where: str) -> LogPoint:
