@@ -15,6 +15,7 @@ from tilewright.programs.scoring import matrix_scoring
 from tilewright.runtime import align as kernels
 from tilewright.runtime.fasta import read_fasta
 from tilewright.runtime.toolchain import toolchain
+from tilewright.runtime.warn import forget_warnings
 
 AMINO = "ARNDCQEGHILKMFPSTWYV"
 DATA = Path(__file__).parent / "data"
@@ -196,9 +197,73 @@ def test_an_alignment_says_what_it_is():
     assert "GATTACA 9" in str(found)
 
 
-def test_letters_decide_the_scoring():
-    assert tw.align("ACGTN", "ACGTN").scoring == "match +2, mismatch -3"
-    assert tw.align("ACGTW", "ACGTN").scoring == "BLOSUM62"
+def test_letters_decide_the_scoring_and_the_result_says_so():
+    nucleotides, proteins = tw.align("ACGTN", "ACGTN"), tw.align("MKVLE", "MKILE")
+    assert (nucleotides.scoring, nucleotides.scoring_chosen) == ("match +2, mismatch -3", True)
+    assert (proteins.scoring, proteins.scoring_chosen) == ("BLOSUM62", True)
+    assert proteins.to_dict()["scoring_chosen"] is True
+    assert ", BLOSUM62 as the letters decide, gaps 11" in str(proteins)
+    asked = tw.align("MKVLE", "MKILE", matrix="BLOSUM62")
+    assert not asked.scoring_chosen
+    assert ", BLOSUM62, gaps 11" in str(asked)
+    assert not tw.align("AC", "AC", match=1, mismatch=-1).scoring_chosen
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (("ACGTW", "ACGTN"), "with the letters W beside nucleotides are taken for proteins, by BLOSUM62"),
+        (("ACGT*", "acgt"), r"with the letters \* beside nucleotides are taken for proteins, by BLOSUM62"),
+        (("ACGT", "MKVLE"), "the first sequence has the letters of nucleotides only, both are taken for proteins"),
+        (("MKVLE", "ACGT"), "the second sequence has the letters of nucleotides only"),
+    ],
+)
+def test_letters_that_nucleotides_may_have_too_are_warned_of(pair, message):
+    with pytest.warns(tw.TilewrightWarning, match=message):
+        found = tw.align(*pair)
+    assert found.scoring == "BLOSUM62"
+    forget_warnings()
+    tw.align(*pair, matrix="BLOSUM62")  # asked for: no warning
+    tw.align(*pair, match=1, mismatch=-1)
+
+
+def test_a_stop_is_a_letter_of_a_protein():
+    scoring = matrix_scoring("BLOSUM62", 11, 1)
+    assert tw.align("MKE*", "MKE*").score == tw.align("MKE", "MKE").score + 1
+    assert tw.align("MKEJ", "MKEJ").score == tw.align("MKEX", "MKEX").score  # no letter of BLOSUM62: X
+    assert scoring.encode("*")[0] == scoring.letters.index("*")
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "hint"),
+    [
+        (("GATT1", "GC"), "letter 5 of the first sequence is '1', which BLOSUM62 does not score", "leave digits out"),
+        (
+            ("MK", "M K"),
+            "letter 2 of the second sequence is ' ', which BLOSUM62 does not score",
+            "leave blanks and line",
+        ),
+        (("A B", "A"), "letter 2 of the first sequence is ' '", "such as by ''.join"),
+        (("MK\n", "MK"), "letter 3 of the first sequence is '\\n'", "leave blanks and line ends out"),
+        (("M-K", "MK"), "letter 2 of the first sequence is '-'", "it stands for a gap"),
+        (("M.K", "MK"), "letter 2 of the first sequence is '.'", "it stands for a gap"),
+        (("MK", "MK!"), "letter 3 of the second sequence is '!'", "its letters are ARND"),
+        (("MÉ", "MK"), "letter 2 of the first sequence is 'É'", "its letters are ARND"),
+        (("MKß", "MK"), "a sequence is made of letters, got 'ß'", ""),
+    ],
+)
+def test_what_is_in_no_alphabet_is_refused_with_its_place(call, message, hint):
+    with pytest.raises(UsageError) as raised:
+        tw.align(*call)
+    assert message in raised.value.message
+    assert hint in (raised.value.hint or "")
+
+
+def test_with_scores_of_pairs_whatever_occurs_is_a_letter_but_blanks_and_gaps():
+    assert tw.align("a1b2", "a1b2", match=1, mismatch=-1).score == 4
+    for text, place in (("AC GT", 3), ("AC-GT", 3), ("ACGT\n", 5)):
+        with pytest.raises(UsageError, match=f"letter {place} of the second sequence is .* no letter"):
+            tw.align("ACGT", text, match=1, mismatch=-1)
 
 
 def test_tiles_follow_the_lengths():
@@ -225,7 +290,7 @@ def test_tiles_follow_the_lengths():
         (lambda: tw.align("AC", "AC", tiling="orthogonal:t=4,s=128,sub=4"), "sub is s / 64 = 2"),
         (lambda: tw.align("ACΔ", "AC", matrix="BLOSUM62"), "made of letters"),
         (lambda: tw.align("AC", "AC", matrix="  A C\nA 1 0\n"), "a row of 2 numbers"),
-        (lambda: tw.align("AC", "AD", matrix="  A C\nA 1 0\nC 0 1\n"), "letter 2 of the sequence is 'D'"),
+        (lambda: tw.align("AC", "AD", matrix="  A C\nA 1 0\nC 0 1\n"), "letter 2 of the second sequence is 'D'"),
     ],
 )
 def test_errors(call, message):

@@ -25,6 +25,23 @@ def test_an_alignment_of_two_files(cli, tmp_path):
     assert "GATTACA" in out.read_text()
 
 
+def test_an_alignment_says_what_the_letters_chose(cli, tmp_path):
+    pair = tmp_path / "pair.fasta"
+    pair.write_text(">one\nMKVLE*\n>two\nMKILE\n")
+    args = ("run", "smith_waterman", "--input", pair)
+    assert "BLOSUM62 as the letters decide" in cli(*args).out
+    assert cli(*args, "--json").json["alignment"]["scoring_chosen"] is True
+    assert cli(*args, "--set", "matrix=BLOSUM62", "--json").json["alignment"]["scoring_chosen"] is False
+
+
+def test_digits_in_a_file_are_refused_with_their_place(refuses, tmp_path):
+    pair = tmp_path / "pair.fasta"
+    pair.write_text(">one\n1 GATTACA\n>two\nGATTACA\n")
+    said = refuses("run", "smith_waterman", "--input", pair)
+    assert "letter 1 of the first sequence is '1'" in said
+    assert "leave digits out" in said
+
+
 def test_the_first_two_sequences_of_a_file(cli):
     options = ("--set", "matrix=BLOSUM45", "--set", "gap_open=13", "--set", "gap_extend=3")
     result = cli("run", "smith_waterman", "--input", DATA / "globins.fasta", *options, "--check", "--json")

@@ -1,15 +1,16 @@
 """``tw.align``: local alignment of two sequences with affine gaps (Smith-Waterman), its score and its letters."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from tilewright.api.gpu import is_gpu
 from tilewright.api.table import filling
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_seconds
-from tilewright.programs.scoring import Scoring, check_range, match_scoring, matrix_scoring
+from tilewright.programs.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
 from tilewright.runtime.host import thread_count
+from tilewright.runtime.warn import warn_once
 from tilewright.tilings.tiling import Tiling, parse
 
 _LANES = 64
@@ -24,6 +25,8 @@ _EDGE_BYTES = 2**28
 _THREADED = 4_000_000
 """Cells below which a second thread costs more than it brings."""
 _NUCLEOTIDES = frozenset("ACGTUN")
+_AMBIGUITY_CODES = frozenset("RYSWKMBDHV*")
+"""Further letters of nucleotides, each for one of several, which stand for amino acids too; and the stop."""
 _PROTEIN_GAPS, _NUCLEOTIDE_GAPS = (11, 1), (5, 2)
 _NUCLEOTIDE_PAIRS = (2, -3)
 _LINE = 60
@@ -36,6 +39,7 @@ class Alignment:
     Attributes:
         score: Its score.
         scoring: The matrix or the scores of pairs, as text.
+        scoring_chosen: Whether the letters decided it, where neither a matrix nor scores of pairs were given.
         gap_open: Cost of a gap's first letter.
         gap_extend: Cost of each further one.
         a: Half-open range of the letters of the first sequence that take part; None if only the score was asked for.
@@ -54,6 +58,7 @@ class Alignment:
 
     score: int
     scoring: str
+    scoring_chosen: bool = False
     gap_open: int
     gap_extend: int
     a: tuple[int, int] | None = None
@@ -92,8 +97,10 @@ class Alignment:
         return {**document, **counted, "gcells_per_second": self.gcells_per_second}
 
     def __str__(self) -> str:
+        chosen = " as the letters decide" if self.scoring_chosen else ""
         head = (
-            f"score {self.score}, {self.scoring}, gaps {self.gap_open} + {self.gap_extend} for each further letter\n"
+            f"score {self.score}, {self.scoring}{chosen}, "
+            f"gaps {self.gap_open} + {self.gap_extend} for each further letter\n"
             f"{self.cells} cells in {format_seconds(self.seconds)}, {self.gcells_per_second:.3g} GCells/s, "
             f"{self.tiling}, {self.threads} thread{'s' * (self.threads != 1)}"
             f"{'' if self.backend == 'c' else ' per group, ' + self.backend}"
@@ -132,13 +139,16 @@ def align(
     """Find a best local alignment of two sequences (Smith and Waterman; Gotoh), or only its score.
 
     Args:
-        a: The first sequence, letters without blanks.
+        a: The first sequence, letters without blanks, digits and gaps. Small ones count as capitals. Matrices score
+            letters from A to Z that they do not have as X, and ``*`` as a stop. With ``match`` and ``mismatch`` every
+            character but blanks and ``-`` is a letter.
         b: The second one.
         matrix: A protein matrix, ``BLOSUM45``, ``BLOSUM62``, ``BLOSUM80`` or ``PAM250``, or the text of a matrix in
             NCBI's format.
         match: Score of two equal letters, in place of a matrix.
         mismatch: Score of two unequal letters. Without a matrix and without these two, nucleotides (A, C, G, T, U, N)
-            score +2 and -3 with gaps 5 and 2, other letters by BLOSUM62 with gaps 11 and 1.
+            score +2 and -3 with gaps 5 and 2, other letters by BLOSUM62 with gaps 11 and 1. The result says which was
+            chosen (``scoring``, ``scoring_chosen``); a warning comes where letters may be of nucleotides all the same.
         gap_open: Cost of a gap's first letter.
         gap_extend: Cost of each further one, at most ``gap_open``.
         score_only: Whether the score is enough: no alignment is traced, memory is linear in the lengths.
@@ -163,10 +173,15 @@ def align(
     for name, text in (("first", a), ("second", b)):
         if not text:
             raise UsageError(f"the {name} sequence has no letters")
+    codes = scoring.encode(a, "first sequence"), scoring.encode(b, "second sequence")
+    chosen = matrix is None and match is None
+    if chosen:
+        _warn_if_ambiguous((a, b))
     check_range(scoring, (len(a), len(b)))
     if backend not in {"auto", "c"}:
-        return _score_on_gpu((a, b), scoring, tiling, backend, score_only=score_only)
-    pair = kernels.Pair(x=scoring.encode(a), y=scoring.encode(b), scoring=scoring)
+        found = _score_on_gpu(codes, scoring, tiling, backend, score_only=score_only)
+        return replace(found, scoring_chosen=chosen)
+    pair = kernels.Pair(x=codes[0], y=codes[1], scoring=scoring)
     count = 1 if threads is None and len(a) * len(b) < _THREADED else thread_count(threads)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     tile = choose_tile((len(a), len(b)), count, traced=not score_only) if asked is None else _tile(asked)
@@ -182,6 +197,7 @@ def align(
     return Alignment(
         score=table.score,
         scoring=scoring.name,
+        scoring_chosen=chosen,
         gap_open=scoring.gap_open,
         gap_extend=scoring.gap_extend,
         a=nowhere if path is None else path.x,
@@ -198,14 +214,14 @@ def align(
 
 
 def _score_on_gpu(
-    texts: tuple[str, str], scoring: Scoring, tiling: Tiling | str | None, backend: str, *, score_only: bool
+    codes: tuple[Codes, Codes], scoring: Scoring, tiling: Tiling | str | None, backend: str, *, score_only: bool
 ) -> Alignment:
     """Compute the score alone, as the recurrence of the same name."""
     if not is_gpu(backend):
         raise UsageError(f"alignments are computed by c, opencl or cuda, got the backend {backend!r}")
     if not score_only:
         raise UsageError("an alignment is traced on the CPU, a GPU computes its score alone", "pass score_only=True")
-    inputs = (scoring.encode(texts[0]), scoring.encode(texts[1]), scoring.array())
+    inputs = (*codes, scoring.array())
     costs = {"gap_open": scoring.gap_open, "gap_extend": scoring.gap_extend}
     found = filling("smith_waterman", inputs, costs, result="sum", tiling=tiling, backend=backend)
     return Alignment(
@@ -213,7 +229,7 @@ def _score_on_gpu(
         scoring=scoring.name,
         gap_open=scoring.gap_open,
         gap_extend=scoring.gap_extend,
-        cells=len(texts[0]) * len(texts[1]),
+        cells=len(codes[0]) * len(codes[1]),
         seconds=found.seconds,
         tiling=found.tiling,
         threads=found.threads,
@@ -250,6 +266,22 @@ def choose_scoring(
     if simple:
         return match_scoring(texts, pairs[0] or 0, pairs[1] or 0, gap_open, gap_extend)
     return matrix_scoring(matrix or "BLOSUM62", gap_open, gap_extend)
+
+
+def _warn_if_ambiguous(texts: tuple[str, str]) -> None:
+    """Warn where BLOSUM62 is chosen for letters that nucleotides may have as well."""
+    first, second = ({*text.upper()} for text in texts)
+    if first | second <= _NUCLEOTIDES:
+        return
+    hint = "(hint: give matrix, or match and mismatch)"
+    if first | second <= _NUCLEOTIDES | _AMBIGUITY_CODES:
+        others = "".join(sorted((first | second) - _NUCLEOTIDES))
+        warn_once(f"sequences with the letters {others} beside nucleotides are taken for proteins, by BLOSUM62 {hint}")
+    elif first <= _NUCLEOTIDES or second <= _NUCLEOTIDES:
+        name = "first" if first <= _NUCLEOTIDES else "second"
+        warn_once(
+            f"the {name} sequence has the letters of nucleotides only, both are taken for proteins, by BLOSUM62 {hint}"
+        )
 
 
 def choose_tile(lengths: tuple[int, int], threads: int, *, traced: bool) -> tuple[int, int]:

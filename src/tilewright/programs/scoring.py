@@ -28,7 +28,7 @@ class Scoring:
         matrix: Scores, a row per letter, in the alphabet's order.
         gap_open: Cost of a gap's first letter.
         gap_extend: Cost of each further one.
-        unknown: The letter that stands for every letter outside the alphabet, or an empty string.
+        unknown: The letter that stands for every letter from A to Z outside the alphabet, or an empty string.
     """
 
     name: str
@@ -42,8 +42,12 @@ class Scoring:
         """Return the matrix; shape (letters, letters)."""
         return np.array(self.matrix, dtype=np.int32).reshape(len(self.letters), len(self.letters))
 
-    def encode(self, sequence: str) -> Codes:
+    def encode(self, sequence: str, name: str = "sequence") -> Codes:
         """Turn a sequence into positions in the alphabet; small letters count as capitals.
+
+        Args:
+            sequence: The sequence.
+            name: What an error calls it.
 
         Raises:
             UsageError: If a letter is not in the alphabet and nothing stands for it.
@@ -51,15 +55,15 @@ class Scoring:
         given = _bytes(sequence)
         table = np.full(256, 255, dtype=np.uint8)
         if self.unknown:
-            table[:] = self.letters.index(self.unknown)
+            table[ord("A") : ord("Z") + 1] = self.letters.index(self.unknown)
         table[np.frombuffer(self.letters.encode("latin-1"), dtype=np.uint8)] = np.arange(len(self.letters))
         codes: Codes = table[given]
         bad = np.flatnonzero(codes == 255)
         if bad.size:
             place = int(bad[0])
             raise UsageError(
-                f"letter {place + 1} of the sequence is {chr(given[place])!r}, which {self.name} does not score",
-                f"its letters are {self.letters}",
+                f"letter {place + 1} of the {name} is {chr(given[place])!r}, which {self.name} does not score",
+                _remedy(chr(given[place])) or f"its letters are {self.letters}",
             )
         return codes
 
@@ -68,9 +72,21 @@ def _bytes(sequence: str) -> Codes:
     """Return a sequence's capitals as bytes."""
     text = sequence.upper()
     try:
-        return np.frombuffer(text.encode("latin-1"), dtype=np.uint8)
+        given = np.frombuffer(text.encode("latin-1"), dtype=np.uint8)
     except UnicodeEncodeError as error:
         raise UsageError(f"a sequence is made of letters, got {text[error.start]!r}") from None
+    if len(given) != len(sequence):  # the capital of a letter is two
+        raise UsageError(f"a sequence is made of letters, got {next(c for c in sequence if len(c.upper()) > 1)!r}")
+    return given
+
+
+def _remedy(letter: str) -> str:
+    """Say what to do about what is no letter of any sequence; nothing where it may be one."""
+    if letter.isspace():
+        return "leave blanks and line ends out, such as by ''.join(text.split())"
+    if letter in "-.":
+        return "it stands for a gap: leave gaps out, they are found anew"
+    return "leave digits out" if letter.isdigit() else ""
 
 
 def check_gaps(gap_open: int, gap_extend: int) -> tuple[int, int]:
@@ -98,7 +114,8 @@ def matrix_scoring(matrix: str, gap_open: int, gap_extend: int) -> Scoring:
         gap_extend: Cost of each further one.
 
     Returns:
-        The scoring; letters that the matrix does not have count as X where it has an X.
+        The scoring; letters from A to Z that the matrix does not have count as X where it has an X. ``*``, a stop, is a
+        letter of every shipped matrix.
 
     Raises:
         UsageError: If there is no such matrix, or a cost is no cost.
@@ -154,7 +171,7 @@ def parse_matrix(text: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
 
 
 def match_scoring(texts: tuple[str, str], match: int, mismatch: int, gap_open: int, gap_extend: int) -> Scoring:
-    """Score equal letters alike and unequal ones alike, over whatever letters occur.
+    """Score equal letters alike and unequal ones alike, over whatever letters occur; blanks and ``-`` are none.
 
     Args:
         texts: The sequences.
@@ -167,12 +184,19 @@ def match_scoring(texts: tuple[str, str], match: int, mismatch: int, gap_open: i
         The scoring.
 
     Raises:
-        UsageError: If there are too many letters, or a number does not fit.
+        UsageError: If there are too many letters, one is none, or a number does not fit.
     """
     gaps = check_gaps(gap_open, gap_extend)
     for name, value in (("match", match), ("mismatch", mismatch)):
         if isinstance(value, bool) or int(value) != value or abs(value) > MAX_SCORE:
             raise UsageError(f"{name} is a whole number of at most {MAX_SCORE}, got {value!r}")
+    for which, text in zip(("first", "second"), texts, strict=True):
+        place = next((i for i, letter in enumerate(text) if letter.isspace() or letter == "-"), None)
+        if place is not None:
+            raise UsageError(
+                f"letter {place + 1} of the {which} sequence is {text[place]!r}, which is no letter",
+                _remedy(text[place]),
+            )
     letters = "".join(chr(code) for code in np.flatnonzero(sum(np.bincount(_bytes(t), minlength=256) for t in texts)))
     if len(letters) > MAX_LETTERS:
         raise UsageError(f"sequences of at most {MAX_LETTERS} different letters can be aligned, got {len(letters)}")
