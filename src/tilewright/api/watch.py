@@ -1,7 +1,6 @@
 """Runs that are looked at while they go on: callbacks, stopping at a residual, values that are not finite."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -11,13 +10,13 @@ import numpy as np
 from tilewright.api.arrays import Array, Given
 from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing
-from tilewright.base.errors import TilewrightWarning, UsageError
+from tilewright.base.errors import UsageError
 from tilewright.base.units import whole_number
 from tilewright.programs import reference, stability
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
 from tilewright.runtime.memory import check_memory
-from tilewright.runtime.warn import warn_once
+from tilewright.runtime.warn import warn, warn_once
 
 Callback = Callable[[int, Any], Any]
 _EVERY = 64
@@ -152,7 +151,7 @@ def warn_if_wild(problem: Problem, given: Given, results: Mapping[str, Array], f
             step = first()
             where = "" if step is None else f", from step {step} on"
             more = "; every=… names the step at which it begins" if step is None else ""
-            _warn(
+            warn(
                 f"values of {field!r} are not finite after {problem.steps} steps of {problem.program.name!r}{where} "
                 f"(hint: an explicit scheme may need a smaller time step{more})"
             )
@@ -281,7 +280,7 @@ class _Look:
     def __call__(self, done: int) -> bool:
         """Look at the state after so many steps."""
         for step in self.wild_step(done):
-            _warn(
+            warn(
                 f"values of {self._parts[1].program.name!r} are not finite from step {step} on, so the run ended at "
                 f"step {done} (hint: an explicit scheme may need a smaller time step)"
             )
@@ -295,7 +294,7 @@ class _Look:
             change = self._change() / (done - self._done)
             ended = change <= self._watch.until
             if not ended and done == self._parts[1].steps:
-                _warn(
+                warn(
                     f"{self._parts[1].program.name!r} still changes by {change:.3g} per step after {done} steps, "
                     f"more than until={self._watch.until:g}"
                 )
@@ -356,10 +355,6 @@ class _Look:
             if source.field == field:
                 values[source.cell] = source.values[self._done]
         return values
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, TilewrightWarning, stacklevel=2)
 
 
 def _wide(array: Array) -> Any:  # noqa: ANN401

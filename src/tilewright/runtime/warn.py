@@ -1,12 +1,24 @@
-"""The warnings a user sees."""
+"""The warnings a user sees. They point at the line of the user's that led to them, however deep they arise."""
 
+import inspect
+import os
 import threading
 import warnings
+from pathlib import Path
 
 from tilewright.base.errors import TilewrightWarning
 
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _seen: set[str] = set()
 _lock = threading.Lock()
+
+
+def warn(message: str) -> None:
+    """Warn, at the innermost line outside this package."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, TilewrightWarning, stacklevel=level)
 
 
 def warn_once(message: str) -> None:
@@ -15,7 +27,7 @@ def warn_once(message: str) -> None:
         if message in _seen:
             return
         _seen.add(message)
-    warnings.warn(message, TilewrightWarning, stacklevel=3)
+    warn(message)
 
 
 def forget_warnings() -> None:
