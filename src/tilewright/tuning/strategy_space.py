@@ -40,7 +40,15 @@ def points(family: str, setting: Setting) -> Sizes:
         half = np.maximum(1, setting.slopes[0] * time * setting.stages // 2)
         pitch = half * space[0]
         space = (pitch + pitch % 2, *space[1:])
-    rows = np.unique(np.stack([time, *space], axis=1), axis=0)
+    if not setting.cpu:
+        # A tile keeps its own cells at least, a diamond all but one row of its pitch; most points end here.
+        own = np.maximum(1, space[0] - (family == "diamond"))
+        for size in space[1:]:
+            own = own * size
+        kept = own * setting.copies * setting.itemsize <= setting.block_bytes
+        time, space = time[kept], tuple(size[kept] for size in space)
+    rows = np.stack([time, *space], axis=1)
+    rows = np.unique(rows, axis=0) if family == "diamond" else rows  # the others' axes are sorted already
     columns = [rows[:, axis].copy() for axis in range(rows.shape[1])]
     time = columns[0]
     sizes = Sizes(time=time, space=tuple(columns[1:]), k=np.zeros_like(time))
