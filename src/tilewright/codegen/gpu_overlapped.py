@@ -39,7 +39,7 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Problem
 from tilewright.tilings.catalogue import complete
-from tilewright.tilings.overlapped import geometry, local_box
+from tilewright.tilings.overlapped import geometry, kept_otherwise, local_box
 from tilewright.tilings.pieces import Box
 from tilewright.tilings.tiling import Tiling
 
@@ -109,15 +109,14 @@ def overlapped_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterato
 
 
 def _check(problem: Problem) -> None:
-    program = problem.program
-    copies = dict(zip(program.fields, analyse(program).copies, strict=True))
-    for field in program.updated:
-        if copies[field] != 2 or program.history(field) != 1:
-            raise IllegalTilingError(
-                f"overlapped tiles on GPUs need two versions of every updated field and no older one; "
-                f"{program.name!r} keeps {copies[field]} of {field}",
-                "use hexagonal or hybrid",
-            )
+    field = kept_otherwise(problem)
+    if field is not None:
+        copies = dict(zip(problem.program.fields, analyse(problem.program).copies, strict=True))
+        raise IllegalTilingError(
+            f"overlapped tiles on GPUs need two versions of every updated field and no older one; "
+            f"{problem.program.name!r} keeps {copies[field]} of {field}",
+            "use hexagonal or hybrid",
+        )
 
 
 class _Maker:

@@ -95,6 +95,16 @@ def geometry(problem: Problem, tiling: Tiling) -> Ghosts:
     )
 
 
+def kept_otherwise(problem: Problem) -> str | None:
+    """Return a field for which a GPU's thread blocks have no overlapped tiles, or None where they have.
+
+    Their bands alternate between two versions of every updated field.
+    """
+    program = problem.program
+    copies = dict(zip(program.fields, analyse(program).copies, strict=True))
+    return next((field for field in program.updated if copies[field] != 2 or program.history(field) != 1), None)
+
+
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
     """Fill in the steps of a band and the sizes.
 

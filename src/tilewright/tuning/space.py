@@ -10,7 +10,7 @@ from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
 from tilewright.programs.problem import Problem
-from tilewright.tilings import streaming
+from tilewright.tilings import overlapped, streaming
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning import strategy_space, stream_block_space, streaming_space
@@ -25,7 +25,7 @@ _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tuple[str, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
-    Where no time tile is legal, or there is only one step, that is all.
+    Where no time tile is legal, or there is only one step, that is all. On a GPU those without kernels are left out.
 
     Args:
         problem: The problem.
@@ -38,7 +38,10 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
     found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
     if streaming.applies(problem, blocks=not cpu):
         found = (*found, streaming.NAME)
-    return (*found, *strategies.FAMILIES) if every else found
+    if not every:
+        return found
+    without = set() if cpu or overlapped.kept_otherwise(problem) is None else {overlapped.NAME}
+    return (*found, *(family for family in strategies.FAMILIES if family not in without))
 
 
 def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Sizes:
