@@ -9,12 +9,12 @@ import tilewright as tw
 from tilewright.api import calibrate
 from tilewright.base.errors import UsageError
 from tilewright.codegen import gpu_micro
-from tilewright.codegen.gpu_default import default_tiling
 from tilewright.machines import files
 from tilewright.machines.device import GpuDescription, gpu_machine
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import calibrate_fits, calibrate_gpu, gpu, nvrtc, opencl
+from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.runtime.session import Inputs
 from tilewright.tilings.tiling import parse
 
@@ -104,7 +104,7 @@ def test_nothing_of_a_kernel_at_rest_is_optimised_away(name):
 
     known = program(name)
     problem = make_problem(known, (512,) * known.rank, 64)
-    tiling = default_tiling(problem)
+    tiling = calibration_tiling(problem)
     still = nvrtc.compile_cuda(gpu_micro.at_rest(problem, tiling, "cuda").text, "sm_90")
     plain = nvrtc.compile_cuda(emit_device(problem, tiling, "cuda").text, "sm_90")
     assert len(still.cubin) > 0.8 * len(plain.cubin)
@@ -130,7 +130,7 @@ def test_a_device_of_the_catalogue_starts_from_its_data_sheet():
 def test_fits_recover_c_iter_from_exact_times():
     machine = gpu_machine(GpuDescription(name="NVIDIA H100", units=132))
     problem = make_problem(program("j2d5pt"), (512, 1024), 64)
-    tiling = default_tiling(problem)
+    tiling = calibration_tiling(problem)
     instances = []
     for steps, height, shape in (
         (64, 16, (512, 1024)),

@@ -1,5 +1,7 @@
 """GPU backends as a user meets them, under Oclgrind and without any GPU."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,11 +9,12 @@ import tilewright as tw
 from tilewright.api import screen as screening
 from tilewright.api.predict import as_machine
 from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
-from tilewright.base.records import Outcome
+from tilewright.base.records import Outcome, Resources
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import nvrtc, opencl
 from tilewright.tilings.tiling import parse
+from tilewright.tuning.gpu_default import gpu_defaults
 
 OCLGRIND = "opencl:oclgrind"
 
@@ -148,3 +151,69 @@ def test_families_compete_on_gpus():
     tried = {each.tiling.family for each in plan.candidates}
     assert {"none", "hybrid", "streaming"} <= tried
     assert plan.winner.predicted_seconds == min(each.predicted_seconds for each in plan.candidates)
+
+
+def test_an_untuned_run_takes_the_models_choice(monkeypatch):
+    from tilewright.api import gpu as module
+
+    machine = as_machine("h100")
+    monkeypatch.setattr(module, "device_machine", lambda _: machine)
+    large = make_problem(program("j2d5pt"), (8192, 8192), 64)
+    found, halo = module.prepare_gpu(large, None, OCLGRIND, strict=False)
+    assert halo is None
+    assert found.tiling == gpu_defaults(large, machine)[0].tiling
+    assert found.tiling.family == "streaming"
+
+
+def test_an_untuned_run_that_wraps_takes_the_models_blocks(monkeypatch):
+    from tilewright.api import gpu as module
+    from tilewright.api.blocks import plan_blocks
+
+    machine = as_machine("h100")
+    monkeypatch.setattr(module, "device_machine", lambda _: machine)
+    large = make_problem(program("j2d5pt"), (8192, 8192), 64, boundary="wrap")
+    found, halo = module.prepare_gpu(large, None, OCLGRIND, strict=False)
+    blocks = plan_blocks(large, machine, lambda block: gpu_defaults(block, machine)[0].tiling)
+    assert halo.steps == blocks.extended.problem.steps
+    assert found.tiling == blocks.tiling
+
+
+@pytest.mark.parametrize("fault", ["spills", "shared", "threads"])
+def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeypatch, fault):
+    from tilewright.api import gpu as module
+    from tilewright.runtime import gpu
+
+    machine = as_machine("h100")
+    large = make_problem(program("star2d2r"), (8192, 8192), 64)
+    ways = [each.tiling for each in gpu_defaults(large, machine)]
+    load = gpu.load
+
+    def spoilt(device, source, tiling):
+        if tiling.family == ways[0].family and fault == "shared":
+            raise ArrayError("a group needs more on chip")
+        found = load(device, source, tiling)
+        if tiling.family == ways[0].family and fault == "spills":
+            return replace(found, resources=Resources(registers=255, spill_bytes=8, stack_bytes=0, shared_bytes=0))
+        if tiling.family == ways[0].family and fault == "threads":
+            kernels = tuple(replace(each, threads=2048) for each in found.source.kernels)
+            return replace(found, source=replace(found.source, kernels=kernels))
+        return found
+
+    monkeypatch.setattr(module, "device_machine", lambda _: machine)
+    monkeypatch.setattr(gpu, "load", spoilt)
+    module._program.cache_clear()
+    module._by_model.cache_clear()
+    try:
+        found, _ = module.prepare_gpu(large, None, OCLGRIND, strict=False)
+    finally:
+        module._program.cache_clear()
+        module._by_model.cache_clear()
+    assert found.tiling == next(each for each in ways if each.family != ways[0].family)
+
+
+def test_what_an_untuned_run_on_a_small_simulated_device_gives():
+    u = np.random.default_rng(0).random((20, 30), dtype=np.float32)
+    for boundary in ("fixed", "wrap"):
+        out = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, boundary=boundary)
+        expected = tw.run("jacobi2d", u, steps=5, backend="numpy", boundary=boundary)
+        np.testing.assert_allclose(out, expected, rtol=1e-6)

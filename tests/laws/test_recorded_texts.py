@@ -22,7 +22,6 @@ from tilewright.codegen.bratu import emit_bratu
 from tilewright.codegen.cg import emit_cg
 from tilewright.codegen.dia import Unrolling, emit_dia
 from tilewright.codegen.emit import emit
-from tilewright.codegen.gpu_default import default_tiling
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.codegen.gpu_energy import energy_source
 from tilewright.codegen.gpu_micro import at_rest, micro_source
@@ -46,6 +45,7 @@ from tilewright.programs.pipeline_problem import make_pipeline_problem
 from tilewright.programs.pipelines import pipeline
 from tilewright.programs.problem import make_problem
 from tilewright.programs.recurrences import names, recurrence_named
+from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.tilings import catalogue, fusion, stream_block
 from tilewright.tilings.rows import plan_rows, ring_bytes
 from tilewright.tilings.tiling import NONE, Tiling
@@ -124,7 +124,7 @@ def of_cases(cases, *dialects: str) -> Iterator[str]:
 
 
 def parametric(problem, family: str) -> Tiling:
-    return dataclasses.replace(default_tiling(problem), family=family, variant="param")
+    return dataclasses.replace(calibration_tiling(problem), family=family, variant="param")
 
 
 def refused() -> Iterator[str]:
@@ -149,7 +149,7 @@ def chosen() -> Iterator[str]:
         program = programs.program(name)
         problem = make_problem(program, shapes[program.rank], 20, dtype)
         ways: list[Callable[[], object]] = [lambda p=problem, f=family: defaults(p, f) for family in catalogue.names()]
-        ways += [lambda p=problem: default_tiling(p)]
+        ways += [lambda p=problem: calibration_tiling(p)]
         if program.rank > 1:
             ways += [lambda p=problem: stream_block.default_sizes(p)]
             ways += [lambda p=problem: stream_block.threads_for(p, Tiling(family="streaming"))]
@@ -287,7 +287,7 @@ def fixed_texts() -> Iterator[str]:
         yield from (digest(emit_fused(side, dtype)) for side in ("left", "right"))
     small = make_problem(programs.program("j2d5pt"), (64, 64), 8)
     for dialect in DIALECTS:
-        yield digest(micro_source(dialect), energy_source(dialect), at_rest(small, default_tiling(small), dialect))
+        yield digest(micro_source(dialect), energy_source(dialect), at_rest(small, calibration_tiling(small), dialect))
         yield digest(emit_dia_gpu("float32", dialect), emit_dia_gpu("float64", dialect, 64, 4))
         yield from (digest(emit_vectors_gpu(what, "float32", dialect)) for what in every)
         for side, counting in itertools.product(("left", "right"), (False, True)):

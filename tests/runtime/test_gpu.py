@@ -10,7 +10,6 @@ import pytest
 
 from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
 from tilewright.codegen.gpu_chip import STATIC_BYTES
-from tilewright.codegen.gpu_default import chip_bytes, default_tiling
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.codegen.gpu_prism import thread_shape
 from tilewright.programs.catalogue import names, program
@@ -18,6 +17,7 @@ from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.periodic import extend
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import gpu, nvrtc, opencl
+from tilewright.runtime.calibrate_tiles import calibration_tiling, chip_bytes
 from tilewright.runtime.session import Halo
 from tilewright.tilings.catalogue import counts
 from tilewright.tilings.tiling import NONE, Tiling, parse
@@ -219,7 +219,7 @@ def test_text_depends_on_neither_shape_nor_steps_and_parametric_text_on_no_size(
 def test_only_whole_tiles_unroll_their_loads(name, axis):
     """Tiles at the edges load with bounds of their own; unrolled, their code would only be larger."""
     problem = make_problem(program(name), (64,) * program(name).rank, 20)
-    text = emit_device(problem, default_tiling(problem), "cuda").text
+    text = emit_device(problem, calibration_tiling(problem), "cuda").text
     loops = re.findall(rf"TW_UNROLL_BY\((\d+)\)\s*for \(int {axis} = [^;]*; ([^;]*);[^\n]*\n(?:[^}}]*?)\bto\[", text)
     cut = {unroll for unroll, bound in loops if re.search(r"n\d - ", bound)}
     whole = {unroll for unroll, bound in loops if not re.search(r"n\d - ", bound)}
@@ -297,7 +297,7 @@ def test_texts_that_differ_have_names_that_differ():
 def compiled(name, architecture, dtype="float32", tiling=None):
     known = program(name)
     problem = make_problem(known, (64,) * known.rank, 20, dtype)
-    chosen = tiling or default_tiling(problem)
+    chosen = tiling or calibration_tiling(problem)
     source = emit_device(problem, chosen, "cuda")
     return chosen, source, nvrtc.compile_cuda(source.text, architecture)
 

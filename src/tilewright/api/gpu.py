@@ -2,11 +2,11 @@
 
 import contextlib
 import functools
+from collections.abc import Iterable
 from dataclasses import replace
 
+from tilewright.api.blocks import plan_blocks
 from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.codegen.gpu_chip import STATIC_BYTES
-from tilewright.codegen.gpu_default import default_tiling
 from tilewright.codegen.gpu_emit import SCHEDULES, emit_device
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
 from tilewright.machines import files
@@ -18,11 +18,12 @@ from tilewright.runtime import gpu, hosts, opencl, wisdom
 from tilewright.runtime.session import Halo
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings import stream_block
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tuning.gpu_default import gpu_defaults
 
 BACKENDS = DIALECTS
 _BLOCK_STEPS = 16
-"""Steps of a block of a problem that wraps."""
+"""Steps of a block of a problem that wraps, where a tiling is asked for."""
 
 
 def is_gpu(backend: str) -> bool:
@@ -55,7 +56,7 @@ def prepare_gpu(
 
     Args:
         problem: The problem.
-        tiling: A tiling that is known to be legal, or None for the default one.
+        tiling: A tiling that is known to be legal, or None for what the cost model of the device expects to be fastest.
         backend: See :func:`open_device`.
         strict: Bit-equal to the untiled order of operations.
 
@@ -70,28 +71,54 @@ def prepare_gpu(
     if problem.dtype not in TYPES:
         raise UsageError(f"GPU backends compute in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
     device = open_device(backend)
-    dialect = backend.partition(":")[0]
-    block = _block(problem) if tiling is None or tiling.family != "none" else None
+    if tiling is None:
+        return _by_model(device, device_machine(device), problem, strict)
+    block = None if tiling.family == "none" else _block(problem)
     whole = problem if block is None else block.problem
-    chosen = default_tiling(whole, min(device.local_bytes, STATIC_BYTES)) if tiling is None else tiling
-    if chosen.family == "none":
-        block, whole = None, problem
-    return _loaded(device, whole, chosen, dialect, strict, block is not None), block
+    return _loaded(device, whole, tiling, strict, block is not None), block
 
 
 @functools.lru_cache(maxsize=64)
-def _program(
-    device: gpu.Device, problem: Problem, tiling: Tiling, dialect: str, strict: bool, periodic: bool
-) -> gpu.Program:
-    return gpu.load(device, emit_device(problem, tiling, dialect, strict=strict, periodic=periodic), tiling)
+def _by_model(device: gpu.Device, machine: Machine, problem: Problem, strict: bool) -> tuple[gpu.Program, Halo | None]:
+    """Return the kernels that the machine's cost model puts first, of those that run on the device and do not spill."""
+    blocks = plan_blocks(problem, machine, lambda block: gpu_defaults(block, machine)[0].tiling)
+    if blocks is not None:
+        whole = blocks.extended.problem
+        tilings = [each.tiling for each in gpu_defaults(whole, machine) if each.tiling.family != "none"]
+        found = _first(device, whole, tilings, strict, periodic=True)
+        if found is not None:
+            return found, Halo(around=blocks.extended.around, steps=whole.steps, problem=whole)
+    tilings = [each.tiling for each in gpu_defaults(problem, machine)]
+    found = _first(device, problem, tilings, strict)
+    return found or _loaded(device, problem, NONE, strict, periodic=False), None
 
 
-def _loaded(
-    device: gpu.Device, problem: Problem, tiling: Tiling, dialect: str, strict: bool, periodic: bool
-) -> gpu.Program:
+def _first(
+    device: gpu.Device, problem: Problem, tilings: Iterable[Tiling], strict: bool, *, periodic: bool = False
+) -> gpu.Program | None:
+    """Return the kernels of the first tiling that the device can run and whose code does not spill, if any."""
+    most = device.describe().block_threads
+    for tiling in tilings:
+        try:
+            found = _loaded(device, problem, tiling, strict, periodic)
+        except TilewrightError:
+            continue
+        needs = found.resources
+        spills = needs is not None and (needs.spill_bytes or needs.stack_bytes)
+        if not spills and (not most or max(kernel.threads for kernel in found.source.kernels) <= most):
+            return found
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def _program(device: gpu.Device, problem: Problem, tiling: Tiling, strict: bool, periodic: bool) -> gpu.Program:
+    return gpu.load(device, emit_device(problem, tiling, device.dialect, strict=strict, periodic=periodic), tiling)
+
+
+def _loaded(device: gpu.Device, problem: Problem, tiling: Tiling, strict: bool, periodic: bool) -> gpu.Program:
     # The text depends on neither shape nor steps, so that problems that differ in nothing else share a program.
     like = replace(problem, shape=(64,) * problem.program.rank, steps=2)
-    return _program(device, like, tiling, dialect, strict, periodic)
+    return _program(device, like, tiling, strict, periodic)
 
 
 def _block(problem: Problem) -> Halo | None:

@@ -34,6 +34,7 @@ from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
+from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.thread_shapes import select_with_threads
 
 METRICS = choices.METRICS
@@ -235,14 +236,17 @@ def choose_tiling(problem: Problem, machine: MachineLike = "host", *, copies: bo
         copies: Whether the caller's arrays are copied in and out, where a family needs that.
 
     Returns:
-        A legal tiling. On a GPU a coarse grid of sizes is searched, so that this takes milliseconds.
+        A legal tiling; on a GPU the first of :func:`tilewright.tuning.gpu_default.gpu_defaults`.
     """
-    setting = make_setting(problem, as_machine(machine))
+    where = as_machine(machine)
+    if where.kind == "gpu":
+        return gpu_defaults(problem, where)[0].tiling
+    setting = make_setting(problem, where)
 
     def expected(family: str, seconds: float) -> float:
         return run_seconds(family, seconds, setting, copies=copies)
 
-    return _choose(problem, setting, "exact", expected, coarse=True)
+    return _choose(problem, setting, "exact", expected)
 
 
 def blocks_of(problem: Problem, machine: MachineLike = "host", tiling: Tiling | None = None) -> Blocks | None:
@@ -296,13 +300,11 @@ def _choose(
     setting: Setting,
     model: str,
     expected: Callable[[str, float], float] = lambda _, seconds: seconds,
-    *,
-    coarse: bool = False,
 ) -> Tiling:
     """Return the model's choice among every legal family, by what is expected of a family's least seconds."""
     chosen, lowest = NONE, np.inf
     for family in families_of(problem, setting, model):
-        sizes, result = evaluated(setting, family, model, coarse=coarse)
+        sizes, result = evaluated(setting, family, model)
         index = selection.best(result.seconds, sizes)
         cost = np.inf if index is None else expected(family, float(result.seconds[index]))
         if index is not None and cost < lowest:

@@ -17,7 +17,6 @@ import numpy as np
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import gpu_micro
-from tilewright.codegen.gpu_default import default_tiling
 from tilewright.costs import fit
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import evaluate, sizes_of
@@ -27,6 +26,7 @@ from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.runtime import gpu
 from tilewright.runtime.calibrate_fits import Instance, entered
+from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
 from tilewright.tilings.tiling import Tiling
@@ -233,7 +233,7 @@ def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted:
 
 def _tilings(problem: Problem, limit: int) -> tuple[Tiling, ...]:
     """The default tile and others of other heights that fit."""
-    first = default_tiling(problem, limit)
+    first = calibration_tiling(problem, limit)
     found = [first]
     for share in _HEIGHTS[1:]:
         height = max(2, round(share * first.time / 2) * 2)

@@ -1,4 +1,7 @@
-"""The tilings that GPUs get where nobody has tuned: the first of a short list that fits what every GPU has on chip."""
+"""The tiles in which a GPU's calibration runs a program's arithmetic: the first of a short list that fits on chip.
+
+What a run takes by default is the cost model's choice, see :mod:`tilewright.tuning.gpu_default`.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -21,8 +24,8 @@ _SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
 _HEIGHTS = {1: (32, 16, 8, 4, 2), 2: (16, 8, 4, 2), 3: (6, 4, 2)}
 
 
-def default_tiling(problem: Problem, limit: int = STATIC_BYTES) -> Tiling:
-    """Return a legal tiling for a GPU that nobody has tuned for.
+def calibration_tiling(problem: Problem, limit: int = STATIC_BYTES) -> Tiling:
+    """Return a legal hexagonal or hybrid tiling in which a program can be calibrated.
 
     Args:
         problem: The problem.
