@@ -14,12 +14,12 @@ from tilewright.codegen.loop_scalars import array_copy, bound_replace, outermost
 from tilewright.codegen.loop_transforms import (
     Setting,
     add_pragma,
+    asserts,
     innermost,
     loops_named,
     parallel,
     permute,
     refuse,
-    swap,
     tile,
 )
 from tilewright.codegen.loop_unroll import unroll_jam
@@ -32,7 +32,7 @@ from tilewright.programs.loopnest import (
     map_statements,
     written,
 )
-from tilewright.programs.loopnest_dependences import analyse
+from tilewright.programs.loopnest_dependences import Dependence, analyse
 from tilewright.programs.loopnest_scalars import reductions
 
 Evaluate = Callable[[str], Any]
@@ -187,11 +187,10 @@ class _Applier:
         loops = outermost(stmt)
         if not loops:
             raise UsageError("Unroll stands before a loop")
-        wanted = bool(args.get("parallelize"))
-        directive = self.parallel_directive(loops[0], "omp parallel for") if wanted else None
         factor = whole(args.get("ufactor"), "ufactor")
-        stmt = self.jams(stmt, [loops[0].index], [factor], jam=jam)
-        return stmt if directive is None else self._on_outermost(stmt, directive)
+        if args.get("parallelize"):
+            stmt = self._directive(stmt, loops, "omp parallel for")
+        return self.jams(stmt, [loops[0].index], [factor], jam=jam)
 
     def _unrolljam(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         return self._unroll(stmt, args, jam=True)
@@ -217,7 +216,15 @@ class _Applier:
         loops = outermost(stmt)
         if not loops or not all(isinstance(each, str) for each in order):
             raise UsageError("a permutation is a list of loop counters before a nest")
-        return self.attempt(stmt, lambda each: permute(each, order, self.setting))
+
+        def change(each: Stmt) -> Stmt:
+            new, notes = permute(each, order, self.setting)
+            if notes and self.strict:
+                raise IllegalTransformError(notes[0])
+            self.notes += notes
+            return new
+
+        return self.attempt(stmt, change)
 
     def _scalarreplace(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         ctype = str(args.get("dtype") or "")
@@ -252,9 +259,7 @@ class _Applier:
         for loop in loops:
             if pragma.startswith(("omp parallel for", "omp for")):
                 directive = self.parallel_directive(loop, pragma)
-            elif pragma.split(maxsplit=1)[0] in {"ivdep", "simd", "vector"} or pragma.startswith(
-                ("omp simd", "GCC ivdep")
-            ):
+            elif pragma.startswith("omp simd") or (asserts(pragma) and not pragma.startswith("omp")):
                 directive = self.vector_directive(loop)
             elif pragma.startswith("omp"):
                 raise UsageError(f"the directives of OpenMP here are parallel for and simd, got {pragma[:40]!r}")
@@ -266,13 +271,8 @@ class _Applier:
 
     def parallel_directive(self, loop: Loop, pragma: str) -> str | None:
         """Return the directive that runs a loop in parallel, or None (with a note) where that is illegal."""
-        nest = analyse(loop, self.setting.known)
-        try:
-            refuse(f"running the loop over {loop.index!r} in parallel", parallel(loop, nest))
-        except IllegalTransformError as error:
-            if self.strict:
-                raise
-            self.notes.append(error.message)
+        bad = parallel(loop, analyse(loop, self.setting.known))
+        if not self._true(f"running the loop over {loop.index!r} in parallel", bad):
             return None
         clauses = "".join(f" {clause}" for clause in _CLAUSE.findall(pragma) if not clause.startswith("collapse"))
         found = [each for each in reductions(loop) if each.name in written(loop)]
@@ -281,15 +281,19 @@ class _Applier:
 
     def vector_directive(self, loop: Loop) -> str | None:
         """Return the directive that lets iterations run together, or None where a dependence forbids it."""
-        nest = analyse(loop, self.setting.known)
-        if nest.carried(loop) is not None:
-            return None
-        return "GCC ivdep"
+        bad = analyse(loop, self.setting.known).carried(loop)
+        return "GCC ivdep" if self._true(f"running iterations of the loop over {loop.index!r} together", bad) else None
 
-    def _on_outermost(self, stmt: Stmt, directive: str) -> Stmt:
-        for loop in outermost(stmt):
-            stmt = swap(stmt, loop, Loop(**{**_fields(loop), "pragmas": (directive, *loop.pragmas)}))
-        return stmt
+    def _true(self, what: str, dependence: Dependence | None) -> bool:
+        """Whether no dependence forbids something; otherwise that is noted, or refused."""
+        try:
+            refuse(what, dependence)
+        except IllegalTransformError as error:
+            if self.strict:
+                raise
+            self.notes.append(error.message)
+            return False
+        return True
 
     def _composite(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         if args.get("cuda") is not None:
@@ -300,13 +304,8 @@ class _Applier:
             stmt = self._ordered(stmt, seq)
         for each in tuple_of(args.get("arrcopy", ()), "arrcopy"):
             stmt = self._copy_of(stmt, each)
-        parallel_for = self._wanted(args.get("openmp"), "openmp")
-        directive = None
-        if parallel_for and outermost(stmt):
-            found = {self.parallel_directive(loop, parallel_for[0]) for loop in outermost(stmt)}
-            directive = found.pop() if len(found) == 1 else None
-        vectors = self._wanted(args.get("vector"), "vector")
-        straight = {loop.index for loop in innermost(stmt) if vectors and self.vector_directive(loop)}
+        for pragma in self._wanted(args.get("openmp"), "openmp")[:1]:
+            stmt = self._directive(stmt, outermost(stmt), "omp parallel for" + pragma.removeprefix("omp parallel for"))
         for key in ("regtile", "unrolljam"):
             if args.get(key) is not None:
                 stmt = self._factors(stmt, args[key], key)
@@ -317,10 +316,9 @@ class _Applier:
         if flag:
             stmt = self._boundreplace(stmt, dict(zip(("lprefix", "uprefix"), rest, strict=False)))
         stmt = self._pragmas(stmt, args)
-        for loop in innermost(stmt):
-            if loop.index in straight:
-                stmt = add_pragma(stmt, loop, ["GCC ivdep"])
-        return stmt if directive is None else self._on_outermost(stmt, directive)
+        if self._wanted(args.get("vector"), "vector"):
+            stmt = self._directive(stmt, innermost(stmt), "ivdep")
+        return stmt
 
     def _pragmas(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         for each in tuple_of(args.get("pragma", ()), "pragma"):
@@ -349,10 +347,6 @@ class _Applier:
             raise UsageError(f"{what} is (flag, directive), got {str(value)[:60]!r}")
         texts = value[1] if isinstance(value[1], tuple) else (value[1],)
         return tuple(text_of(each) for each in texts) if value[0] else ()
-
-
-def _fields(loop: Loop) -> dict[str, Any]:
-    return {name: getattr(loop, name) for name in ("index", "first", "last", "step", "body", "pragmas")}
 
 
 def apply_transforms(

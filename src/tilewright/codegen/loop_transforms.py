@@ -4,6 +4,7 @@ A transformation that a dependence forbids raises :class:`IllegalTransformError`
 """
 
 import itertools
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +27,7 @@ from tilewright.programs.loopnest_scalars import reductions
 
 MAX_TILE = 2**24
 """Largest tile size."""
+_ASSERTS = re.compile(r"^omp\b|\b(?:ivdep|simd|vector|assume_safety|independent)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,48 @@ def refuse(what: str, dependence: Dependence | None) -> None:
     raise IllegalTransformError(f"{what} is illegal: {reason}")
 
 
+def asserts(pragma: str) -> bool:
+    """Whether a directive lets a compiler run iterations together, which is wrong where they depend on each other.
+
+    >>> asserts("GCC ivdep"), asserts("omp parallel for"), asserts("GCC unroll 4")
+    (True, True, False)
+    """
+    return _ASSERTS.search(pragma) is not None
+
+
+def recheck(stmt: Stmt, loops: Sequence[Loop], setting: Setting) -> tuple[Stmt, list[str]]:
+    """Take directives away that a transformation of the loops around has made untrue.
+
+    Args:
+        stmt: The nest.
+        loops: The loops of it that are looked at.
+        setting: Where it stands.
+
+    Returns:
+        The nest, and a note for every directive that is left out.
+    """
+    notes: list[str] = []
+    for loop in loops:
+        kept: list[str] = []
+        for pragma in loop.pragmas:
+            bad = _untrue(pragma, loop, setting)
+            if bad is None:
+                kept.append(pragma)
+            else:
+                reason = str(bad) if bad.array != "?" else "the dependences cannot be analysed"
+                notes.append(f"the directive {pragma!r} before the loop over {loop.index!r} is left out: {reason}")
+        if len(kept) < len(loop.pragmas):
+            stmt = swap(stmt, loop, replace(loop, pragmas=tuple(kept)))
+    return stmt, notes
+
+
+def _untrue(pragma: str, loop: Loop, setting: Setting) -> Dependence | None:
+    if not asserts(pragma):
+        return None
+    nest = analyse(loop, setting.known)
+    return parallel(loop, nest) if pragma.startswith("omp") else nest.carried(loop)
+
+
 def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
     """Cut a loop into strips; the order of the iterations stays the same.
 
@@ -117,13 +161,16 @@ def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
     return Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner)
 
 
-def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> Stmt:
+def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> tuple[Stmt, list[str]]:
     """Put the loops of a perfect nest into another order.
 
     Args:
         stmt: The nest.
         order: Counters, outermost first; loops that are not named keep their places.
         setting: Where it stands.
+
+    Returns:
+        The nest, and notes about directives that are not true in the new order.
 
     Raises:
         IllegalTransformError: If a bound would be used outside its loop, or a dependence would be turned round.
@@ -132,7 +179,7 @@ def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> Stmt:
     named = [loop for loop in loops if loop.index in order]
     wanted = [loop for index in order for loop in named if loop.index == index]
     if wanted == named or len(named) < 2:
-        return stmt
+        return stmt, []
     fill = iter(wanted)
     new = [next(fill) if loop in named else loop for loop in loops]
     _check_bounds(new)
@@ -144,7 +191,15 @@ def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> Stmt:
         dims = [time[2 * place + 1] for place in places]
         times[site.number] = [*itertools.chain.from_iterable(("0", each) for each in dims), *time[2 * len(loops) :]]
     refuse(f"the order ({', '.join(loop.index for loop in new)})", nest.violated(_even(times), ignored(loops[0])))
-    return _rebuilt(stmt, loops, new)
+    # A dependence that a loop around it carried is the loop's own once that loop has gone inside.
+    outward = {id(loop) for loop in new if not _around(loop, loops) <= _around(loop, new)}
+    stmt, made = _rebuilt(stmt, loops, new)
+    return recheck(stmt, [each for loop, each in zip(new, made, strict=True) if id(loop) in outward], setting)
+
+
+def _around(loop: Loop, loops: Sequence[Loop]) -> set[int]:
+    """The loops outside one of a perfect nest."""
+    return {id(each) for each in itertools.takewhile(lambda each: each is not loop, loops)}
 
 
 def ignored(loop: Loop) -> set[str]:
@@ -152,11 +207,14 @@ def ignored(loop: Loop) -> set[str]:
     return {reduction.name for reduction in reductions(loop)}
 
 
-def _rebuilt(stmt: Stmt, old: Sequence[Loop], new: Sequence[Loop]) -> Stmt:
+def _rebuilt(stmt: Stmt, old: Sequence[Loop], new: Sequence[Loop]) -> tuple[Stmt, list[Loop]]:
+    """Return the nest with its loops in another order, and these loops."""
     body = old[-1].body
+    made: list[Loop] = []
     for loop in reversed(new):
         body = replace(loop, body=body)
-    return swap(stmt, old[0], body)
+        made.insert(0, body)
+    return swap(stmt, old[0], body), made
 
 
 def _check_bounds(loops: Sequence[Loop]) -> None:
@@ -214,7 +272,9 @@ def tile(stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: S
         if not own or not rest:
             continue
         try:
-            stmt = swap(stmt, head, permute(head, [*own, *rest], setting))
+            new, more = permute(head, [*own, *rest], setting)
+            stmt = swap(stmt, head, new)
+            notes += more
         except IllegalTransformError as error:
             notes.append(f"loops over tiles stay inside: {error.message}")
     return stmt, notes
@@ -235,8 +295,8 @@ def parallel(loop: Loop, nest: Nest) -> Dependence | None:
 
 
 def add_pragma(stmt: Stmt, loop: Loop, pragmas: Sequence[str]) -> Stmt:
-    """Put directives before a loop."""
-    return swap(stmt, loop, replace(loop, pragmas=(*loop.pragmas, *pragmas)))
+    """Put directives before a loop that does not have them yet."""
+    return swap(stmt, loop, replace(loop, pragmas=tuple(dict.fromkeys((*loop.pragmas, *pragmas)))))
 
 
 def innermost(stmt: Stmt) -> list[Loop]:

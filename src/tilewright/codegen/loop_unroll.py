@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_transforms import Setting, ignored, loops_named, swap
+from tilewright.codegen.loop_transforms import Setting, asserts, ignored, loops_named, recheck, swap
 from tilewright.programs.loopnest import (
     Assign,
     Binary,
@@ -66,7 +66,13 @@ def unroll_jam(stmt: Stmt, index: str, factor: int, setting: Setting, *, jam: bo
             if reason:
                 notes.append(f"the copies of {index!r} stay apart: {reason}")
                 fused = False
-        stmt = swap(stmt, loop, _unrolled(loop, factor, fused=fused))
+        new = _unrolled(loop, factor, fused=fused)
+        if fused:
+            # What is true of one copy's loop may not be true of the loop over all copies.
+            inner = [node for node in statements(new) if isinstance(node, Loop) and node.index != index]
+            new, lost = recheck(new, inner, setting)
+            notes += lost
+        stmt = swap(stmt, loop, new)
     return stmt, notes
 
 
@@ -126,7 +132,8 @@ def _unrolled(loop: Loop, factor: int, *, fused: bool) -> Stmt:
         total = max(0, (high - low) // loop.step + 1)
         if total % factor == 0:
             return main
-    return block(main, replace(loop, first=start, pragmas=()))
+    rest = tuple(pragma for pragma in loop.pragmas if asserts(pragma))
+    return block(main, replace(loop, first=start, pragmas=rest))
 
 
 def _minus(expr: Expr, amount: int) -> Expr:
