@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from tilewright.base.errors import IllegalTransformError
+from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loop_apply import Applied, apply_transforms
 from tilewright.codegen.loop_transforms import Setting
+from tilewright.codegen.loops_c import code
 from tilewright.codegen.loops_device import DeviceProgram, launch_of
 from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_hosts import cuda_body, opencl_body, opencl_prelude
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops_openmp import on_cpu
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
@@ -157,3 +159,54 @@ def test_loops_whose_bounds_only_the_device_knows_are_refused(text, on_device, f
 def test_a_condition_around_loops_is_refused_where_the_host_would_have_to_decide():
     with pytest.raises(IllegalTransformError, match="a condition around loops"):
         made("{ for (i=0;i<n;i++) y[i] = 0; if (m > 1) for (i=0;i<n;i++) y[i] = x[i]; }")
+
+
+TWO = (
+    "{ transform CUDA(threadCount=64, blockCount=28, unrollInner=2, preferL1Size=16{0})"
+    " for (i=0;i<n;i++) for (j=0;j<=4;j++) y[i] += a[j]*x[i];"
+    " transform CUDA(threadCount=32, blockCount=3, unrollInner=4, cacheBlocks=True, preferL1Size=48{1})"
+    " for (i=1;i<n-1;i++) for (j=0;j<=4;j++) x[i] += a[j]*y[i]; }"
+)
+
+
+def lowered(text: str) -> DeviceProgram:
+    result = applied(text, "")
+    return lower(result.stmt, result.device, Setting(), {"a": ("5",), "x": ("n",), "y": ("n",)})
+
+
+def test_every_transform_of_a_region_launches_its_own_kernel():
+    program = lowered(TWO.replace("{0}", "").replace("{1}", ""))
+    text, kernels = cuda_body(program), kernels_text(program, CUDA)
+    assert [each.launch.threads for each in program.kernels] == [64, 32]
+    assert "tw_kernel1<<<28, 64>>>" in text
+    assert "tw_kernel2<<<3, 32>>>" in text
+    assert text.index("PreferShared") < text.index("tw_kernel1<<<") < text.index("PreferL1") < text.index("tw_kernel2")
+    assert text.index("tw_kernel2<<<") < text.index("PreferNone")
+    first, second = kernels.split("tw_kernel2(")
+    assert "#pragma unroll 2\n" in first
+    assert "#pragma unroll 4\n" in second
+    assert "blockIdx.x * 64 + tw_t" in first
+    assert "tw_base = tw_first + (int)blockIdx.x * 32" in second or "blockIdx.x * 32 + tw_t" in second
+
+
+def test_a_kernel_without_a_transform_of_its_own_is_launched_as_what_is_around_it_says():
+    time = (
+        "transform CUDA(threadCount=96) for (t=0;t<T;t++) { for (i=1;i<n-1;i++) y[i] = x[i-1] + x[i+1];"
+        " transform CUDA(threadCount=32) for (i=1;i<n-1;i++) x[i] = y[i]; }"
+    )
+    assert [each.launch.threads for each in lowered(time).kernels] == [96, 32]
+    one = "{ for (i=0;i<n;i++) y[i] = x[i]; transform CUDA(threadCount=96) for (i=0;i<n;i++) x[i] = 2*y[i]; }"
+    assert [each.launch.threads for each in lowered(one).kernels] == [96, 96]
+
+
+@pytest.mark.parametrize("argument", ["dataOnDevice", "pinHostMem"])
+def test_what_is_the_whole_regions_cannot_differ_inside_it(argument):
+    with pytest.raises(UsageError, match=f"agree on {argument}, got True and False"):
+        lowered(TWO.replace("{0}", f", {argument}=True").replace("{1}", f", {argument}=False"))
+
+
+def test_threads_of_a_cpu_unroll_every_nest_as_its_own_transform_says():
+    result = applied(TWO.replace("{0}", "").replace("{1}", ""), "")
+    stmt, _ = on_cpu(result.stmt, result.device, Setting())
+    text = code(stmt)
+    assert text.index("GCC unroll 2") < text.index("a[j] * x[i]") < text.index("GCC unroll 4") < text.index("a[j] * y")

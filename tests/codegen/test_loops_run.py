@@ -264,3 +264,24 @@ def test_transformed_loops_touch_only_what_the_loops_touch(tmp_path):
             read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
             cases.append((f"{name}: {transform}", nest, apply_transforms(stmt, setting, read, parse).stmt))
     assert run(tmp_path, "CUDA", cases) == ""
+
+
+@pytest.mark.parametrize("kind", ["CUDA", "OpenCL"])
+def test_kernels_with_launches_of_their_own_compute_what_the_loops_say(kind, tmp_path):
+    names = ("threadCount", "blockCount") if kind == "CUDA" else ("workItemsPerGroup", "workGroups")
+    first, second = (
+        f"transform {kind}({names[0]}={t}, {names[1]}={b}, cacheBlocks=True)" for t, b in ((64, 1), (32, 3))
+    )
+    nest = Nest(
+        f"{{ {first} for (i=0;i<n;i++) s += x[i]*y[i]; {second} for (i=1;i<n-1;i++) {{ y[i] = x[i-1] + x[i+1];"
+        " w = min(w, x[i]); } }",
+        doubles("xy"),
+        {"s": "double", "w": "double"},
+    )
+    stmt = parse_code(nest.text, "x")
+    setting = Setting(types=scalar_types(stmt, {**nest.scalars, **nest.arrays}), kept=frozenset(nest.scalars))
+    read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
+    result = apply_transforms(stmt, setting, read, parse)
+    program = lower(result.stmt, result.device, setting, dict.fromkeys("xy", ("n",)), "tw_two")
+    assert [each.launch.threads for each in program.kernels] == [64, 32]
+    assert run(tmp_path, kind, [("two", nest, program)]) == ""

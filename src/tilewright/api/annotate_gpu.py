@@ -30,7 +30,6 @@ from tilewright.tuning.loop_search import LoopChoice, search_loops
 
 _SMS, _REGISTERS, _THREADS, _BLOCKS = 132, 65536, 2048, 32
 """A current GPU: what occupancy is estimated for."""
-_CL_FLAG = re.compile(r"(?:-cl-[a-z0-9.-]+(?:=[\w.]+)?|-w|-D[A-Za-z_]\w*(?:=[\w.]+)?|-O[0-3])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +62,6 @@ def device_variant(case: Case, codes: Sequence[Stmt], values: Mapping[str, objec
     for loop, code in zip(case.site.loops, codes, strict=True):
         applied = transformed(loop, case, code, values, strict=options.strict, openmp=False)
         args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
-        flags = str(args.get("clFlags") or "").split()
-        bad = [flag for flag in flags if not _CL_FLAG.fullmatch(flag) and not flag.startswith("-I")]
-        if bad:
-            raise UsageError(f"clFlags are options such as -cl-fast-relaxed-math, got {bad[0][:40]!r}")
-        args = {**args, "clFlags": " ".join(flag for flag in flags if not flag.startswith("-I"))}
         shapes = _shapes(case, applied.stmt)
         programs.append(lower(applied.stmt, args, setting, shapes, f"tw_line{loop.region.line}"))
         notes += [*applied.notes, *programs[-1].notes]
@@ -183,8 +177,8 @@ def expected_seconds(programs: Sequence[DeviceProgram], taken: Mapping[str, Reso
     sizes = {each.name: each.nbytes for each in case.inputs}
     total = 0.0
     for program in programs:
-        launch = program.launch
         for kernel in program.kernels:
+            launch = kernel.launch
             need = taken.get(kernel.name)
             registers = (need.registers if need else None) or 32
             spills = (need.spill_bytes if need else None) or 0

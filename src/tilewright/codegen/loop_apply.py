@@ -5,7 +5,7 @@ What a dependence forbids is left out with a note that names it, or refused wher
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.base.errors import IllegalTransformError, UsageError
@@ -20,6 +20,7 @@ from tilewright.codegen.loop_transforms import (
     parallel,
     permute,
     refuse,
+    swap,
     tile,
 )
 from tilewright.codegen.loop_unroll import unroll_jam
@@ -102,7 +103,8 @@ class Applied:
 
     Attributes:
         stmt: The nest.
-        device: Arguments of a CUDA or OpenCL transform, by the outermost statement that it stands before.
+        device: Arguments of the first CUDA or OpenCL transform, for loops that no such transform stands before; every
+            loop keeps those of its own transform (:attr:`tilewright.programs.loopnest.Loop.launch`).
         notes: What was left out, and why.
     """
 
@@ -139,9 +141,16 @@ class _Applier:
             )
         args = {name: self.evaluate(text) for name, text in stmt.arguments}
         if stmt.name in DEVICE:
-            self.device.update({key: value for key, value in args.items() if value is not None}, kind=stmt.name)
-            return stmt.body
+            return self._launched(stmt.body, {**args, "kind": stmt.name})
         return getattr(self, f"_{stmt.name.lower()}")(stmt.body, args)  # type: ignore[no-any-return]
+
+    def _launched(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
+        """Ask for the outermost loops as kernels, launched as a transform says."""
+        given = {key: value for key, value in args.items() if value is not None}
+        self.device = self.device or given
+        for loop in outermost(stmt):
+            stmt = swap(stmt, loop, replace(loop, launch=tuple({**dict(loop.launch), **given}.items())))
+        return stmt
 
     def attempt(self, stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
         """Make a change unless it is illegal."""
@@ -298,7 +307,8 @@ class _Applier:
     def _composite(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         if args.get("cuda") is not None:
             keys = ("threadCount", "cacheBlocks", "pinHostMem", "streamCount")
-            self.device.update(dict(zip(keys, tuple_of(args["cuda"], "cuda"), strict=False)), kind="CUDA")
+            given = dict(zip(keys, tuple_of(args["cuda"], "cuda"), strict=False))
+            stmt = self._launched(stmt, {**given, "kind": "CUDA"})
         stmt = self.tiles(stmt, [tile_of(each) for each in tuple_of(args.get("tile", ()), "tile")])
         for seq in tuple_of(args.get("permut", ()), "permut"):
             stmt = self._ordered(stmt, seq)

@@ -1,5 +1,6 @@
 """Device programs: kernels, what the host does between them, and the launch and streams they ask for."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,15 @@ WARP = 32
 MAX_THREADS = 1024
 MAX_BLOCKS = 65535
 MAX_STREAMS = 16
+_FLAG = re.compile(r"(?:-cl-[a-z0-9.-]+(?:=[\w.]+)?|-w|-D[A-Za-z_]\w*(?:=[\w.]+)?|-O[0-3])")
+_SHARED = {
+    "dataOnDevice": "resident",
+    "pinHostMem": "pinned",
+    "clFlags": "flags",
+    "platform": "platform",
+    "device": "device",
+}
+"""Arguments that are the whole region's, with the attributes that hold them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +87,10 @@ def launch_of(args: Mapping[str, Any]) -> Launch:
     l1 = args.get("preferL1Size") or 0
     if l1 not in {0, 16, 32, 48}:
         raise UsageError(f"preferL1Size is 16, 32 or 48, got {str(l1)[:40]!r}")
+    flags = str(args.get("clFlags") or "").split()
+    bad = [flag for flag in flags if not _FLAG.fullmatch(flag) and not flag.startswith("-I")]
+    if bad:
+        raise UsageError(f"clFlags are options such as -cl-fast-relaxed-math, got {bad[0][:40]!r}")
     vector = args.get("vecHint") or 0
     if vector not in {0, 1, 2, 3, 4, 8, 16}:
         raise UsageError(f"vecHint is 0, 2, 3, 4, 8 or 16, got {vector}")
@@ -91,10 +105,28 @@ def launch_of(args: Mapping[str, Any]) -> Launch:
         l1=int(l1),
         vector=int(vector),
         sized=bool(args.get("sizeHint", False)),
-        flags=str(args.get("clFlags") or ""),
+        flags=" ".join(flag for flag in flags if not flag.startswith("-I")),
         platform=int(args.get("platform", 0)),
         device=int(args.get("device", 0)),
     )
+
+
+def joint(launches: Sequence[Launch]) -> Launch:
+    """Return the launch whose values for the whole region, such as its flags, are those of all.
+
+    Raises:
+        UsageError: If they differ.
+    """
+    first = launches[0]
+    for argument, name in _SHARED.items():
+        for other in launches:
+            if getattr(other, name) != getattr(first, name):
+                raise UsageError(
+                    f"the transforms of one region agree on {argument}, "
+                    f"got {getattr(first, name)!r} and {getattr(other, name)!r}",
+                    "put the loops into regions of their own",
+                )
+    return first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +135,7 @@ class Kernel:
 
     Attributes:
         name: Its name.
+        launch: How it is launched.
         loop: The loop whose iterations are the threads'; None for statements of one thread.
         body: What one iteration does.
         arrays: Arrays it uses, in order.
@@ -113,6 +146,7 @@ class Kernel:
     """
 
     name: str
+    launch: Launch
     loop: Loop | None
     body: Stmt
     arrays: tuple[str, ...]
@@ -153,7 +187,7 @@ class DeviceProgram:
 
     Attributes:
         steps: What the host does.
-        launch: How kernels are launched.
+        launch: What all kernels have in common: where they run, and how their arrays come there.
         arrays: Arrays that live on the device, with element types.
         written: Those that come back.
         extents: Number of elements of each, as C text.

@@ -21,9 +21,11 @@ from tilewright.codegen.loops_device import (
     Run,
     Step,
     Streams,
+    joint,
     kernels_of,
     launch_of,
 )
+from tilewright.codegen.loops_openmp import asked_of
 from tilewright.programs.loopnest import (
     Assign,
     Block,
@@ -66,7 +68,6 @@ class _Lowering:
 
     Attributes:
         setting: Where it stands.
-        launch: How its kernels are launched.
         shapes: Extents of its arrays.
         prefix: What the kernels' names begin with.
         away: Arrays whose elements the host does not have while the region runs.
@@ -75,24 +76,23 @@ class _Lowering:
     """
 
     setting: Setting
-    launch: Launch
     shapes: Mapping[str, tuple[str, ...]]
     prefix: str
     away: frozenset[str]
     notes: list[str] = field(default_factory=list)
     count: int = 0
 
-    def steps(self, stmt: Stmt, local: dict[str, str]) -> list[Step]:
+    def steps(self, stmt: Stmt, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
         if isinstance(stmt, Block):
             inner = dict(local)
             out: list[Step] = []
             for item in stmt.body:
                 if isinstance(item, Declare) and not item.dims:
                     inner[item.name] = item.ctype
-                out += self.steps(item, inner)
+                out += self.steps(item, inner, asked)
             return out
         if isinstance(stmt, Loop):
-            return self._loop(stmt, local)
+            return self._loop(stmt, local, asked_of(stmt, asked))
         if isinstance(stmt, Declare) or not self._touches(stmt):
             return [Host(stmt=stmt)]
         if (
@@ -101,7 +101,7 @@ class _Lowering:
             and any(isinstance(n, Loop) for n in statements(stmt))
         ):
             raise IllegalTransformError("a condition around loops is not moved to a device")
-        return [Run(kernel=self._kernel(None, stmt, (), local))]
+        return [Run(kernel=self._kernel(None, stmt, (), local, launch_of(asked)))]
 
     def _touches(self, stmt: Stmt) -> bool:
         return bool(_used_arrays(stmt))
@@ -110,7 +110,7 @@ class _Lowering:
     def _touches_expr(expr: Expr) -> bool:
         return bool(arrays(expr))
 
-    def _loop(self, loop: Loop, local: dict[str, str]) -> list[Step]:
+    def _loop(self, loop: Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
         nest = analyse(loop, self.setting.known)
         bad = parallel(loop, nest)
         bounds = arrays(loop.first) | arrays(loop.last)
@@ -118,16 +118,18 @@ class _Lowering:
             raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
         if bad is None:
             found = reductions(loop)
-            return [Run(kernel=self._kernel(loop, loop.body, found, local))]
+            return [Run(kernel=self._kernel(loop, loop.body, found, local, launch_of(asked)))]
         if not any(isinstance(node, Loop) for node in statements(loop.body)):
             raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")
         self.notes.append(f"the loop over {loop.index!r} stays on the host: {bad}")
-        steps = self.steps(loop.body, {**local, loop.index: "int"})
+        steps = self.steps(loop.body, {**local, loop.index: "int"}, asked)
         if all(step.kernel.loop is None for step in steps if isinstance(step, Run)):
             raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")
         return [Repeat(loop=loop, steps=tuple(steps))]
 
-    def _kernel(self, loop: Loop | None, body: Stmt, found: Sequence[Reduction], local: Mapping[str, str]) -> Kernel:
+    def _kernel(
+        self, loop: Loop | None, body: Stmt, found: Sequence[Reduction], local: Mapping[str, str], launch: Launch
+    ) -> Kernel:
         whole: Stmt = body if loop is None else loop
         self.count += 1
         used = _used_arrays(whole)
@@ -141,9 +143,10 @@ class _Lowering:
             raise IllegalTransformError(f"the scalar {shared[0]!r} is assigned on the device and needed after it")
         types = {**self.setting.types, **local}
         scalars = tuple((name, types.get(name, "int")) for name in sorted(free))
-        cached = self._cacheable(loop, body, used, found) if loop is not None and self.launch.cache else ()
+        cached = self._cacheable(loop, body, found, launch) if loop is not None and launch.cache else ()
         return Kernel(
             name=f"{self.prefix}_kernel{self.count}",
+            launch=launch,
             loop=loop,
             body=body,
             arrays=tuple(sorted(used)),
@@ -157,7 +160,7 @@ class _Lowering:
         return _BYTES.get(self.setting.types.get(name, "double"), 8)
 
     def _cacheable(
-        self, loop: Loop, body: Stmt, used: set[str], sums: Sequence[Reduction]
+        self, loop: Loop, body: Stmt, sums: Sequence[Reduction], launch: Launch
     ) -> tuple[tuple[str, int, int], ...]:
         """Return arrays that every iteration reads at its counter plus literals only, and nobody writes.
 
@@ -166,14 +169,14 @@ class _Lowering:
         if abs(loop.step) != 1:
             return ()
         found = []
-        budget = _SHARED_BYTES - self.launch.threads * sum(self._bytes(each.name) for each in sums)
-        for array in sorted(used - written(body)):
+        budget = _SHARED_BYTES - launch.threads * sum(self._bytes(each.name) for each in sums)
+        for array in sorted(_used_arrays(loop) - written(body)):
             shifts = _shifts(body, array, loop.index)
             if shifts is None:
                 continue
             low, high = min(shifts), max(shifts)
-            size = (self.launch.threads + high - low) * self._bytes(array)
-            if size <= budget and high - low <= self.launch.threads:
+            size = (launch.threads + high - low) * self._bytes(array)
+            if size <= budget and high - low <= launch.threads:
                 budget -= size
                 found.append((array, low, high))
         return tuple(found)
@@ -228,7 +231,7 @@ def lower(
 
     Args:
         stmt: The region, its temporaries inside the loops.
-        args: Arguments of the CUDA or OpenCL transform.
+        args: Arguments of the CUDA or OpenCL transform, for loops that have no transform of their own.
         setting: Where it stands.
         shapes: Extents of every array, as C text.
         prefix: What the kernels' names begin with.
@@ -238,23 +241,24 @@ def lower(
             that cannot.
         UsageError: If an argument is beyond what devices can do, or an array's size is not known.
     """
-    launch = launch_of(args)
     used = _used_arrays(stmt)
     missing = sorted(name for name in used if name not in shapes)
     if missing:
         raise UsageError(f"the size of {missing[0]!r} is not known", "declare it in input_vars")
+    asked = [dict(node.launch) for node in statements(stmt) if isinstance(node, Loop) and node.launch]
+    launch = joint([launch_of(each) for each in asked] or [launch_of(args)])
     away = frozenset(used if launch.resident else written(stmt))
-    lowering = _Lowering(setting=setting, launch=launch, shapes=shapes, prefix=prefix, away=away)
-    steps = lowering.steps(stmt, {})
+    lowering = _Lowering(setting=setting, shapes=shapes, prefix=prefix, away=away)
+    steps = lowering.steps(stmt, {}, args)
     if not any(isinstance(step, Run | Repeat) for step in steps):
         raise IllegalTransformError("the region has no loop that runs on a device")
     notes = list(lowering.notes)
     streams = None
-    if launch.streams > 1:
+    kernels = kernels_of(steps)
+    if any(kernel.launch.streams > 1 for kernel in kernels):
         streams, reason = _streams(steps, setting)
         if reason:
             notes.append(f"the kernels run in one stream: {reason}")
-    kernels = kernels_of(steps)
     return DeviceProgram(
         steps=tuple(steps),
         launch=launch,

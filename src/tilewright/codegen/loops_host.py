@@ -77,7 +77,7 @@ class HostWriter(ABC):
         loop = kernel.loop
         if loop is None:
             return []
-        count = self.launch.streams
+        count = kernel.launch.streams
         return [
             f"{pad}for (int tw_s = 0; tw_s < {count}; tw_s++) {{",
             f"{pad}  const int tw_size = (tw_last - tw_first + {count}) / {count};",

@@ -92,11 +92,9 @@ class _Cuda(HostWriter):
                 f"    TW_CUDA(cudaHostRegister((void *){n}, {self.bytes_of(n)}, cudaHostRegisterDefault));"
                 for n in names
             ]
-        if launch.l1:
-            kind = {48: "cudaFuncCachePreferL1", 16: "cudaFuncCachePreferShared", 32: "cudaFuncCachePreferEqual"}[
-                launch.l1
-            ]
-            out.append(f"    TW_CUDA(cudaDeviceSetCacheConfig({kind}));")
+        preferred = {kernel.launch.l1 for kernel in self.program.kernels}
+        self.even = len(preferred) == 1
+        out += self.prefer(preferred.pop(), "    ") if self.even else []
         streamed = self.program.streams is not None and not launch.resident
         if not launch.resident and not streamed:
             out += [self.copy(name, "HostToDevice") for name in names]
@@ -105,13 +103,20 @@ class _Cuda(HostWriter):
             out += [self.copy(name, "DeviceToHost") for name in names if name in self.program.written]
         if pinned:
             out += [f"    TW_CUDA(cudaHostUnregister((void *){name}));" for name in names]
-        if launch.l1:
+        if any(kernel.launch.l1 for kernel in self.program.kernels):
             out.append("    TW_CUDA(cudaDeviceSetCacheConfig(cudaFuncCachePreferNone));")
         if launch.resident:
             out.append("    TW_CUDA(cudaDeviceSynchronize());")
         else:
             out += [f"    TW_CUDA(cudaFree(dev_{name}));" for name in names]
         return [*out, "  }"]
+
+    @staticmethod
+    def prefer(kilobytes: int, pad: str, other: str = "") -> list[str]:
+        """The call that says how the cache is divided; without a preference, what is given."""
+        kinds = {48: "cudaFuncCachePreferL1", 16: "cudaFuncCachePreferShared", 32: "cudaFuncCachePreferEqual"}
+        kind = kinds.get(kilobytes, other)
+        return [f"{pad}TW_CUDA(cudaDeviceSetCacheConfig({kind}));"] if kind else []
 
     def resident(self, name: str) -> str:
         """The caller's pointer to an array on the device; kernels take rows one after the other."""
@@ -137,7 +142,7 @@ class _Cuda(HostWriter):
         return ", ".join(out)
 
     def run(self, step: Run, depth: int) -> Iterator[str]:
-        kernel, launch = step.kernel, self.launch
+        kernel, launch = step.kernel, step.kernel.launch
         pad = "  " * (depth + (1 if kernel.loop is None else 2))
         yield from self.bounds(kernel, depth)
         grid = "1, 1" if kernel.loop is None else f"{launch.blocks}, {launch.threads}"
@@ -145,6 +150,8 @@ class _Cuda(HostWriter):
             ctype = reduced_type(self.program, each.name)
             yield f"{pad}{ctype} *tw_part_{each.name};"
             yield f"{pad}TW_CUDA(cudaMalloc((void **)&tw_part_{each.name}, {launch.blocks} * sizeof({ctype})));"
+        if not self.even:
+            yield from self.prefer(launch.l1, pad, "cudaFuncCachePreferNone")
         yield f"{pad}{kernel.name}<<<{grid}>>>({self.arguments(kernel)});"
         yield f"{pad}TW_CUDA(cudaGetLastError());"
         if kernel.reductions:
@@ -159,7 +166,8 @@ class _Cuda(HostWriter):
 
     def streams(self, depth: int) -> list[str]:
         """Every piece is copied in, computed and copied back in a stream of its own; halos are waited for."""
-        kernel, count, pad = self.program.kernels[0], self.launch.streams, "  " * (depth + 2)
+        kernel, pad = self.program.kernels[0], "  " * (depth + 2)
+        count = kernel.launch.streams
         halos = {name: (low, high) for name, low, high in self.program.streams.halos} if self.program.streams else {}
         wide = any(low or high for low, high in halos.values())
         out = [
@@ -187,7 +195,7 @@ class _Cuda(HostWriter):
                 f"{pad}  for (int tw_n = 0; tw_n < {count}; tw_n++) "
                 "TW_CUDA(cudaStreamWaitEvent(tw_stream[tw_s], tw_event[tw_n], 0));"
             )
-        grid = f"{self.launch.blocks}, {self.launch.threads}, 0, tw_stream[tw_s]"
+        grid = f"{kernel.launch.blocks}, {kernel.launch.threads}, 0, tw_stream[tw_s]"
         out.append(f"{pad}  {kernel.name}<<<{grid}>>>({self.arguments(kernel, ('tw_a', 'tw_b'))});")
         out.append(f"{pad}  TW_CUDA(cudaGetLastError());")
         for name in sorted(kernel.written):
@@ -206,7 +214,8 @@ class _OpenCL(HostWriter):
 
     def whole(self) -> list[str]:
         launch, names = self.launch, [name for name, _ in self.program.arrays]
-        text, queues = text_name(self.program), launch.streams if self.program.streams is not None else 1
+        text = text_name(self.program)
+        queues = 1 if self.program.streams is None else self.program.kernels[0].launch.streams
         out = [
             "  {",
             "    cl_int tw_error;",
@@ -273,7 +282,7 @@ class _OpenCL(HostWriter):
         ]
 
     def run(self, step: Run, depth: int) -> Iterator[str]:
-        kernel, launch = step.kernel, self.launch
+        kernel, launch = step.kernel, step.kernel.launch
         pad = "  " * (depth + (1 if kernel.loop is None else 2))
         yield from self.bounds(kernel, depth)
         for each in kernel.reductions:
@@ -317,12 +326,12 @@ class _OpenCL(HostWriter):
             )
             out.append(f"{pad}  }}")
         out.append(f"{pad}}}")
-        wait = f"{pad}for (int tw_q = 0; tw_q < {self.launch.streams}; tw_q++) TW_OPENCL(clFinish(tw_queue[tw_q]));"
+        wait = f"{pad}for (int tw_q = 0; tw_q < {kernel.launch.streams}; tw_q++) TW_OPENCL(clFinish(tw_queue[tw_q]));"
         if any(low or high for low, high in halos.values()):
             out.append(wait)
         out += self.pieces(kernel, depth + 2)
         out += list(self.arguments(kernel, f"{pad}  ", ("tw_a", "tw_b")))
-        out += self.start(kernel.name, self.launch.blocks, self.launch.threads, f"{pad}  ", "tw_s")
+        out += self.start(kernel.name, kernel.launch.blocks, kernel.launch.threads, f"{pad}  ", "tw_s")
         for name in sorted(kernel.written):
             out.append(
                 f"{pad}  TW_OPENCL(clEnqueueReadBuffer(tw_queue[tw_s], dev_{name}, CL_FALSE, "

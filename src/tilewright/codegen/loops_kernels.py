@@ -178,7 +178,7 @@ def _hints(kernel: Kernel, launch: Launch, types: Mapping[str, str]) -> str:
 
 
 def _kernel(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: Mapping[str, str]) -> str:
-    launch = program.launch
+    launch = kernel.launch
     hints = _hints(kernel, launch, types) if dialect.name == "opencl" else ""
     takes = _declared(kernel, program, dialect, types)
     head = f"{dialect.kernel.replace('void', hints + 'void')} {kernel.name}({takes}) {{"
@@ -193,11 +193,7 @@ def _kernel(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: Map
         ctype = _type(dialect, reduced_type(program, each.name))
         lines.append(f"  {dialect.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
         lines.append(f"  {ctype} {each.name} = {neutral(each.op, ctype)};")
-    lines += (
-        _cached_loop(kernel, body, program, dialect)
-        if kernel.cached
-        else _plain_loop(kernel.loop, body, launch, dialect)
-    )
+    lines += _cached_loop(kernel, body, dialect) if kernel.cached else _plain_loop(kernel.loop, body, launch, dialect)
     for each in kernel.reductions:
         lines += _tree(each, launch, dialect)
         lines.append(f"  if (tw_t == 0) tw_part_{each.name}[{dialect.block}] = tw_all_{each.name}[0];")
@@ -234,9 +230,9 @@ def _plain_loop(loop: Loop, body: Stmt, launch: Launch, dialect: Dialect) -> lis
     ]
 
 
-def _cached_loop(kernel: Kernel, body: Stmt, program: DeviceProgram, dialect: Dialect) -> list[str]:
+def _cached_loop(kernel: Kernel, body: Stmt, dialect: Dialect) -> list[str]:
     """Loop over blocks of iterations: what they read is brought into shared memory first, all threads taking part."""
-    loop, threads = kernel.loop, program.launch.threads
+    loop, threads = kernel.loop, kernel.launch.threads
     if loop is None:
         return []
     i = loop.index
@@ -291,7 +287,7 @@ def _combined(op: str, a: str, b: str) -> str:
 
 def _finish(kernel: Kernel, program: DeviceProgram, dialect: Dialect) -> str:
     """The second kernel of a reduction: one block joins the blocks' results with the value before."""
-    launch = program.launch
+    launch = kernel.launch
     pointers, lines = [], [f"  const int tw_t = {dialect.thread};"]
     for each in kernel.reductions:
         ctype = _type(dialect, reduced_type(program, each.name))

@@ -1,7 +1,7 @@
 """What a CUDA or OpenCL transform asks for, on a CPU: parallel loops, reductions, unrolled inner loops."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import IllegalTransformError
 from tilewright.codegen.loop_scalars import outermost
@@ -63,7 +63,7 @@ def on_cpu(stmt: Stmt, device: Mapping[str, object], setting: Setting) -> tuple[
 
     Args:
         stmt: The nest.
-        device: The arguments of the transform.
+        device: The arguments for loops that have no transform of their own.
         setting: Where it stands.
 
     Returns:
@@ -74,24 +74,23 @@ def on_cpu(stmt: Stmt, device: Mapping[str, object], setting: Setting) -> tuple[
     """
     plan = plan_parallel(stmt, setting)
     notes = [f"the loop over {loop.index!r} stays sequential: {bad}" for loop, bad in plan.sequential]
-    factor = device.get("unrollInner")
     for loop, found in plan.loops:
         new = loop
+        factor = asked_of(loop, device).get("unrollInner")
         if isinstance(factor, int) and factor > 1:
             for inner in innermost(loop):
                 if inner is not loop:
                     new = _retyped(add_pragma(new, inner, [f"GCC unroll {factor}"]), new)
         clauses = "".join(f" reduction({each.op}:{each.name})" for each in found)
-        new = Loop(
-            index=new.index,
-            first=new.first,
-            last=new.last,
-            step=new.step,
-            body=new.body,
-            pragmas=(f"omp parallel for{clauses}", *new.pragmas),
-        )
+        new = replace(new, pragmas=(f"omp parallel for{clauses}", *new.pragmas))
         stmt = swap(stmt, loop, new)
     return stmt, notes
+
+
+def asked_of(loop: Loop, around: Mapping[str, object]) -> dict[str, object]:
+    """Return what is asked of a kernel: by its own transform, by one inside it, or by that of what is around it."""
+    own = next((node.launch for node in statements(loop) if isinstance(node, Loop) and node.launch), ())
+    return dict(own) or dict(around)
 
 
 def _retyped(stmt: Stmt, loop: Loop) -> Loop:

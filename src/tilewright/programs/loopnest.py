@@ -95,6 +95,7 @@ class Loop:
         step: A literal, not 0; with a negative one the counter falls.
         body: What is repeated.
         pragmas: Directives printed before it, without ``#pragma``.
+        launch: Arguments of the CUDA or OpenCL transform that asks for it as a kernel, its kind among them.
     """
 
     index: str
@@ -103,6 +104,7 @@ class Loop:
     step: int = 1
     body: "Stmt"
     pragmas: tuple[str, ...] = ()
+    launch: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
