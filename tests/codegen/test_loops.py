@@ -10,7 +10,6 @@ from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loop_apply import NAMES, apply_transforms
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_c import code
-from tilewright.codegen.loops_extents import extents_of
 from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_harness import Bound, emit_unit
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
@@ -348,26 +347,6 @@ def test_scalars_come_back_from_a_unit():
     pointers = (ctypes.addressof(s), x.ctypes.data, ctypes.addressof(m))
     runtime._load(data)((ctypes.c_void_p * 3)(*pointers))
     assert (s.value, m.value) == (0.5 + x.sum(), 22)
-
-
-@pytest.mark.parametrize(
-    ("text", "extents"),
-    [
-        ("for (i=0;i<=n-1;i++) y[i] = x[i+2];", {"y": "n", "x": "n + 2"}),
-        ("for (i=1;i<n;i++) y[i] = x[i-1] + x[i];", {"y": "n", "x": "((n - 1) > (n) ? (n - 1) : (n))"}),
-        ("for (i=0;i<n;i++) for (j=0;j<m;j++) y[i*m+j] = x[j];", {"x": "m"}),
-        ("for (i=0;i<n;i++) y[i] = x[n-i];", {"y": "n"}),
-        ("for (i=0;i<n;i++) y[i] = x[z[i]+i];", {"y": "n", "z": "n"}),
-        ("for (i=0;i<n;i++) { y[i] = x[i-z[0]]; z[0] = z[0] - 1; }", {"y": "n", "z": "1"}),
-        ("for (i=0;i<n;i++) { k = i; if (i > 3) k = 2*i; y[i] = x[k]; }", {"y": "n"}),
-        ("for (i=0;i<n;i++) if (i < 4) y[i] = x[i]; else z[i+2] = x[i+3];",
-         {"y": "n", "x": "((n) > (n + 3) ? (n) : (n + 3))", "z": "n + 2"}),
-    ],
-)  # fmt: skip
-def test_extents_follow_from_subscripts_that_grow(text, extents):
-    found = extents_of(parse_code(text, "a test"))
-    assert {name: found[name] for name in extents} == {name: (extent,) for name, extent in extents.items()}
-    assert ("x" in found) == ("x" in extents)
 
 
 def test_a_copy_too_small_for_its_loops_is_refused_with_what_it_needs():

@@ -32,11 +32,15 @@ SIZES = (1, 2, 5, 40, 131)
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Loops, the types of their arrays by name (``x`` has ``n`` elements, ``A`` has ``n`` times 9), and scalars."""
+    """Loops, the types of their arrays by name (``x`` has ``n`` elements, ``A`` has ``n`` times 9), and scalars.
+
+    ``counts`` are the elements of arrays that have others than ``n``.
+    """
 
     text: str
     arrays: dict[str, str]
     scalars: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, str] = field(default_factory=dict)
 
 
 def doubles(names: str) -> dict[str, str]:
@@ -118,6 +122,7 @@ def program_of(nest: Nest, prefix: str, args: dict[str, object]) -> DeviceProgra
     types = scalar_types(stmt, {**nest.scalars, **nest.arrays})
     stmt = localise(inline_temporaries(stmt, kept=nest.scalars), types, kept=nest.scalars)
     shapes = {name: ("9", "9") if name == "B" else extent(name) for name in nest.arrays}
+    shapes |= {name: (count,) for name, count in nest.counts.items()}
     return lower(stmt, args, Setting(types=types, kept=frozenset(nest.scalars)), shapes, prefix)
 
 
@@ -154,7 +159,7 @@ def case_text(number: int, nest: Nest, body: str, *, resident: bool) -> str:
         "  device::where = where;",
     ]
     for name in arrays:
-        count = "81" if name == "B" else "n * 9" if name.isupper() else "n"
+        count = nest.counts.get(name, "81" if name == "B" else "n * 9" if name.isupper() else "n")
         lines.append(f"  device::Array<{nest.arrays[name]}> {name}({count}, {int(resident)}, device::draw(2));")
     starts = {name: "2" if re.match("unsigned|size_t", ctype) else "-9" for name, ctype in nest.scalars.items()}
     lines += [
@@ -285,3 +290,24 @@ def test_kernels_with_launches_of_their_own_compute_what_the_loops_say(kind, tmp
     program = lower(result.stmt, result.device, setting, dict.fromkeys("xy", ("n",)), "tw_two")
     assert [each.launch.threads for each in program.kernels] == [64, 32]
     assert run(tmp_path, kind, [("two", nest, program)]) == ""
+
+
+SHORT = {
+    "guard": Nest("for (i=0;i<n;i++) if (i+1 < n) y[i] = x[i+1];", doubles("xy"), counts={"y": "n - 1"}),
+    "no guard": Nest("for (i=0;i<n-2;i++) y[i] = x[i+1];", doubles("xy"), counts={"y": "n - 2", "x": "n - 1"}),
+    "tail": Nest("for (i=0;i<n;i++) { z[i] = 1; if (i+9 < n) y[i] = x[i]; }", doubles("xyz"),
+                 counts={"y": "n - 9", "x": "n - 9"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["CUDA", "OpenCL"])
+def test_copies_end_with_the_arrays_however_the_loops_are_cut(kind, tmp_path):
+    """Arrays that are shorter than the loop, whose other iterations a condition keeps away from them."""
+    cases = []
+    for name, nest in SHORT.items():
+        for streams in (1, 3, 7):
+            args = {"kind": kind, "threadCount": 32, "blockCount": 2, "streamCount": streams}
+            program = program_of(nest, f"tw_{len(cases)}", args)
+            assert (program.streams is not None) == (streams > 1)
+            cases.append((f"{name} {streams}", nest, program))
+    assert run(tmp_path, kind, cases, sizes=(10, 40, 131)) == ""

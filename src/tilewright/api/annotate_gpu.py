@@ -14,13 +14,14 @@ from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repe
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.codegen.loop_transforms import Setting
+from tilewright.codegen.loops_c import text as expression_text
 from tilewright.codegen.loops_device import DeviceProgram
 from tilewright.codegen.loops_extents import extents_of
 from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops_kernels import CUDA, kernels_text
 from tilewright.frontends.annotated_spec import TuningSpec
-from tilewright.programs.loopnest import Stmt, Verbatim
+from tilewright.programs.loopnest import Declare, Num, Stmt, Verbatim, counters, names, written
 from tilewright.runtime import nvrtc
 from tilewright.runtime.build_command import current_architecture, parse_build_command
 from tilewright.runtime.oclgrind import Report, only_oclgrind
@@ -62,7 +63,7 @@ def device_variant(case: Case, codes: Sequence[Stmt], values: Mapping[str, objec
     for loop, code in zip(case.site.loops, codes, strict=True):
         applied = transformed(loop, case, code, values, strict=options.strict, openmp=False)
         args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
-        shapes = _shapes(case, applied.stmt)
+        shapes = _shapes(case, code)
         programs.append(lower(applied.stmt, args, setting, shapes, f"tw_line{loop.region.line}"))
         notes += [*applied.notes, *programs[-1].notes]
     cuda = options.backend == "cuda"
@@ -84,11 +85,20 @@ def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[str, ...]]:
         if re.fullmatch(r"[\w\s*+()-]+", text) and "**" not in text and visible:
             found[each.name] = (text,)
     if spec is None:
-        found = {**extents_of(stmt), **found}
+        for name, extent in extents_of(stmt).items():
+            found[name] = (expression_text(extent.count),)
         for name, declared in case.site.parameters.items():
-            if len(declared.dims) > 1:
-                found.pop(name, None)
+            found |= _declared(name, declared, stmt, found.pop(name, None))
     return found
+
+
+def _declared(name: str, declared: Declare, stmt: Stmt, told: tuple[str, ...] | None) -> dict[str, tuple[str, ...]]:
+    """Return an array's extents: the first as its subscripts tell, the others, and what they do not, as declared."""
+    inside = written(stmt) | counters(stmt)
+    dims = ["" if each == Num("0") or names(each) & inside else expression_text(each) for each in declared.dims]
+    if declared.heap or not dims or not all(dims[1:]) or not (told or dims[0]):
+        return {}
+    return {name: (*(told or dims[:1]), *dims[1:])}
 
 
 class OpenCLMeter(CpuMeter):

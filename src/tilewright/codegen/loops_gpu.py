@@ -5,6 +5,7 @@ host and launches the kernels again and again. Scalars that are accumulated are 
 and between the blocks by a second, one-block kernel: the result never leaves the device half-done.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,6 +49,7 @@ from tilewright.programs.loopnest_dependences import analyse
 from tilewright.programs.loopnest_scalars import Reduction, reductions
 
 _SHARED_BYTES = 48 * 1024
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
 _BYTES = {
     "double": 8,
     "long": 8,
@@ -137,6 +139,8 @@ class _Lowering:
         if loop is not None:
             own.add(loop.index)
         free = _scalars(whole) - own - {each.name for each in found}
+        # An element of several indices is found with the extents of the inner ones.
+        free |= {word for array in used for each in self.shapes[array][1:] for word in _WORD.findall(each)}
         assigned = {n.target.name for n in statements(body) if isinstance(n, Assign) and isinstance(n.target, Name)}
         shared = sorted((assigned & free) - own)
         if shared:
@@ -244,7 +248,10 @@ def lower(
     used = _used_arrays(stmt)
     missing = sorted(name for name in used if name not in shapes)
     if missing:
-        raise UsageError(f"the size of {missing[0]!r} is not known", "declare it in input_vars")
+        raise UsageError(
+            f"the size of {missing[0]!r} is neither declared nor told by its subscripts",
+            f"declare it in input_vars, or as a parameter with its extents, such as double {missing[0]}[n]",
+        )
     asked = [dict(node.launch) for node in statements(stmt) if isinstance(node, Loop) and node.launch]
     launch = joint([launch_of(each) for each in asked] or [launch_of(args)])
     away = frozenset(used if launch.resident else written(stmt))

@@ -185,7 +185,7 @@ class _Cuda(HostWriter):
             out += [
                 f"{pad}  {{",
                 *self.piece(name, *halos[name], depth + 4),
-                f"{pad}    TW_CUDA({copy});",
+                f"{pad}    if (tw_from <= tw_to) TW_CUDA({copy});",
                 f"{pad}  }}",
             ]
         out += [f"{pad}  TW_CUDA(cudaEventRecord(tw_event[tw_s], tw_stream[tw_s]));", f"{pad}}}"]
@@ -199,11 +199,15 @@ class _Cuda(HostWriter):
         out.append(f"{pad}  {kernel.name}<<<{grid}>>>({self.arguments(kernel, ('tw_a', 'tw_b'))});")
         out.append(f"{pad}  TW_CUDA(cudaGetLastError());")
         for name in sorted(kernel.written):
-            size = f"(size_t)(tw_b - tw_a + 1) * sizeof({self.types[name]})"
-            out.append(
-                f"{pad}  TW_CUDA(cudaMemcpyAsync({name} + tw_a, dev_{name} + tw_a, {size}, "
-                "cudaMemcpyDeviceToHost, tw_stream[tw_s]));"
-            )
+            size = f"(size_t)(tw_to - tw_from + 1) * sizeof({self.types[name]})"
+            pair = f"{name} + tw_from, dev_{name} + tw_from"
+            copy = f"cudaMemcpyAsync({pair}, {size}, cudaMemcpyDeviceToHost, tw_stream[tw_s])"
+            out += [
+                f"{pad}  {{",
+                *self.piece(name, 0, 0, depth + 4),
+                f"{pad}    if (tw_from <= tw_to) TW_CUDA({copy});",
+                f"{pad}  }}",
+            ]
         out += [f"{pad}}}", f"{pad}TW_CUDA(cudaDeviceSynchronize());"]
         out += [f"{each}{{ TW_CUDA(cudaStreamDestroy(tw_stream[tw_s])); TW_CUDA(cudaEventDestroy(tw_event[tw_s])); }}"]
         return [*out, *self.closed(kernel, depth)]
@@ -319,7 +323,7 @@ class _OpenCL(HostWriter):
         for name in kernel.arrays:
             out += [f"{pad}  {{", *self.piece(name, *halos[name], depth + 4)]
             out.append(
-                f"{pad}    TW_OPENCL(clEnqueueWriteBuffer(tw_queue[tw_s], dev_{name}, CL_FALSE, "
+                f"{pad}    if (tw_from <= tw_to) TW_OPENCL(clEnqueueWriteBuffer(tw_queue[tw_s], dev_{name}, CL_FALSE, "
                 f"(size_t)tw_from * sizeof({self.types[name]}), "
                 f"(size_t)(tw_to - tw_from + 1) * sizeof({self.types[name]}), "
                 f"(void *)({name} + tw_from), 0, NULL, NULL));"
@@ -333,11 +337,14 @@ class _OpenCL(HostWriter):
         out += list(self.arguments(kernel, f"{pad}  ", ("tw_a", "tw_b")))
         out += self.start(kernel.name, kernel.launch.blocks, kernel.launch.threads, f"{pad}  ", "tw_s")
         for name in sorted(kernel.written):
+            out += [f"{pad}  {{", *self.piece(name, 0, 0, depth + 4)]
             out.append(
-                f"{pad}  TW_OPENCL(clEnqueueReadBuffer(tw_queue[tw_s], dev_{name}, CL_FALSE, "
-                f"(size_t)tw_a * sizeof({self.types[name]}), (size_t)(tw_b - tw_a + 1) * sizeof({self.types[name]}), "
-                f"(void *)({name} + tw_a), 0, NULL, NULL));"
+                f"{pad}    if (tw_from <= tw_to) TW_OPENCL(clEnqueueReadBuffer(tw_queue[tw_s], dev_{name}, CL_FALSE, "
+                f"(size_t)tw_from * sizeof({self.types[name]}), "
+                f"(size_t)(tw_to - tw_from + 1) * sizeof({self.types[name]}), "
+                f"(void *)({name} + tw_from), 0, NULL, NULL));"
             )
+            out.append(f"{pad}  }}")
         return [*out, f"{pad}}}", wait, *self.closed(kernel, depth)]
 
 

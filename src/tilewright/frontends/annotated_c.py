@@ -13,7 +13,9 @@ from tilewright.frontends.annotated_spec import arguments
 from tilewright.programs.loopnest import (
     INTEGER_TYPES,
     REAL_TYPES,
+    Assign,
     Declare,
+    Expr,
     Num,
     Stmt,
 )
@@ -158,6 +160,8 @@ def _closing(text: str, start: int) -> int:
 def parse_parameters(text: str) -> dict[str, Declare]:
     """Read a function's parameter list; what is no number or array is left out, what holds pointers is on the heap.
 
+    >>> parse_parameters("int n, double *y, double a[static n][3]")["a"].dims
+    (Name(name='n'), Num(text='3'))
     >>> parse_parameters("int n, double *y")["y"].dims
     (Num(text='0'),)
     """
@@ -173,11 +177,18 @@ def parse_parameters(text: str) -> dict[str, Declare]:
         ctype = ALIASES.get(" ".join(match["type"].split()), " ".join(match["type"].split()))
         if ctype not in INTEGER_TYPES | REAL_TYPES:
             continue
-        rank = len(match["stars"]) + match["dims"].count("[")
-        found[match["name"]] = Declare(
-            ctype=ctype, name=match["name"], dims=(Num("0"),) * rank, heap=len(match["stars"]) > 1
-        )
+        dims = [Num("0")] * len(match["stars"]) + [_extent(each) for each in re.findall(r"\[([^\]]*)\]", match["dims"])]
+        found[match["name"]] = Declare(ctype=ctype, name=match["name"], dims=tuple(dims), heap=len(match["stars"]) > 1)
     return found
+
+
+def _extent(text: str) -> Expr:
+    """Read what a parameter's brackets hold; 0 where that is nothing, or no expression."""
+    try:
+        stmt = parse_code(f"tw_value = {text.strip()};", "an extent") if text.strip() not in {"", "*"} else None
+    except UsageError:
+        return Num("0")
+    return stmt.value if isinstance(stmt, Assign) else Num("0")
 
 
 _FUNCTION = re.compile(r"\b[A-Za-z_]\w*\s*\((?P<params>[^(){};]*)\)\s*\{")

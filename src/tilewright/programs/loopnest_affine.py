@@ -53,7 +53,7 @@ def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], change
     return str(value) if isinstance(value, int) else None
 
 
-def conditions(
+def conditions(  # noqa: PLR0911
     test: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
 ) -> tuple[list[str], bool]:
     """Return affine conditions that a test implies, and whether they say all of it."""
@@ -62,13 +62,22 @@ def conditions(
             a, whole_a = conditions(left, dims, known, changed)
             b, whole_b = conditions(right, dims, known, changed)
             return a + b, whole_a and whole_b
-        case Binary("<" | "<=" | ">" | ">=" | "==" as op, left, right):
+        case Binary("||", left, right):
+            a, whole_a = conditions(left, dims, known, changed)
+            b, whole_b = conditions(right, dims, known, changed)
+            if whole_a and whole_b:
+                return [f"(({' and '.join(a)}) or ({' and '.join(b)}))"], True
+        case Binary("<" | "<=" | ">" | ">=" | "==" | "!=" as op, left, right):
             a_text, b_text = affine(left, dims, known, changed), affine(right, dims, known, changed)
             if a_text is not None and b_text is not None:
                 return [f"{a_text} {'=' if op == '==' else op} {b_text}"], True
-        case Unary("!", Binary("<" | "<=" | ">" | ">=" as op, left, right)):
-            flipped = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[op]
+        case Unary("!", Binary("<" | "<=" | ">" | ">=" | "==" | "!=" as op, left, right)):
+            flipped = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}[op]
             return conditions(Binary(flipped, left, right), dims, known, changed)
+        case Unary("!", Binary("&&", left, right)):
+            return conditions(Binary("||", Unary("!", left), Unary("!", right)), dims, known, changed)
+        case Unary("!", Unary("!", inner)):
+            return conditions(inner, dims, known, changed)
         case Unary("!", Binary("||", left, right)):
             return conditions(Binary("&&", Unary("!", left), Unary("!", right)), dims, known, changed)
     return [], False
