@@ -11,6 +11,7 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen.loop_apply import Applied, apply_transforms
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_harness import Bound, emit_unit
+from tilewright.codegen.loops_openmp import on_cpu
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import Plain, formula
 from tilewright.frontends.annotated_file import InputFiles, LoopRegion, Site, read_input_files, sibling
@@ -38,6 +39,8 @@ from tilewright.runtime.build_command import parse_build_command, substitute, un
 from tilewright.runtime.host import available_bytes
 from tilewright.runtime.loops import DTYPES, Input
 
+PARALLEL = "parallel"
+"""The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
 MOST_SIZES = 64
 """Most sizes of the input that one specification may be tuned for."""
 _SHARE = 0.25
@@ -323,16 +326,43 @@ def _outside(case: Case, loop: LoopRegion) -> set[str]:
     return found - counters(loop.code)
 
 
+def setting_of(case: Case) -> Setting:
+    """Return what is known of the place where a site's regions stand."""
+    return Setting(known=case.known, types=case.types, kept=case.site.behind)
+
+
+def threaded(
+    loop: LoopRegion, case: Case, code: Stmt, values: Mapping[str, object], setting: Setting, *, strict: bool
+) -> tuple[Stmt, list[str]]:
+    """Return a region at one point of the space for a CPU, a device's kernels on its threads, and notes."""
+    applied = transformed(loop, case, code, values, strict=strict, setting=setting)
+    if not applied.device or not values.get(PARALLEL, True):
+        return applied.stmt, applied.notes
+    stmt, notes = on_cpu(applied.stmt, applied.device, setting)
+    return stmt, [*notes, *applied.notes]
+
+
 def transformed(
-    loop: LoopRegion, case: Case, code: Stmt, values: Mapping[str, object], *, strict: bool, openmp: bool = True
+    loop: LoopRegion,
+    case: Case,
+    code: Stmt,
+    values: Mapping[str, object],
+    *,
+    strict: bool,
+    openmp: bool = True,
+    setting: Setting | None = None,
 ) -> Applied:
     """Carry out the transforms of a region at one point of the space."""
     spec = case.site.spec
     lets: dict[str, Any] = {**(spec.lets if spec else {}), **case.numbers, **values}
     where = f"a transform of line {loop.region.line}"
-    setting = Setting(known=case.known, types=case.types, kept=case.site.behind)
     return apply_transforms(
-        code, setting, lambda text: formula(text, where).value(lets), reference, strict=strict, openmp=openmp
+        code,
+        setting or setting_of(case),
+        lambda text: formula(text, where).value(lets),
+        reference,
+        strict=strict,
+        openmp=openmp,
     )
 
 

@@ -4,10 +4,11 @@ import contextlib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tilewright.api.annotate_case import Case, command_of, prepared, transformed
+from tilewright.api.annotate_case import Case, command_of, prepared, setting_of, transformed
+from tilewright.api.annotate_guard import guard_of, sized_arrays
 from tilewright.api.annotate_meter import CpuMeter, Variant
 from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
@@ -20,6 +21,7 @@ from tilewright.codegen.loops_extents import extents_of
 from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops_kernels import CUDA, kernels_text
+from tilewright.frontends.annotated_file import LoopRegion
 from tilewright.frontends.annotated_spec import TuningSpec
 from tilewright.programs.loopnest import Declare, Num, Stmt, Verbatim, counters, names, written
 from tilewright.runtime import nvrtc
@@ -29,6 +31,7 @@ from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers import pool
 from tilewright.tuning.loop_search import LoopChoice, search_loops
 
+_LITERAL = re.compile(r"[\d\s()*]+")
 _SMS, _REGISTERS, _THREADS, _BLOCKS = 132, 65536, 2048, 32
 """A current GPU: what occupancy is estimated for."""
 
@@ -42,12 +45,14 @@ class DeviceVariant:
         preludes: What the top of the file needs.
         bodies: What replaces every region.
         notes: What was left out, and why.
+        conditions: Per region, in C, what has to hold for it.
     """
 
     programs: tuple[DeviceProgram, ...]
     preludes: tuple[str, ...]
     bodies: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    conditions: tuple[tuple[str, ...], ...] = ()
 
 
 def device_variant(case: Case, codes: Sequence[Stmt], values: Mapping[str, object], options: Options) -> DeviceVariant:
@@ -59,13 +64,10 @@ def device_variant(case: Case, codes: Sequence[Stmt], values: Mapping[str, objec
     """
     programs: list[DeviceProgram] = []
     notes: list[str] = []
-    setting = Setting(known=case.known, types=case.types)
     for loop, code in zip(case.site.loops, codes, strict=True):
-        applied = transformed(loop, case, code, values, strict=options.strict, openmp=False)
-        args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
-        shapes = _shapes(case, code)
-        programs.append(lower(applied.stmt, args, setting, shapes, f"tw_line{loop.region.line}"))
-        notes += [*applied.notes, *programs[-1].notes]
+        program, more = _program(loop, case, code, values, options, setting_of(case))
+        programs.append(program)
+        notes += [*more, *program.notes]
     cuda = options.backend == "cuda"
     return DeviceVariant(
         programs=tuple(programs),
@@ -73,6 +75,42 @@ def device_variant(case: Case, codes: Sequence[Stmt], values: Mapping[str, objec
         bodies=tuple(cuda_body(each) if cuda else opencl_body(each) for each in programs),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _program(
+    loop: LoopRegion, case: Case, code: Stmt, values: Mapping[str, object], options: Options, setting: Setting
+) -> tuple[DeviceProgram, list[str]]:
+    """Return a region's program for a device, and notes about its transforms."""
+    applied = transformed(loop, case, code, values, strict=options.strict, openmp=False, setting=setting)
+    args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
+    program = lower(
+        applied.stmt, args, replace(setting, kept=frozenset()), _shapes(case, code), f"tw_line{loop.region.line}"
+    )
+    return program, applied.notes
+
+
+def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], options: Options) -> DeviceVariant:
+    """Return a point with what has to hold where it is called.
+
+    Sizes are those that its extents and its legality were told by; a device's copies of arrays that overlap are not
+    one array, and an array without an element has no copy.
+    """
+    conditions: list[tuple[str, ...]] = []
+    notes: list[str] = []
+    for loop, program in zip(case.site.loops, made.programs, strict=True):
+        code = prepared(loop, case)
+
+        def build(setting: Setting, loop: LoopRegion = loop, code: Stmt = code) -> object:
+            found = _program(loop, case, code, values, options, setting)[0]
+            return found.steps, found.streams
+
+        away = not program.launch.resident
+        fixed = sized_arrays(case, program.extents) if away else ()
+        guard = guard_of(loop, case, code, build, fixed=fixed, apart=away)
+        filled = [f"({extent}) > 0" for extent in program.extents.values() if away and not _LITERAL.fullmatch(extent)]
+        conditions.append(tuple(dict.fromkeys([*guard.conditions, *filled])))
+        notes += guard.notes
+    return replace(made, conditions=tuple(conditions), notes=(*made.notes, *dict.fromkeys(notes)))
 
 
 def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[str, ...]]:
@@ -204,14 +242,16 @@ def expected_seconds(programs: Sequence[DeviceProgram], taken: Mapping[str, Reso
 def plain_device(case: Case, options: Options) -> SiteResult:
     """Generate device code of a region without a tuning specification; its arguments are literals."""
     codes = [prepared(loop, case) for loop in case.site.loops]
-    made = device_variant(case, codes, {}, options)
+    made = guarded(device_variant(case, codes, {}, options), case, {}, options)
     extra: dict[str, Any] = {"_prelude": "\n".join(made.preludes)}
     if options.backend == "cuda" and nvrtc.available():
         taken: dict[str, Resources] = {}
         for program in made.programs:
             taken |= nvrtc.compile_kernels(kernels_text(program, CUDA), current_architecture("")[0])
         extra["resources"] = _plain(taken)
-    size = SizeResult(numbers={}, values={}, bodies=(), notes=made.notes, text=made.bodies, extra=extra)
+    size = SizeResult(
+        numbers={}, values={}, bodies=(), notes=made.notes, text=made.bodies, extra=extra, conditions=made.conditions
+    )
     return SiteResult(line=case.site.region.line, sizes=(size,), tuned=False)
 
 
@@ -258,6 +298,7 @@ def _tune_opencl(case: Case, options: Options, seconds: float) -> SizeResult:
         if choice.winner is None:
             raise UsageError(*nothing(choice))
         made = device_variant(case, [prepared(loop, case) for loop in case.site.loops], choice.winner.values, options)
+    made = guarded(made, case, choice.winner.values, options)
     return SizeResult(
         numbers=dict(case.numbers),
         values=choice.winner.values,
@@ -269,6 +310,7 @@ def _tune_opencl(case: Case, options: Options, seconds: float) -> SizeResult:
         command=("cc", "-lOpenCL"),
         finite=meter.finite,
         text=made.bodies,
+        conditions=made.conditions,
         extra={"_prelude": "\n".join(made.preludes)},
     )
 
@@ -288,7 +330,7 @@ def _tune_cuda(case: Case, options: Options, seconds: float) -> SizeResult:
     choice: LoopChoice = search_loops(space, name, budget, meter, seed=options.seed)
     if choice.winner is None:
         raise UsageError(*nothing(choice))
-    made = meter.variant(choice.winner.values)
+    made = guarded(meter.variant(choice.winner.values), case, choice.winner.values, options)
     notes = [*made.notes, *([warning] if warning else []), "compiled and not run: times are expected ones"]
     return SizeResult(
         numbers=dict(case.numbers),
@@ -299,6 +341,7 @@ def _tune_cuda(case: Case, options: Options, seconds: float) -> SizeResult:
         notes=tuple(notes),
         command=("nvcc", f"-arch={architecture}"),
         text=made.bodies,
+        conditions=made.conditions,
         extra={
             "_prelude": "\n".join(made.preludes),
             "architecture": architecture,

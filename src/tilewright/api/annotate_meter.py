@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilewright.api.annotate_case import Case, command_of, neutral_command, prepared, transformed
+from tilewright.api.annotate_case import Case, command_of, neutral_command, prepared, setting_of, threaded
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.records import Measurement, Outcome
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_openmp import has_directives, on_cpu
+from tilewright.codegen.loops_openmp import has_directives
 from tilewright.programs.loopnest import Stmt
 from tilewright.runtime import loops as runtime
 from tilewright.runtime import store
@@ -20,8 +19,6 @@ from tilewright.runtime.build_command import BuildCommand, parse_build_command
 from tilewright.runtime.toolchain import compiler_identity, find_command
 from tilewright.runtime.workers import Pool
 
-PARALLEL = "parallel"
-"""The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
 TRIAL_SECONDS = 60.0
 """Limit on the first run of a variant and its comparison, beyond ten times the original's."""
 _ORIGINAL_SECONDS = 240.0
@@ -165,14 +162,9 @@ class CpuMeter:
             if loop.stencil:
                 bodies.append(loop.old)
                 continue
-            applied = transformed(loop, self.case, code, values, strict=self.strict)
-            stmt = applied.stmt
-            if applied.device and values.get(PARALLEL, True):
-                setting = Setting(known=self.case.known, types=self.case.types)
-                stmt, more = on_cpu(stmt, applied.device, setting)
-                notes += more
+            stmt, more = threaded(loop, self.case, code, values, setting_of(self.case), strict=self.strict)
             bodies.append(stmt)
-            notes += applied.notes
+            notes += more
         command = self.compiler(command_of(self.case.site.spec, values))
         if any(has_directives(body) for body in bodies) and "-fopenmp" not in command:
             command = (*command, "-fopenmp")

@@ -27,7 +27,7 @@ def replaced(text: str, results: Sequence[tuple[Site, SiteResult]], backend: str
     for site, result in results:
         heads += [size.extra.get("_prelude", "") for size in result.sizes]
         for number, loop in enumerate(site.loops):
-            changes.append((loop.region.body_start, loop.region.body_end, _body(number, loop, result)))
+            changes.append((loop.region.body_start, loop.region.body_end, _body(number, _old(text, loop), result)))
     out: list[str] = []
     place = 0
     for start, end, new in changes:
@@ -37,16 +37,27 @@ def replaced(text: str, results: Sequence[tuple[Site, SiteResult]], backend: str
     return "".join([*dict.fromkeys(head for head in heads if head), *out])
 
 
-def _body(number: int, loop: LoopRegion, result: SiteResult) -> str:
-    """Return what replaces one region's old body."""
-    if len(result.sizes) == 1:
-        return _comment(result.sizes[0], result) + _code(number, result.sizes[0])
+def _old(text: str, loop: LoopRegion) -> str:
+    """Return the original body as the file has it, or the annotation's own code where there is none."""
+    body = loop.region.body(text)
+    return f"    {{\n{body.rstrip()}\n    }}\n" if body.strip() else region_text(loop.old, 2)
+
+
+def _body(number: int, old: str, result: SiteResult) -> str:
+    """Return what replaces one region's old body, which runs wherever the new one was not made for the call."""
     out: list[str] = []
     for size in result.sizes:
-        test = " && ".join(f"{name} == {_literal(value)}" for name, value in size.numbers.items())
+        tests = (
+            [f"{name} == {_literal(value)}" for name, value in size.numbers.items()] if len(result.sizes) > 1 else []
+        )
+        more = size.conditions[number] if size.conditions else ()
+        tests = list(dict.fromkeys([*tests, *more]))
+        if not tests:
+            return _comment(size, result) + _code(number, size)
+        test = " &&\n      ".join(tests)
         out.append(f"  {'} else ' if out else ''}if ({test}) {{\n{_comment(size, result)}{_code(number, size)}")
-    out.append(f"  }} else {{\n    /* another size: the original body */\n{region_text(loop.old, 2)}  }}\n")
-    return "".join(out)
+    why = "another size" if len(result.sizes) > 1 else "another call than the code above is for"
+    return "".join([*out, f"  }} else {{\n    /* {why}: the original body */\n{old}  }}\n"])
 
 
 def _code(number: int, size: SizeResult) -> str:

@@ -36,6 +36,7 @@ class SizeResult:
         finite: Whether the original body's results are all finite.
         extra: Further facts, such as a kernel's resources.
         text: The new text where it is no loop nest.
+        conditions: Per region, in C, what has to hold for the new text; the original body runs otherwise.
     """
 
     numbers: Mapping[str, Plain]
@@ -49,6 +50,7 @@ class SizeResult:
     finite: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict)
     text: tuple[str, ...] = ()
+    conditions: tuple[tuple[str, ...], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -78,6 +80,7 @@ class SizeResult:
             "validated": bool(choice and choice.winner and math.isfinite(self.seconds)),
             "finite": self.finite,
             "command": " ".join(self.command),
+            "conditions": [list(each) for each in self.conditions],
             "notes": list(self.notes),
             **{key: value for key, value in self.extra.items() if not key.startswith("_")},
         }

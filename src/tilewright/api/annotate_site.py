@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tilewright.api.annotate_case import Case, command_notes, prepared, transformed
+from tilewright.api.annotate_case import PARALLEL, Case, command_notes, prepared, setting_of, threaded
 from tilewright.api.annotate_gpu import plain_device, tune_device
-from tilewright.api.annotate_meter import PARALLEL, CpuMeter
+from tilewright.api.annotate_guard import conditions_of, cpu_guards
+from tilewright.api.annotate_meter import CpuMeter
 from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.base.errors import UsageError
 from tilewright.codegen.loop_apply import DEVICE
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_openmp import on_cpu
 from tilewright.frontends.annotated_file import Site
 from tilewright.frontends.annotated_spec import TuningSpec
 from tilewright.programs.loopnest import Stmt, Transform, statements
@@ -37,14 +36,14 @@ def plain_site(site: Site, options: Options) -> SiteResult:
     for loop in site.loops:
         if loop.stencil:
             raise UsageError("a stencil region stands inside a PerfTuning region, which gives its sizes")
-        applied = transformed(loop, case, prepared(loop, case), {}, strict=options.strict)
-        stmt = applied.stmt
-        if applied.device:
-            stmt, more = on_cpu(stmt, applied.device, Setting(types=types))
-            notes += more
+        stmt, more = threaded(loop, case, prepared(loop, case), {}, setting_of(case), strict=options.strict)
         bodies.append(stmt)
-        notes += [*loop.notes, *applied.notes]
-    result = SizeResult(numbers={}, values={}, bodies=tuple(bodies), notes=tuple(dict.fromkeys(notes)))
+        notes += [*loop.notes, *more]
+    guards = cpu_guards(case, {})
+    notes += [note for each in guards for note in each.notes]
+    result = SizeResult(
+        numbers={}, values={}, bodies=tuple(bodies), notes=tuple(dict.fromkeys(notes)), conditions=conditions_of(guards)
+    )
     return SiteResult(line=site.region.line, sizes=(result,), tuned=False)
 
 
@@ -103,11 +102,12 @@ def _tune_cpu(case: Case, options: Options, seconds: float) -> SizeResult:
     if handed is not None and handed.result is not None:
         found = handed.result
         return replace(found, choice=choice, notes=(*variant.notes, *found.notes), finite=meter.finite)
-    notes, bodies, kept = list(variant.notes), variant.bodies, False
+    notes, bodies, kept, guards = list(variant.notes), variant.bodies, False, cpu_guards(case, choice.winner.values)
     notes += [] if handed is None else [handed.note]
     if theirs < _KEEP * ours:
         notes.insert(0, "no variant is faster than the original body built alike, so that stays")
-        bodies, kept = tuple(loop.old for loop in case.site.loops), True
+        bodies, kept, guards = tuple(loop.old for loop in case.site.loops), True, ()
+    notes += [note for each in guards for note in each.notes]
     return SizeResult(
         numbers=dict(case.numbers),
         values=choice.winner.values,
@@ -118,6 +118,7 @@ def _tune_cpu(case: Case, options: Options, seconds: float) -> SizeResult:
         notes=tuple(notes),
         command=(variant.command[0].rpartition("/")[2], *variant.command[1:]),
         finite=meter.finite,
+        conditions=conditions_of(guards),
         extra={"kept_original": kept, "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},
     )
 

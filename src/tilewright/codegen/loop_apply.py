@@ -280,7 +280,7 @@ class _Applier:
 
     def parallel_directive(self, loop: Loop, pragma: str) -> str | None:
         """Return the directive that runs a loop in parallel, or None (with a note) where that is illegal."""
-        bad = parallel(loop, analyse(loop, self.setting.known))
+        bad = parallel(loop, analyse(loop, self.setting.known, self.setting.overlap))
         if not self._true(f"running the loop over {loop.index!r} in parallel", bad):
             return None
         clauses = "".join(f" {clause}" for clause in _CLAUSE.findall(pragma) if not clause.startswith("collapse"))
@@ -290,7 +290,7 @@ class _Applier:
 
     def vector_directive(self, loop: Loop) -> str | None:
         """Return the directive that lets iterations run together, or None where a dependence forbids it."""
-        bad = analyse(loop, self.setting.known).carried(loop)
+        bad = analyse(loop, self.setting.known, self.setting.overlap).carried(loop)
         return "GCC ivdep" if self._true(f"running iterations of the loop over {loop.index!r} together", bad) else None
 
     def _true(self, what: str, dependence: Dependence | None) -> bool:

@@ -49,7 +49,7 @@ def scalar_replace(stmt: Stmt, setting: Setting, prefix: str = "itv_", ctype: st
     number = 0
     taken = used(stmt)
     for loop in innermost(stmt):
-        items = [item for item in _invariant(loop) if _alone(loop, item)]
+        items = [item for item in _invariant(loop) if _alone(loop, item, setting)]
         if not items:
             continue
         values: dict[Item, Name] = {}
@@ -77,8 +77,10 @@ def _invariant(loop: Loop) -> list[Item]:
     return list(found)
 
 
-def _alone(loop: Loop, item: Item) -> bool:
+def _alone(loop: Loop, item: Item, setting: Setting) -> bool:
     """Whether nothing else in a loop can touch an element that it may write."""
+    if setting.shared(item.array, used(loop) if item.array in written(loop) else written(loop)):
+        return False
     if item.array not in written(loop):
         return not any(isinstance(node, If) for node in statements(loop.body))
     if any(isinstance(node, If) for node in statements(loop.body)):
@@ -187,6 +189,8 @@ def array_copy(stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, settin
     ranges = [_range_loop(stmt, each, aref) for each in aref.index]
     outer = _first_of(stmt, [loop for loop, _ in ranges])
     _check_copy(outer, aref, ranges, sizes)
+    if setting.shared(aref.array, used(outer) if aref.array in written(outer) else written(outer)):
+        raise IllegalTransformError(f"{aref.array!r} may overlap another array, so it is not copied")
     name = aref.array + suffix
     while name in used(stmt):
         name += "_"

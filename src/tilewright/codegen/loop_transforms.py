@@ -38,11 +38,18 @@ class Setting:
         known: Values of names, the same wherever it runs.
         types: Types of its scalars and elements of its arrays.
         kept: Names that are needed after it.
+        overlap: Types of arrays that may overlap others of the same type; all others are distinct.
     """
 
     known: Mapping[str, int] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
+    overlap: Mapping[str, str] = field(default_factory=dict)
+
+    def shared(self, array: str, others: Collection[str]) -> bool:
+        """Whether an array may overlap one of some others."""
+        own = self.overlap.get(array)
+        return own is not None and any(each != array and self.overlap.get(each) == own for each in others)
 
 
 def loops_named(stmt: Stmt, index: str) -> list[Loop]:
@@ -129,7 +136,7 @@ def recheck(stmt: Stmt, loops: Sequence[Loop], setting: Setting) -> tuple[Stmt, 
 def _untrue(pragma: str, loop: Loop, setting: Setting) -> Dependence | None:
     if not asserts(pragma):
         return None
-    nest = analyse(loop, setting.known)
+    nest = analyse(loop, setting.known, setting.overlap)
     return parallel(loop, nest) if pragma.startswith("omp") else nest.carried(loop)
 
 
@@ -183,7 +190,7 @@ def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> tuple[Stmt, l
     fill = iter(wanted)
     new = [next(fill) if loop in named else loop for loop in loops]
     _check_bounds(new)
-    nest = analyse(stmt, setting.known)
+    nest = analyse(stmt, setting.known, setting.overlap)
     places = [next(i for i, each in enumerate(loops) if each is loop) for loop in new]
     times = {}
     for site in nest.sites:

@@ -83,7 +83,7 @@ def _jam_forbidden(loop: Loop, factor: int, setting: Setting) -> str:
             return f"the bounds of {node.index!r} depend on it"
         if isinstance(node, If) and loop.index in names(node.test) and _several(node):
             return "a condition around several statements depends on it"
-    nest = analyse(loop, setting.known)
+    nest = analyse(loop, setting.known, setting.overlap)
     start = affine(loop.first, {}, nest.known, written(loop) | counters(loop))
     if start is None:
         return "its first value is not affine"

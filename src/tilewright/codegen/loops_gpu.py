@@ -113,7 +113,7 @@ class _Lowering:
         return bool(arrays(expr))
 
     def _loop(self, loop: Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
-        nest = analyse(loop, self.setting.known)
+        nest = analyse(loop, self.setting.known, self.setting.overlap)
         bad = parallel(loop, nest)
         bounds = arrays(loop.first) | arrays(loop.last)
         if bounds & self.away or (bad is not None and bounds):

@@ -49,7 +49,7 @@ def plan_parallel(stmt: Stmt, setting: Setting) -> Plan:
 
 
 def _visit(loop: Loop, setting: Setting, plan: Plan) -> None:
-    bad = parallel(loop, analyse(loop, setting.known))
+    bad = parallel(loop, analyse(loop, setting.known, setting.overlap))
     if bad is None:
         plan.loops.append((loop, reductions(loop)))
         return

@@ -1,5 +1,6 @@
 """A call of the stencil compiler's kernel in the place of annotated loops, as C text."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -108,8 +109,14 @@ def call_text(what: Handover) -> str:
 
 
 def _fits(what: Handover) -> str:
-    """The condition under which the kernel is for these arrays; no step at all is left to the loops."""
-    return " && ".join(["tw_steps > 0", *(f"{name} == {value}" for name, value in what.sizes)])
+    """Arrays of the grid's shape that lie apart, which the kernel is for; no step at all is left to the loops."""
+    arrays = sorted({*what.problem.program.fields, *(target for target, _ in what.mirrors)})
+    ends = {name: f"(const char *)(({what.ctype} *){name} + tw_cells)" for name in arrays}
+    apart = [
+        f"({ends[a]} <= (const char *){b} || {ends[b]} <= (const char *){a})"
+        for a, b in itertools.combinations(arrays, 2)
+    ]
+    return " && ".join(["tw_steps > 0", *(f"{name} == {value}" for name, value in what.sizes), *apart])
 
 
 def _constants(what: Handover) -> list[str]:

@@ -82,11 +82,13 @@ class Nest:
     Attributes:
         sites: Its assignments.
         known: Values of names.
+        overlap: Types of arrays that may overlap others of the same type.
         complete: Whether everything could be analysed; if not, everything is forbidden.
     """
 
     sites: tuple[Site, ...]
     known: Mapping[str, int]
+    overlap: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
     _isl: Any = None
     _context: Any = None
@@ -135,6 +137,10 @@ class Nest:
             self._context.reset_operations()
             return UNKNOWN
         return None
+
+    def apart(self, a: str, b: str) -> bool:
+        """Whether two arrays surely share no element."""
+        return a != b and (a not in self.overlap or self.overlap[a] != self.overlap.get(b))
 
     def time(self, site: Site) -> list[str]:
         """Return the original time of a site's instances: positions and counters in turn."""
@@ -196,14 +202,15 @@ def _free(site: Site) -> set[str]:
     return {name for expr in exprs for name in names(expr)} - own
 
 
-def analyse(stmt: Stmt, known: Mapping[str, int] | None = None) -> Nest:
+def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping[str, str] | None = None) -> Nest:
     """Analyse the dependences of a nest.
 
-    Distinct names are distinct arrays, as in the annotations that this reads.
+    Distinct names are distinct arrays, as in the annotations that this reads, but for those that are said to overlap.
 
     Args:
         stmt: The nest.
         known: Values of names that are the same wherever it runs.
+        overlap: Types of arrays that may overlap others of the same type.
 
     Returns:
         Its dependences.
@@ -223,7 +230,7 @@ def analyse(stmt: Stmt, known: Mapping[str, int] | None = None) -> Nest:
     context.set_max_operations(_MAX_OPERATIONS)
     changed = written(stmt) | counters(stmt) | _declared(stmt)
     values = {name: value for name, value in (known or {}).items() if name not in changed}
-    nest = Nest(sites=sites, known=values, _isl=islpy, _context=context)
+    nest = Nest(sites=sites, known=values, overlap=overlap or {}, _isl=islpy, _context=context)
     if len(sites) > MAX_SITES:
         nest.complete = False
         return nest
@@ -251,9 +258,9 @@ def _add_pairs(nest: Nest, a: Site, b: Site, changed: Collection[str]) -> None:
         return
     where = [*domain(a, "v", nest.known, changed)[0], *domain(b, "w", nest.known, changed)[0]]
     for first, second in itertools.product(a.accesses, b.accesses):
-        if first.array != second.array or not (first.write or second.write):
+        if nest.apart(first.array, second.array) or not (first.write or second.write):
             continue
-        equal = _equal(a, b, first, second, nest.known, changed)
+        equal = _equal(a, b, first, second, nest.known, changed) if first.array == second.array else []
         if equal is None:
             continue
         same = [f"v{i} = w{i}" for i in range(max(first.private, second.private))]
