@@ -1,5 +1,6 @@
 """Options and fixtures for every test."""
 
+import difflib
 import os
 import signal
 import time
@@ -45,8 +46,13 @@ def golden(request: pytest.FixtureRequest):
     def compare(name: str, text: str) -> None:
         path = folder / name
         if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        assert path.read_text(encoding="utf-8") == text, f"{name} changed; look at it, then run with --update-golden"
+        recorded = path.read_text(encoding="utf-8") if path.exists() else ""
+        if recorded != text:
+            lines = difflib.unified_diff(recorded.splitlines(), text.splitlines(), f"golden/{name}", "now", lineterm="")
+            command = f"pytest {request.node.nodeid.partition('::')[0]} --update-golden"
+            pytest.fail("\n".join([*lines, "", f"if that is meant, run: {command}"]), pytrace=False)
 
     return compare
 

@@ -1,0 +1,57 @@
+/* star2, float32, boundary wrap, tiling streaming:t=2,s=8x16,rows=1
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_LOW_f32, omp_get_thread_num(), tw_thread(), tw_turn_f32(), tw_lift_f32(),
+     tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(),
+     tw_stream_f32(), tw_fence_f32(), tw_star2_fetch(), tw_star2_ahead_0(), tw_star2_load_0(),
+     tw_star2_store_0(), tw_star2_stage_0(), tw_star2_tile(), tw_star2() */
+
+/* Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors. */
+static inline void tw_star2_ends_0(float *row, const float *old, int64_t gx, int64_t n, int64_t edge) {
+  const int64_t V = TW_LANES_F32;
+  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  if (edge) {
+    if (gx <= (-1)) {
+      row[((((-1) - gx) % vectors) * V) + (((-1) - gx) / vectors)] = 0.0f;
+    }
+    if (gx <= (-2)) {
+      row[((((-2) - gx) % vectors) * V) + (((-2) - gx) / vectors)] = 0.0f;
+    }
+    if ((n - gx) < tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) {
+      row[(((n - gx) % vectors) * V) + ((n - gx) / vectors)] = 0.0f;
+    }
+    if (((n + 1) - gx) < tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) {
+      row[((((n + 1) - gx) % vectors) * V) + (((n + 1) - gx) / vectors)] = 0.0f;
+    }
+  }
+  tw_wrap_f32(row, vectors, 2, 2);
+}
+
+/* Rows that keep their values, and rows outside the grid. */
+static __attribute__((noinline)) void tw_star2_border_0(float *u_out_passing, float *u_out_fresh,
+    float *u_out_older, const float *u_now_passing, const float *u_now_fresh, const float *u_now_older, int64_t y0,
+    int64_t fresh, int64_t n0, int64_t n1, int64_t n, int64_t gx, int64_t gy, int64_t edge) {
+  const int64_t V = TW_LANES_F32;
+  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t pitch = ((vectors + 4) | 1) * TW_LANES_F32;
+  const int64_t slab = pitch;
+  if (((((-1) - y0) >= (-4)) & (((-1) - y0) < 1)) & (((0 - y0) >= (-4)) & ((0 - y0) < 1))) {
+    const int64_t to = (-1) - y0;
+    const int64_t from = 0 - y0;
+    tw_copy_f32(((to < 0) ? (u_out_older + ((to + 4) * slab)) : ((to < (-3)) ? (u_out_passing + (to * slab)) : (u_out_fresh + ((to + 3) * slab)))) - (2 * V), ((from < 0) ? (u_out_older + ((from + 4) * slab)) : ((from < (-3)) ? (u_out_passing + (from * slab)) : (u_out_fresh + ((from + 3) * slab)))) - (2 * V), slab);
+  }
+  if (((((-2) - y0) >= (-4)) & (((-2) - y0) < 1)) & (((0 - y0) >= (-4)) & ((0 - y0) < 1))) {
+    const int64_t to = (-2) - y0;
+    const int64_t from = 0 - y0;
+    tw_copy_f32(((to < 0) ? (u_out_older + ((to + 4) * slab)) : ((to < (-3)) ? (u_out_passing + (to * slab)) : (u_out_fresh + ((to + 3) * slab)))) - (2 * V), ((from < 0) ? (u_out_older + ((from + 4) * slab)) : ((from < (-3)) ? (u_out_passing + (from * slab)) : (u_out_fresh + ((from + 3) * slab)))) - (2 * V), slab);
+  }
+  if ((((n0 - y0) >= (-4)) & ((n0 - y0) < 1)) & ((((n0 - 1) - y0) >= (-4)) & (((n0 - 1) - y0) < 1))) {
+    const int64_t to = n0 - y0;
+    const int64_t from = (n0 - 1) - y0;
+    tw_copy_f32(((to < 0) ? (u_out_older + ((to + 4) * slab)) : ((to < (-3)) ? (u_out_passing + (to * slab)) : (u_out_fresh + ((to + 3) * slab)))) - (2 * V), ((from < 0) ? (u_out_older + ((from + 4) * slab)) : ((from < (-3)) ? (u_out_passing + (from * slab)) : (u_out_fresh + ((from + 3) * slab)))) - (2 * V), slab);
+  }
+  if (((((n0 + 1) - y0) >= (-4)) & (((n0 + 1) - y0) < 1)) & ((((n0 - 1) - y0) >= (-4)) & (((n0 - 1) - y0) < 1))) {
+    const int64_t to = (n0 + 1) - y0;
+    const int64_t from = (n0 - 1) - y0;
+    tw_copy_f32(((to < 0) ? (u_out_older + ((to + 4) * slab)) : ((to < (-3)) ? (u_out_passing + (to * slab)) : (u_out_fresh + ((to + 3) * slab)))) - (2 * V), ((from < 0) ? (u_out_older + ((from + 4) * slab)) : ((from < (-3)) ? (u_out_passing + (from * slab)) : (u_out_fresh + ((from + 3) * slab)))) - (2 * V), slab);
+  }
+}

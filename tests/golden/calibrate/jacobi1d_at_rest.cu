@@ -1,0 +1,131 @@
+/* jacobi1d, its memory replaced by registers
+   starts as every text of its language does, see prelude/ */
+
+TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int start, int total, int origin, int moving) {
+  TW_SHARED float chip[1088];
+  /* hexagons of 32 rows, base 512, slope 1, pitch 1054, hexagonal:t=32,s=512,threads=256 */
+  const int i0 = TW_THREAD;
+  const int left = ((TW_GROUP * 1054) + origin);
+  const int row0 = tw_max(0, (0 - start));
+  const int row1 = tw_min(32, (total - start));
+  const int turn2 = tw_floormod(start, 2);
+  const int whole = ((((row0 == 0) & (row1 == 32)) & ((left - 16) >= 0)) & ((left + 528) <= n0));
+  const int fresh = 0;
+  if (whole) {
+    if (moving) {
+      {
+        TW_LOCAL float *const to = chip;
+        TW_UNROLL_BY(4)
+        for (int x = (i0 - 16); x < 528; x += 256) {
+          to[(x + 16)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+        }
+      }
+    }
+    if (moving) {
+      {
+        TW_LOCAL float *const to = (chip + 544);
+        TW_UNROLL_BY(4)
+        for (int x = (i0 - 16); x < 0; x += 256) {
+          to[(x + 16)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+        }
+      }
+    }
+    if (moving) {
+      {
+        TW_LOCAL float *const to = (chip + 544);
+        TW_UNROLL_BY(4)
+        for (int x = (i0 + 512); x < 528; x += 256) {
+          to[(x + 16)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+        }
+      }
+    }
+    TW_BARRIER_MEMORY();
+    TW_UNROLL_BY(1)
+    for (int row = 0; row < 32; ++row) {
+      const int grow = tw_min(row, (31 - row));
+      const int step = row;
+      {
+        TW_LOCAL float *const u0 = (chip + ((step % 2) * 544));
+        TW_LOCAL float *const u0_new = (chip + (((step + 1) % 2) * 544));
+        const int low = (0 - grow);
+        const int high = (grow + 512);
+        TW_UNROLL_BY(1)
+        for (int x = (i0 + low); x < high; x += 256) {
+          const float r0 = u0[((x - 1) + 16)];
+          const float r1 = u0[(x + 16)];
+          const float r2 = u0[((x + 1) + 16)];
+          const float t0 = r0;
+          const float t1 = r1;
+          const float t2 = (t0 + t1);
+          const float t3 = r2;
+          const float t4 = (t2 + t3);
+          const float t6 = (t4 * 0.33333334f);
+          u0_new[(x + 16)] = t6;
+        }
+        const int all = ((row + 2) >= 32);
+        const int later = tw_min((row + 2), (31 - (row + 2)));
+        const int kept0 = (all ? high : tw_min(high, tw_max(low, (0 - later))));
+        const int kept1 = (all ? high : tw_min(high, tw_max(low, (later + 512))));
+        TW_GLOBAL float *const out = ((f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot)) + ((tw_wide)left));
+        TW_UNROLL_BY(1)
+        for (int x = (i0 + low); x < high; x += 256) {
+          if (((x < kept0) | (x >= kept1))) {
+            if (moving) {
+              out[x] = u0_new[(x + 16)];
+            }
+          }
+        }
+      }
+      TW_BARRIER();
+    }
+  } else {
+    if (moving) {
+      {
+        TW_LOCAL float *const to = chip;
+        TW_UNROLL_BY(1)
+        for (int x = (i0 + tw_max((-16), (0 - left))); x < tw_min(528, (n0 - left)); x += 256) {
+          to[(x + 16)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+        }
+      }
+    }
+    if (moving) {
+      {
+        TW_LOCAL float *const to = (chip + 544);
+        TW_UNROLL_BY(1)
+        for (int x = (i0 + tw_max((-16), (0 - left))); x < tw_min(528, (n0 - left)); x += 256) {
+          to[(x + 16)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+        }
+      }
+    }
+    TW_BARRIER_MEMORY();
+    TW_UNROLL_BY(1)
+    for (int row = row0; row < row1; ++row) {
+      const int grow = tw_min(row, (31 - row));
+      const int step = row;
+      {
+        TW_LOCAL float *const u0 = (chip + ((step % 2) * 544));
+        TW_LOCAL float *const u0_new = (chip + (((step + 1) % 2) * 544));
+        TW_UNROLL_BY(1)
+        for (int x = (i0 + (0 - grow)); x < (grow + 512); x += 256) {
+          const int x0 = (left + x);
+          if (((x0 >= 1) & (x0 < (n0 - 1)))) {
+            const float t0 = u0[(((x0 - 1) - left) + 16)];
+            const float t1 = u0[((x0 - left) + 16)];
+            const float t2 = (t0 + t1);
+            const float t3 = u0[(((x0 + 1) - left) + 16)];
+            const float t4 = (t2 + t3);
+            const float t6 = (t4 * 0.33333334f);
+            const float v = t6;
+            u0_new[(x + 16)] = v;
+            if ((((row + 2) >= row1) | ((x < (0 - tw_min((row + 2), (31 - (row + 2))))) | (x >= (tw_min((row + 2), (31 - (row + 2))) + 512))))) {
+              if (moving) {
+                (f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot))[x0] = v;
+              }
+            }
+          }
+        }
+      }
+      TW_BARRIER();
+    }
+  }
+}

@@ -1,0 +1,49 @@
+"""What texts start with, once: definitions that all share, and the helpers of an element type."""
+
+from collections.abc import Callable, Iterable
+
+from tilewright.codegen.c_helpers import prelude as c_prelude
+from tilewright.codegen.c_lift import lift_helpers
+from tilewright.codegen.gpu_prelude import prelude as gpu_prelude
+
+from .shown import Case
+
+_SCALARS = ("minimum", "maximum", "where", "number", "not", "abs")
+_VECTORS = (*_SCALARS, "hold", "fresh", "splat", "keep", "over_sqrt", "sqrt")
+_BESIDE = ("beside_low_1", "beside_high_2", "outside_low_nearest_1", "outside_low_mirror_2", "outside_high_reflect_1")
+
+
+def _whole(file: str, about: str, write: Callable[[], str]) -> Case:
+    return Case(file=f"prelude/{file}", about=about, write=write, whole=True)
+
+
+def _helpers(dtype: str, names: Iterable[str], vector: bool = True) -> str:
+    """What a C text starts with, behind what all of them do."""
+    return c_prelude((), [(name, dtype, vector) for name in names]).removeprefix(c_prelude((), ()))
+
+
+CASES = (
+    _whole("start.c", "every C text", lambda: c_prelude((), ())),
+    _whole("types.c", "vectors", lambda: c_prelude(("float32", "int64"), ()).removeprefix(c_prelude((), ()))),
+    _whole("operators.c", "operators that are calls, on vectors", lambda: _helpers("float32", _VECTORS)),
+    _whole("operators_int32.c", "operators that are calls", lambda: _helpers("int32", _SCALARS, vector=False)),
+    _whole("neighbours.c", "vectors put together from two", lambda: _helpers("float64", _BESIDE)),
+    _whole("addresses.c", "addresses made anew", lambda: _helpers("index", ["opaque"], vector=False)),
+    _whole(
+        "lifted_rows.c",
+        "rows of streaming tiles: lifted, prefetched, stored past the caches",
+        lambda: lift_helpers("float32", "float", "f32"),
+    ),
+    _whole("start.cu", "every CUDA text", lambda: gpu_prelude("cuda")),
+    _whole("start.cl", "every OpenCL text", lambda: gpu_prelude("opencl")),
+    _whole(
+        "operators.cu",
+        "operators that are calls",
+        lambda: gpu_prelude("cuda", (), [(name, "float32") for name in (*_SCALARS, "sqrt", "pow", "over_sqrt")]),
+    ),
+    _whole(
+        "operators_float64_strict.cl",
+        "operators that are calls",
+        lambda: gpu_prelude("opencl", ("float64",), [(name, "float64") for name in _SCALARS], strict=True),
+    ),
+)

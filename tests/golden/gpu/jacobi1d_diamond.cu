@@ -1,0 +1,131 @@
+/* jacobi1d, float32, boundary fixed, tiling diamond:t=4,s=8
+   starts as every text of its language does, see prelude/ */
+
+TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int start, int total, int origin) {
+  TW_SHARED float chip[18];
+  /* diamonds of 4 rows, pitch 8, diamond:t=4,s=8 */
+  const int i0 = TW_THREAD;
+  const int left = ((TW_GROUP * 8) + origin);
+  const int row0 = tw_max(0, (0 - start));
+  const int row1 = tw_min(4, (total - start));
+  const int turn2 = tw_floormod(start, 2);
+  const int whole = ((((row0 == 0) & (row1 == 4)) & ((left - 4) >= 0)) & ((left + 5) <= n0));
+  const int fresh = 0;
+  if (whole) {
+    {
+      TW_LOCAL float *const to = chip;
+      TW_UNROLL_BY(4)
+      for (int x = (i0 - 4); x < (-2); x += 256) {
+        to[(x + 4)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+      }
+    }
+    {
+      TW_LOCAL float *const to = chip;
+      TW_UNROLL_BY(4)
+      for (int x = (i0 - 1); x < 2; x += 256) {
+        to[(x + 4)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+      }
+    }
+    {
+      TW_LOCAL float *const to = chip;
+      TW_UNROLL_BY(4)
+      for (int x = (i0 + 3); x < 5; x += 256) {
+        to[(x + 4)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+      }
+    }
+    {
+      TW_LOCAL float *const to = (chip + 9);
+      TW_UNROLL_BY(4)
+      for (int x = (i0 - 3); x < 0; x += 256) {
+        to[(x + 4)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+      }
+    }
+    {
+      TW_LOCAL float *const to = (chip + 9);
+      TW_UNROLL_BY(4)
+      for (int x = (i0 + 1); x < 4; x += 256) {
+        to[(x + 4)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+      }
+    }
+    TW_BARRIER_MEMORY();
+    TW_UNROLL_BY(1)
+    for (int row = 0; row < 4; ++row) {
+      const int grow = ((row < 2) ? ((row % 2) * 2) : (3 - ((row % 2) * 2)));
+      const int step = row;
+      {
+        TW_LOCAL float *const u0 = (chip + ((step % 2) * 9));
+        TW_LOCAL float *const u0_new = (chip + (((step + 1) % 2) * 9));
+        const int low = (0 - grow);
+        const int high = (grow + 1);
+        TW_UNROLL_BY(1)
+        for (int x = (i0 + low); x < high; x += 256) {
+          const float r0 = u0[((x - 1) + 4)];
+          const float r1 = u0[(x + 4)];
+          const float r2 = u0[((x + 1) + 4)];
+          const float t0 = r0;
+          const float t1 = r1;
+          const float t2 = (t0 + t1);
+          const float t3 = r2;
+          const float t4 = (t2 + t3);
+          const float t6 = (t4 * 0.33333334f);
+          u0_new[(x + 4)] = t6;
+        }
+        const int all = ((row + 2) >= 4);
+        const int later = (((row + 2) < 2) ? (((row + 2) % 2) * 2) : (3 - (((row + 2) % 2) * 2)));
+        const int kept0 = (all ? high : tw_min(high, tw_max(low, (0 - later))));
+        const int kept1 = (all ? high : tw_min(high, tw_max(low, (later + 1))));
+        TW_GLOBAL float *const out = ((f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot)) + ((tw_wide)left));
+        TW_UNROLL_BY(1)
+        for (int x = (i0 + low); x < high; x += 256) {
+          if (((x < kept0) | (x >= kept1))) {
+            out[x] = u0_new[(x + 4)];
+          }
+        }
+      }
+      TW_BARRIER();
+    }
+  } else {
+    {
+      TW_LOCAL float *const to = chip;
+      TW_UNROLL_BY(1)
+      for (int x = (i0 + tw_max((-4), (0 - left))); x < tw_min(5, (n0 - left)); x += 256) {
+        to[(x + 4)] = (f0 + (((tw_wide)(turn2 % 2)) * slot))[(left + x)];
+      }
+    }
+    {
+      TW_LOCAL float *const to = (chip + 9);
+      TW_UNROLL_BY(1)
+      for (int x = (i0 + tw_max((-3), (0 - left))); x < tw_min(4, (n0 - left)); x += 256) {
+        to[(x + 4)] = (f0 + (((tw_wide)((turn2 + 1) % 2)) * slot))[(left + x)];
+      }
+    }
+    TW_BARRIER_MEMORY();
+    TW_UNROLL_BY(1)
+    for (int row = row0; row < row1; ++row) {
+      const int grow = ((row < 2) ? ((row % 2) * 2) : (3 - ((row % 2) * 2)));
+      const int step = row;
+      {
+        TW_LOCAL float *const u0 = (chip + ((step % 2) * 9));
+        TW_LOCAL float *const u0_new = (chip + (((step + 1) % 2) * 9));
+        TW_UNROLL_BY(1)
+        for (int x = (i0 + (0 - grow)); x < (grow + 1); x += 256) {
+          const int x0 = (left + x);
+          if (((x0 >= 1) & (x0 < (n0 - 1)))) {
+            const float t0 = u0[(((x0 - 1) - left) + 4)];
+            const float t1 = u0[((x0 - left) + 4)];
+            const float t2 = (t0 + t1);
+            const float t3 = u0[(((x0 + 1) - left) + 4)];
+            const float t4 = (t2 + t3);
+            const float t6 = (t4 * 0.33333334f);
+            const float v = t6;
+            u0_new[(x + 4)] = v;
+            if ((((row + 2) >= row1) | ((x < (0 - (((row + 2) < 2) ? (((row + 2) % 2) * 2) : (3 - (((row + 2) % 2) * 2))))) | (x >= ((((row + 2) < 2) ? (((row + 2) % 2) * 2) : (3 - (((row + 2) % 2) * 2))) + 1))))) {
+              (f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot))[x0] = v;
+            }
+          }
+        }
+      }
+      TW_BARRIER();
+    }
+  }
+}

@@ -1,0 +1,33 @@
+/* transform RegTile(loops=['i','j'], ufactors=[2,2]) */
+
+  {
+    for (int i = 0; i <= M - 2; i += 2) {
+      for (int j = 0; j <= N - 2; j += 2) {
+        for (int k = 0; k <= K - 1; k++) {
+          C[i][j] = C[i][j] + A[i][k] * B[k][j];
+          C[i][j + 1] = C[i][j + 1] + A[i][k] * B[k][j + 1];
+          C[i + 1][j] = C[i + 1][j] + A[i + 1][k] * B[k][j];
+          C[i + 1][j + 1] = C[i + 1][j + 1] + A[i + 1][k] * B[k][j + 1];
+        }
+      }
+      for (int j = (N - 1 + 1) / 2 * 2; j <= N - 1; j++) {
+        for (int k = 0; k <= K - 1; k++) {
+          C[i][j] = C[i][j] + A[i][k] * B[k][j];
+          C[i + 1][j] = C[i + 1][j] + A[i + 1][k] * B[k][j];
+        }
+      }
+    }
+    for (int i = (M - 1 + 1) / 2 * 2; i <= M - 1; i++) {
+      for (int j = 0; j <= N - 2; j += 2) {
+        for (int k = 0; k <= K - 1; k++) {
+          C[i][j] = C[i][j] + A[i][k] * B[k][j];
+          C[i][j + 1] = C[i][j + 1] + A[i][k] * B[k][j + 1];
+        }
+      }
+      for (int j = (N - 1 + 1) / 2 * 2; j <= N - 1; j++) {
+        for (int k = 0; k <= K - 1; k++) {
+          C[i][j] = C[i][j] + A[i][k] * B[k][j];
+        }
+      }
+    }
+  }

@@ -1,0 +1,13 @@
+/* operators that are calls */
+
+static inline int32_t tw_abs_i32(int32_t a) { return a < 0 ? -a : a; }
+
+static inline int32_t tw_maximum_i32(int32_t a, int32_t b) { return (a > b || a != a) ? a : b; }
+
+static inline int32_t tw_minimum_i32(int32_t a, int32_t b) { return (a < b || a != a) ? a : b; }
+
+static inline int tw_not_i32(int a) { return !a; }
+
+static inline int32_t tw_number_i32(int a) { return a ? 1 : 0; }
+
+static inline int32_t tw_where_i32(int a, int32_t b, int32_t c) { return a ? b : c; }

@@ -1,0 +1,41 @@
+/* pair, float32, boundary fixed, tiling hexagonal:t=2,s=8
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_keep_v_f32(), tw_pair_cells_0(), tw_pair_box_0_short(), tw_pair_box_0_long(), tw_pair_box_0(),
+     tw_pair_cells_1(), tw_pair_box_1_short(), tw_pair_box_1_long(), tw_pair_box_1() */
+
+void tw_pair(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  /* hexagons of 4 rows, base 8, slope 1, pitch 18 */
+  const int64_t total = steps * 2;
+  #pragma omp parallel num_threads(threads)
+  {
+    for (int64_t wave = 0; wave < (tw_ceildiv((total + 2), 4) * 2); ++wave) {
+      const int64_t phase = wave / 2;
+      const int64_t colour = wave % 2;
+      const int64_t origin = (colour ? 9 : 0);
+      const int64_t start = (phase * 4) - (colour ? 0 : 2);
+      const int64_t past = tw_floordiv(((n0 + 18) - origin), 18);
+      #pragma omp for schedule(dynamic, 1)
+      for (int64_t tile = 0; tile < past; ++tile) {
+        const int64_t left = (tile * 18) + origin;
+        for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 4), total); ++tau) {
+          const int64_t row = tau - start;
+          const int64_t grow = tw_min(row, (3 - row));
+          const int64_t t = tau / 2;
+          const int64_t stage = tau % 2;
+          if (stage == 0) {
+            tw_pair_box_0(field, size, scalar, constant, t, left - grow, (left + 8) + grow);
+          }
+          if (stage == 1) {
+            tw_pair_box_1(field, size, scalar, constant, t, left - grow, (left + 8) + grow);
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,26 @@
+/* scaled, float32, boundary fixed, tiling none
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_scaled_box_0_short(), tw_scaled_box_0_long(), tw_scaled_box_0(), tw_scaled() */
+
+static void tw_scaled_cells_0(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, int64_t t, int64_t low, int64_t high) {
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  const float *const v_u = field[0] + ((t % 2) * slot);
+  float *const target = field[0] + (((t + 1) % 2) * slot);
+  const float c_a = scalar[0];
+  const float c_b = scalar[1];
+  const float *const r0 = v_u;
+  float *const w0 = target;
+  for (int64_t x = low; x < high; ++x) {
+    const float t1 = r0[x - 1];
+    const float t2 = r0[x + 1];
+    const float t3 = t1 + t2;
+    const float t4 = c_a * t3;
+    const float t6 = r0[x];
+    const float t7 = c_b * t6;
+    const float t8 = t4 + t7;
+    w0[x] = t8;
+  }
+}

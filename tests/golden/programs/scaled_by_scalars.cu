@@ -1,0 +1,22 @@
+/* scaled, float32, boundary fixed, tiling none
+   starts as every text of its language does, see prelude/ */
+
+TW_KERNEL(256) tw_scaled_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int t, float c_0, float c_1) {
+  const int i0 = TW_THREAD;
+  const int g0 = TW_GROUP;
+  const int x0 = ((g0 * 256) + i0);
+  const int inner = ((((g0 * 256) - 1) >= 0) & ((((g0 + 1) * 256) + 1) <= n0));
+  if ((inner | ((x0 >= 1) & (x0 < (n0 - 1))))) {
+    {
+      const tw_wide at = ((tw_wide)x0);
+      const float t1 = (f0 + (((tw_wide)(t % 2)) * slot))[(at - 1)];
+      const float t2 = (f0 + (((tw_wide)(t % 2)) * slot))[(at + 1)];
+      const float t3 = (t1 + t2);
+      const float t4 = (c_0 * t3);
+      const float t6 = (f0 + (((tw_wide)(t % 2)) * slot))[at];
+      const float t7 = (c_1 * t6);
+      const float t8 = (t4 + t7);
+      (f0 + (((tw_wide)((t + 1) % 2)) * slot))[at] = t8;
+    }
+  }
+}

@@ -1,0 +1,26 @@
+/* varied, float32, boundary fixed, tiling none
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_varied_box_0_short(), tw_varied_box_0_long(), tw_varied_box_0(), tw_varied() */
+
+static void tw_varied_cells_0(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, int64_t t, int64_t low, int64_t high) {
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  const float *const v_u = field[0] + ((t % 2) * slot);
+  const float *const v_k = field[1];
+  float *const target = field[0] + (((t + 1) % 2) * slot);
+  const float *const r0 = v_k;
+  const float *const r1 = v_u;
+  float *const w0 = target;
+  for (int64_t x = low; x < high; ++x) {
+    const float t0 = r1[x];
+    const float t1 = r0[x];
+    const float t2 = r1[x - 1];
+    const float t3 = r1[x + 1];
+    const float t4 = t2 + t3;
+    const float t5 = t1 * t4;
+    const float t6 = t0 + t5;
+    w0[x] = t6;
+  }
+}

@@ -1,0 +1,49 @@
+/* wave1d, float32, boundary fixed, tiling none
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_keep_v_f32(), tw_wave1d_box_0_short(), tw_wave1d_box_0_long(), tw_wave1d_box_0() */
+
+static void tw_wave1d_cells_0(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, int64_t t, int64_t low, int64_t high) {
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  const float *const v_u = field[0] + ((t % 2) * slot);
+  const float *const v_u_prev = field[0] + (((t + 1) % 2) * slot);
+  float *const target = field[0] + (((t + 1) % 2) * slot);
+  const float *const r0 = v_u_prev;
+  const float *const r1 = v_u;
+  float *const w0 = target;
+  for (int64_t x = low; x < high; ++x) {
+    const float t1 = r1[x];
+    const float t2 = 2.0f * t1;
+    const float t3 = r0[x];
+    const float t4 = t2 - t3;
+    const float t6 = r1[x - 1];
+    const float t7 = r1[x + 1];
+    const float t8 = t6 + t7;
+    const float t9 = t8 - t2;
+    const float t10 = 0.25f * t9;
+    const float t11 = t4 + t10;
+    w0[x] = t11;
+  }
+}
+
+void tw_wave1d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  const int64_t parts = tw_min(tw_ceildiv(n0, 2048), threads);
+  #pragma omp parallel num_threads(threads)
+  {
+    for (int64_t t = 0; t < steps; ++t) {
+      #pragma omp for schedule(static)
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
+        const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
+        tw_wave1d_box_0(field, size, scalar, constant, t, first, last);
+      }
+    }
+  }
+}

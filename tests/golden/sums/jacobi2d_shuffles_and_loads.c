@@ -1,0 +1,91 @@
+/* jacobi2d, float32, boundary fixed, tiling hybrid:t=2,s=4x16,rows=1
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_opaque(), tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_short(), tw_jacobi2d_box_0(), tw_jacobi2d() */
+
+static __attribute__((noinline)) void tw_jacobi2d_box_0_long(float *const *field, const int64_t *size,
+    const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1,
+    int64_t high1) {
+  const int64_t n0 = size[2];
+  const int64_t n1 = size[3];
+  const int64_t s0 = size[4];
+  const int64_t slot = size[5];
+  const float *const v_u = field[0] + ((t % 2) * slot);
+  float *const target = field[0] + (((t + 1) % 2) * slot);
+  const int64_t a0 = tw_max(low0, 1);
+  const int64_t b0 = tw_min(high0, (n0 - 1));
+  const int64_t a1 = tw_max(low1, 1);
+  const int64_t b1 = tw_min(high1, (n1 - 1));
+  const int64_t first = tw_max(a1, 1);
+  const int64_t last = tw_min(b1, (n1 - 1));
+  const int64_t start = (((last - first) >= TW_LANES_F32) ? first : b1);
+  const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b1);
+  const int64_t begin = (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b1);
+  const int64_t end = stop;
+  const int64_t beside_from = ((begin < tw_max(start, TW_LANES_F32)) ? (begin + TW_LANES_F32) : begin);
+  const int64_t beside_length = (tw_max((tw_min(tw_min(end, stop), (n1 - TW_LANES_F32)) - beside_from), 0) / TW_LANES_F32) * TW_LANES_F32;
+  for (int64_t row = a0; row < b0; ++row) {
+    const int64_t x0 = tw_opaque(row);
+    const float *const r0 = v_u + ((x0 - 1) * s0);
+    const float *const r1 = v_u + (x0 * s0);
+    const float *const r2 = v_u + ((x0 + 1) * s0);
+    float *const w0 = target + (x0 * s0);
+    if (0 < beside_length) {
+      tw_v_f32 r1_low = *(const tw_u_f32 *)(r1 + (beside_from - TW_LANES_F32));
+      tw_v_f32 r1_here = *(const tw_u_f32 *)(r1 + beside_from);
+      for (int64_t j = beside_from; j < (beside_from + beside_length); j += TW_LANES_F32) {
+        const tw_v_f32 r1_high = *(const tw_u_f32 *)(r1 + (j + TW_LANES_F32));
+        const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + j);
+        const tw_v_f32 t0_0 = l0;
+        const tw_v_f32 l1 = tw_beside_low_1_v_f32(r1_here, r1_low);
+        const tw_v_f32 t0_1 = l1;
+        const tw_v_f32 l2 = r1_here;
+        const tw_v_f32 t0_2 = l2;
+        const tw_v_f32 l3 = tw_beside_high_1_v_f32(r1_here, r1_high);
+        const tw_v_f32 t0_3 = l3;
+        const tw_v_f32 l4 = *(const tw_u_f32 *)(r2 + j);
+        const tw_v_f32 t0_4 = l4;
+        const tw_v_f32 t0_5 = t0_0 + t0_1;
+        const tw_v_f32 t0_6 = t0_5 + t0_2;
+        const tw_v_f32 t0_7 = t0_6 + t0_3;
+        const tw_v_f32 t0_8 = t0_7 + t0_4;
+        const tw_v_f32 t0_10 = t0_8 * 0.2f;
+        *(tw_u_f32 *)(w0 + j) = t0_10;
+        r1_low = r1_here;
+        r1_here = r1_high;
+      }
+    }
+    for (int64_t part = 0; part < (((0 < beside_length) ? 1 : 0) + 1); ++part) {
+      const int64_t low = ((part == 0) ? begin : (beside_from + beside_length));
+      const int64_t high = (((part + 1) < (((0 < beside_length) ? 1 : 0) + 1)) ? beside_from : end);
+      {
+        int64_t j = tw_max(start, tw_min(low, (stop - TW_LANES_F32)));
+        for (int64_t i = low; i < high; i += TW_LANES_F32) {
+          const tw_v_f32 l0 = *(const tw_u_f32 *)(r0 + j);
+          const tw_v_f32 t0_0 = l0;
+          const tw_v_f32 l1 = *(const tw_u_f32 *)(r1 + (j - 1));
+          const tw_v_f32 t0_1 = l1;
+          const tw_v_f32 l2 = *(const tw_u_f32 *)(r1 + j);
+          const tw_v_f32 t0_2 = l2;
+          const tw_v_f32 l3 = *(const tw_u_f32 *)(r1 + (j + 1));
+          const tw_v_f32 t0_3 = l3;
+          const tw_v_f32 l4 = *(const tw_u_f32 *)(r2 + j);
+          const tw_v_f32 t0_4 = l4;
+          const tw_v_f32 t0_5 = t0_0 + t0_1;
+          const tw_v_f32 t0_6 = t0_5 + t0_2;
+          const tw_v_f32 t0_7 = t0_6 + t0_3;
+          const tw_v_f32 t0_8 = t0_7 + t0_4;
+          const tw_v_f32 t0_10 = t0_8 * 0.2f;
+          *(tw_u_f32 *)(w0 + j) = t0_10;
+          j = tw_min((i + TW_LANES_F32), (stop - TW_LANES_F32));
+        }
+      }
+    }
+    if (a1 < start) {
+      tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, a1, start);
+    }
+    if (stop < b1) {
+      tw_jacobi2d_cells_0(field, size, scalar, constant, t, x0, stop, b1);
+    }
+  }
+}

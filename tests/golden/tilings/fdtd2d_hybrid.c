@@ -1,0 +1,48 @@
+/* fdtd2d, float32, boundary fixed, tiling hybrid:t=2,s=4x16,rows=1
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_keep_v_f32(), tw_opaque(), tw_fdtd2d_cells_0(), tw_fdtd2d_box_0(), tw_fdtd2d_cells_1(),
+     tw_fdtd2d_box_1_short(), tw_fdtd2d_box_1_long(), tw_fdtd2d_box_1(), tw_fdtd2d_cells_2(),
+     tw_fdtd2d_box_2_short(), tw_fdtd2d_box_2_long(), tw_fdtd2d_box_2() */
+
+void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t n1 = size[3];
+  const int64_t s0 = size[4];
+  const int64_t slot = size[5];
+  /* hexagons of 4 rows, base 4, slope 1, pitch 10 */
+  const int64_t total = steps * 2;
+  #pragma omp parallel num_threads(threads)
+  {
+    for (int64_t wave = 0; wave < (tw_ceildiv((total + 2), 4) * 2); ++wave) {
+      const int64_t phase = wave / 2;
+      const int64_t colour = wave % 2;
+      const int64_t origin = (colour ? 5 : 0);
+      const int64_t start = (phase * 4) - (colour ? 0 : 2);
+      const int64_t past = tw_floordiv(((n0 + 10) - origin), 10);
+      #pragma omp for schedule(dynamic, 1)
+      for (int64_t tile = 0; tile < past; ++tile) {
+        const int64_t left = (tile * 10) + origin;
+        for (int64_t classic1 = 0; classic1 < tw_ceildiv((n1 + 3), 16); ++classic1) {
+          for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 4), total); ++tau) {
+            const int64_t row = tau - start;
+            const int64_t grow = tw_min(row, (3 - row));
+            const int64_t from1 = (classic1 * 16) - row;
+            const int64_t t = tau / 2;
+            const int64_t stage = tau % 2;
+            if (stage == 0) {
+              tw_fdtd2d_box_0(field, size, scalar, constant, t, left - grow, (left + 4) + grow, from1, from1 + 16);
+              tw_fdtd2d_box_1(field, size, scalar, constant, t, left - grow, (left + 4) + grow, from1, from1 + 16);
+            }
+            if (stage == 1) {
+              tw_fdtd2d_box_2(field, size, scalar, constant, t, left - grow, (left + 4) + grow, from1, from1 + 16);
+            }
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/* jacobi1d, float32, boundary fixed, tiling overlapped:t=2,s=8
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     TW_LOW_f32, omp_get_thread_num(), tw_thread(), tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_fence_f32(), tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(),
+     tw_jacobi1d_box_0() */
+
+void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  /* overlapped tiles of 8 cells, bands of at most 2 steps */
+  const int64_t tiles0 = tw_ceildiv(n0, 8);
+  const int64_t bands = tw_ceildiv(steps, 2);
+  #pragma omp parallel num_threads(threads)
+  {
+    float *const ring = ((float *)constant[0]) + (tw_thread() * 1024);
+    float * own_field[1];
+    int64_t own_size[4];
+    own_size[0] = steps;
+    own_size[1] = 1;
+    own_size[2] = n0;
+    own_size[3] = 144;
+    for (int64_t band = 0; band < bands; ++band) {
+      const int64_t side = band % 2;
+      const int64_t begin = (steps * band) / bands;
+      const int64_t levels = ((steps * (band + 1)) / bands) - begin;
+      #pragma omp for schedule(dynamic, 1)
+      for (int64_t tile = 0; tile < tiles0; ++tile) {
+        const int64_t tile0 = tile;
+        const int64_t low0 = tile0 * 8;
+        const int64_t high0 = tw_min((low0 + 8), n0);
+        const int64_t origin0 = tw_max(0, (low0 - levels));
+        const int64_t moved = origin0;
+        own_field[0] = ring - moved;
+        {
+          {
+            const int64_t a0 = tw_max(0, (low0 - levels));
+            const int64_t b0 = tw_min(n0, (high0 + levels));
+            const float *const grid = field[0] + ((side ? 1 : 0) * slot);
+            float *const own = own_field[0] + ((begin % 2) * 144);
+            {
+              tw_copy_f32(own + a0, grid + a0, b0 - a0);
+            }
+            if ((a0 == 0) | (b0 == n0)) {
+              {
+                float *const own = own_field[0] + (((begin + 1) % 2) * 144);
+                {
+                  tw_copy_f32(own + a0, grid + a0, b0 - a0);
+                }
+              }
+            }
+          }
+        }
+        for (int64_t t = 0; t < levels; ++t) {
+          const int64_t left = (levels - 1) - t;
+          tw_jacobi1d_box_0(own_field, own_size, scalar, constant, begin + t, low0 - left, high0 + left);
+        }
+        {
+          {
+            float *const grid = field[0] + (((1 - side) ? 1 : 0) * slot);
+            const float *const own = own_field[0] + (((begin + levels) % 2) * 144);
+            {
+              tw_copy_f32(grid + low0, own + low0, high0 - low0);
+            }
+          }
+        }
+      }
+    }
+    {
+      const int64_t side = bands % 2;
+      float *const base = field[0];
+      if ((steps % 2) != side) {
+        #pragma omp for schedule(static)
+        for (int64_t x0 = 0; x0 < n0; ++x0) {
+          const int64_t here = x0;
+          const float value0 = base[here + ((side ? 1 : 0) * slot)];
+          base[here + (((steps + 2) % 2) * slot)] = value0;
+        }
+      }
+    }
+  }
+}

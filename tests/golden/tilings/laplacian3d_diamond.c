@@ -1,0 +1,45 @@
+/* laplacian3d, float32, boundary fixed, tiling diamond:t=4,s=8x8x16,rows=1
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_opaque(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(), tw_laplacian3d_box_0_long(),
+     tw_laplacian3d_box_0() */
+
+void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t n1 = size[3];
+  const int64_t n2 = size[4];
+  const int64_t s0 = size[5];
+  const int64_t s1 = size[6];
+  const int64_t slot = size[7];
+  /* diamonds of 4 rows, pitch 8 */
+  const int64_t total = steps;
+  #pragma omp parallel num_threads(threads)
+  {
+    for (int64_t wave = 0; wave < (tw_ceildiv((total + 2), 4) * 2); ++wave) {
+      const int64_t phase = wave / 2;
+      const int64_t colour = wave % 2;
+      const int64_t origin = (colour ? 4 : 0);
+      const int64_t start = (phase * 4) - (colour ? 0 : 2);
+      const int64_t past = tw_floordiv(((n0 + 10) - origin), 8);
+      #pragma omp for schedule(dynamic, 1)
+      for (int64_t tile = 0; tile < past; ++tile) {
+        const int64_t left = (tile * 8) + origin;
+        for (int64_t classic1 = 0; classic1 < tw_ceildiv((n1 + 3), 8); ++classic1) {
+          for (int64_t classic2 = 0; classic2 < tw_ceildiv((n2 + 3), 16); ++classic2) {
+            for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 4), total); ++tau) {
+              const int64_t row = tau - start;
+              const int64_t grow = ((row < 2) ? ((row % 2) * 2) : (3 - ((row % 2) * 2)));
+              const int64_t from1 = (classic1 * 8) - row;
+              const int64_t from2 = (classic2 * 16) - row;
+              const int64_t t = tau;
+              tw_laplacian3d_box_0(field, size, scalar, constant, t, left - grow, (left + 1) + grow, from1, from1 + 8, from2, from2 + 16);
+            }
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,29 @@
+/* laplacian3d, float32, boundary fixed, tiling none
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_hold_v_f32(), tw_opaque(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(),
+     tw_laplacian3d_box_0_long(), tw_laplacian3d_box_0() */
+
+void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t n1 = size[3];
+  const int64_t n2 = size[4];
+  const int64_t s0 = size[5];
+  const int64_t s1 = size[6];
+  const int64_t slot = size[7];
+  const int64_t parts = tw_min(n0, threads);
+  #pragma omp parallel num_threads(threads)
+  {
+    for (int64_t t = 0; t < steps; ++t) {
+      #pragma omp for schedule(static)
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t first = (n0 * part) / parts;
+        const int64_t last = (n0 * (part + 1)) / parts;
+        tw_laplacian3d_box_0(field, size, scalar, constant, t, first, last, 0, n1, 0, n2);
+      }
+    }
+  }
+}

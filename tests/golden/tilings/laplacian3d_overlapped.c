@@ -1,0 +1,124 @@
+/* laplacian3d, float32, boundary fixed, tiling overlapped:t=2,s=8x8x16,rows=1
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_opaque(), TW_LOW_f32, omp_get_thread_num(), tw_thread(), tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_fence_f32(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(), tw_laplacian3d_box_0_long(),
+     tw_laplacian3d_box_0() */
+
+void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t n1 = size[3];
+  const int64_t n2 = size[4];
+  const int64_t s0 = size[5];
+  const int64_t s1 = size[6];
+  const int64_t slot = size[7];
+  /* overlapped tiles of 8x8x16 cells, bands of at most 2 steps */
+  const int64_t tiles0 = tw_ceildiv(n0, 8);
+  const int64_t tiles1 = tw_ceildiv(n1, 8);
+  const int64_t tiles2 = tw_ceildiv(n2, 16);
+  const int64_t bands = tw_ceildiv(steps, 2);
+  #pragma omp parallel num_threads(threads)
+  {
+    float *const ring = ((float *)constant[0]) + (tw_thread() * 10240);
+    float * own_field[1];
+    int64_t own_size[8];
+    own_size[0] = steps;
+    own_size[1] = 1;
+    own_size[2] = n0;
+    own_size[3] = n1;
+    own_size[4] = n2;
+    own_size[5] = 384;
+    own_size[6] = 32;
+    own_size[7] = 4736;
+    for (int64_t band = 0; band < bands; ++band) {
+      const int64_t side = band % 2;
+      const int64_t begin = (steps * band) / bands;
+      const int64_t levels = ((steps * (band + 1)) / bands) - begin;
+      #pragma omp for schedule(dynamic, 1)
+      for (int64_t tile = 0; tile < ((tiles0 * tiles1) * tiles2); ++tile) {
+        const int64_t tile2 = tile % tiles2;
+        const int64_t tile1 = (tile / tiles2) % tiles1;
+        const int64_t tile0 = (tile / tiles2) / tiles1;
+        const int64_t low0 = tile0 * 8;
+        const int64_t high0 = tw_min((low0 + 8), n0);
+        const int64_t low1 = tile1 * 8;
+        const int64_t high1 = tw_min((low1 + 8), n1);
+        const int64_t low2 = tile2 * 16;
+        const int64_t high2 = tw_min((low2 + 16), n2);
+        const int64_t origin0 = tw_max(0, (low0 - levels));
+        const int64_t origin1 = tw_max(0, (low1 - levels));
+        const int64_t origin2 = tw_max(0, (low2 - levels));
+        const int64_t moved = ((origin0 * 384) + (origin1 * 32)) + origin2;
+        own_field[0] = ring - moved;
+        {
+          {
+            const int64_t a0 = tw_max(0, (low0 - levels));
+            const int64_t b0 = tw_min(n0, (high0 + levels));
+            const int64_t a1 = tw_max(0, (low1 - levels));
+            const int64_t b1 = tw_min(n1, (high1 + levels));
+            const int64_t a2 = tw_max(0, (low2 - levels));
+            const int64_t b2 = tw_min(n2, (high2 + levels));
+            const float *const grid = field[0] + ((side ? 1 : 0) * slot);
+            float *const own = own_field[0] + ((begin % 2) * 4736);
+            {
+              for (int64_t x0 = a0; x0 < b0; ++x0) {
+                for (int64_t x1 = a1; x1 < b1; ++x1) {
+                  tw_copy_f32(((own + (x0 * 384)) + (x1 * 32)) + a2, ((grid + (x0 * s0)) + (x1 * s1)) + a2, b2 - a2);
+                }
+              }
+            }
+            if ((((((a0 == 0) | (b0 == n0)) | (a1 == 0)) | (b1 == n1)) | (a2 == 0)) | (b2 == n2)) {
+              {
+                float *const own = own_field[0] + (((begin + 1) % 2) * 4736);
+                {
+                  for (int64_t x0 = a0; x0 < b0; ++x0) {
+                    for (int64_t x1 = a1; x1 < b1; ++x1) {
+                      tw_copy_f32(((own + (x0 * 384)) + (x1 * 32)) + a2, ((grid + (x0 * s0)) + (x1 * s1)) + a2, b2 - a2);
+                    }
+                  }
+                }
+              }
+            }
+          }
+        }
+        for (int64_t t = 0; t < levels; ++t) {
+          const int64_t left = (levels - 1) - t;
+          tw_laplacian3d_box_0(own_field, own_size, scalar, constant, begin + t, low0 - left, high0 + left, low1 - left, high1 + left, low2 - left, high2 + left);
+        }
+        {
+          {
+            float *const grid = field[0] + (((1 - side) ? 1 : 0) * slot);
+            const float *const own = own_field[0] + (((begin + levels) % 2) * 4736);
+            {
+              for (int64_t x0 = low0; x0 < high0; ++x0) {
+                for (int64_t x1 = low1; x1 < high1; ++x1) {
+                  tw_copy_f32(((grid + (x0 * s0)) + (x1 * s1)) + low2, ((own + (x0 * 384)) + (x1 * 32)) + low2, high2 - low2);
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+    {
+      const int64_t side = bands % 2;
+      float *const base = field[0];
+      if ((steps % 2) != side) {
+        #pragma omp for schedule(static)
+        for (int64_t x0 = 0; x0 < n0; ++x0) {
+          for (int64_t x1 = 0; x1 < n1; ++x1) {
+            for (int64_t x2 = 0; x2 < n2; ++x2) {
+              const int64_t here = ((x0 * s0) + (x1 * s1)) + x2;
+              const float value0 = base[here + ((side ? 1 : 0) * slot)];
+              base[here + (((steps + 2) % 2) * slot)] = value0;
+            }
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,54 @@
+/* two kernels in one unit
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(), tw_jacobi1d_box_0() */
+
+void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  /* hexagons of 2 rows, base 4, slope 1, pitch 8 */
+  const int64_t total = steps;
+  #pragma omp parallel num_threads(threads)
+  {
+    for (int64_t wave = 0; wave < (tw_ceildiv((total + 1), 2) * 2); ++wave) {
+      const int64_t phase = wave / 2;
+      const int64_t colour = wave % 2;
+      const int64_t origin = (colour ? 4 : 0);
+      const int64_t start = (phase * 2) - (colour ? 0 : 1);
+      const int64_t past = tw_floordiv(((n0 + 7) - origin), 8);
+      #pragma omp for schedule(dynamic, 1)
+      for (int64_t tile = 0; tile < past; ++tile) {
+        const int64_t left = (tile * 8) + origin;
+        for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 2), total); ++tau) {
+          const int64_t row = tau - start;
+          const int64_t grow = tw_min(row, (1 - row));
+          const int64_t t = tau;
+          tw_jacobi1d_box_0(field, size, scalar, constant, t, left - grow, (left + 4) + grow);
+        }
+      }
+    }
+  }
+}
+
+void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t slot = size[3];
+  const int64_t parts = tw_min(tw_ceildiv(n0, 2048), threads);
+  #pragma omp parallel num_threads(threads)
+  {
+    for (int64_t t = 0; t < steps; ++t) {
+      #pragma omp for schedule(static)
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
+        const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
+        tw_jacobi1d_box_0(field, size, scalar, constant, t, first, last);
+      }
+    }
+  }
+}
