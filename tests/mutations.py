@@ -43,7 +43,7 @@ TESTS = (
     "costs/test_chain", "report/test_*drawing", "report/test_gpu*",
 )  # fmt: skip
 """Files of tests that reach the two rooms."""
-RECORDED = "laws/test_recorded_texts"
+RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
 QUICK = 15.0
 """Seconds of the tests that run first; the others follow if these find nothing."""
@@ -104,9 +104,9 @@ class Known:
     def parts(self, site: Site) -> list[list[str]]:
         """The same, first the quick ones, neighbours side by side; no more than :data:`MOST`."""
         found, others = self.tests(site)
-        recorded = [test for test in found if RECORDED in test]
+        recorded = [test for test in found if compares_texts(test)]
         quick, slow, total = [], [], 0.0
-        for test in [test for test in found + others if RECORDED not in test]:
+        for test in [test for test in found + others if not compares_texts(test)]:
             total += self.seconds[test]
             if total <= MOST or not quick:
                 (quick if not quick or (total <= QUICK and test in found) else slow).append(test)
@@ -115,6 +115,11 @@ class Known:
             place.setdefault(test.partition("::")[0], position)
         parts = [sorted(part, key=lambda test: place[test.partition("::")[0]]) for part in (quick, slow)]
         return [part for part in (*parts, recorded) if part]
+
+
+def compares_texts(test: str) -> bool:
+    """Whether a test says of texts that they changed."""
+    return any(file in test for file in RECORDED)
 
 
 def importers(file: str) -> list[str]:
@@ -190,7 +195,7 @@ def surroundings(folder: Path) -> dict[str, str]:
 def learn(folder: Path, processes: int) -> Known:
     """Run every file of tests whose map is missing or older than the file."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = [path for name in (*TESTS, RECORDED) for path in sorted((ROOT / "tests").glob(f"{name}.py"))]
+    files = [path for name in (*TESTS, *RECORDED) for path in sorted((ROOT / "tests").glob(f"{name}.py"))]
     maps = {path: folder / f"{path.parent.name}_{path.stem}.json" for path in files}
     old = [path for path in files if not maps[path].exists() or maps[path].stat().st_mtime < path.stat().st_mtime]
 
@@ -293,7 +298,7 @@ def report(chosen: dict[str, Site], results: dict[str, dict[str, str]], equal: d
         if name not in results:
             continue
         by = results[name]["caught_by"]
-        state = "survived" if not by else "recorded" if RECORDED in by else "caught"
+        state = "survived" if not by else "recorded" if compares_texts(by) else "caught"
         if name in equal and state != "caught":
             state = "equal"
         for kind in (site.kind, "all"):
