@@ -57,7 +57,7 @@ CPU = (
     stencil("tilings/jacobi2d_streaming", "jacobi2d", "streaming:t=2,s=8x16,rows=1"),
     stencil("tilings/jacobi2d_streaming_two_rows", "jacobi2d", "streaming:t=2,s=8x16,rows=2", "stage_0"),
     stencil("tilings/jacobi2d_streaming_one_level", "jacobi2d", "streaming:t=1,s=8x16,rows=1", "entry", "tile"),
-    stencil("tilings/laplacian3d_none", "laplacian3d", "none", "entry"),
+    stencil("tilings/laplacian3d_none", "laplacian3d", "none", "entry", "box_0_short"),
     stencil("tilings/laplacian3d_hybrid", "laplacian3d", f"hybrid:{_3D}", "entry", "box_0_short"),
     stencil("tilings/laplacian3d_skewed", "laplacian3d", "skewed:t=2,s=8x8x8,rows=1", "entry"),
     stencil("tilings/laplacian3d_diamond", "laplacian3d", "diamond:t=4,s=8x8x16,rows=1", "entry"),
