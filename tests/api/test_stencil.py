@@ -1,4 +1,5 @@
 import inspect
+import pickle
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.api.stencil import as_program
+from tilewright.base.fingerprint import fingerprint
 
 
 @tw.stencil
@@ -91,3 +93,70 @@ def test_every_public_name_is_there():
 def test_importing_loads_next_to_nothing():
     code = "import sys, tilewright; print([m for m in ('numpy', 'typer', 'rich', 'PIL') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def once_more(stencil):
+    return lambda image: stencil(stencil(image))
+
+
+def half(stencil):
+    return lambda u: stencil(u, 0.5)
+
+
+@pytest.mark.parametrize(
+    "stencil",
+    [
+        heat,
+        tw.stencil(lambda u, alpha: u[0, 0] * alpha, name="of_a_lambda"),
+        tw.stencil(heat.__wrapped__, name="other"),
+    ],
+    ids=["decorated", "lambda", "renamed"],
+)
+def test_a_stencil_is_pickled_by_value(stencil):
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        once = pickle.loads(pickle.dumps(stencil, protocol))  # noqa: S301  (our own)
+        twice = pickle.loads(pickle.dumps(once, protocol))  # noqa: S301
+        for copy in (once, twice):
+            assert copy.program == stencil.program
+            assert fingerprint(copy.program) == fingerprint(stencil.program)
+            assert (copy.__name__, copy.__doc__) == (stencil.__name__, stencil.__doc__)
+            assert repr(copy) == repr(stencil)
+            assert tw.stencil(half(copy)).program == tw.stencil(half(stencil)).program
+
+
+def test_a_pickled_stencil_is_part_of_a_pipeline():
+    across = tw.stencil(lambda u: u[0, 1] - u[0, -1], name="across")
+    copy = pickle.loads(pickle.dumps(across))  # noqa: S301  (our own)
+    image = np.random.default_rng(0).random((12, 14))
+    wanted, got = (tw.pipeline(once_more(each))(image) for each in (across, copy))
+    np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_decorated_recurrence_is_pickled_by_value():
+    table = tw.recurrence(lambda t: tw.maximum(t[-1, 0], t[0, -1]) + 1, outside={"t": 0}, name="t")
+    copy = pickle.loads(pickle.dumps(table))  # noqa: S301  (our own)
+    assert copy.recurrence == table.recurrence
+    np.testing.assert_array_equal(tw.fill(copy, shape=(4, 5)), tw.fill(table, shape=(4, 5)))
+
+
+def test_a_stencil_that_no_module_holds_runs_in_a_spawned_process(tmp_path):
+    script = tmp_path / "main.py"
+    script.write_text(
+        """
+import multiprocessing, sys
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np
+import tilewright as tw
+
+if __name__ == "__main__":
+    weight = 0.25
+    heat = tw.stencil(lambda u, a: u[0] + a * weight * (u[-1] - 2 * u[0] + u[1]), name="heat")
+    u = np.random.default_rng(0).random(64)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        got = pool.submit(tw.run, heat, u, steps=3, a=0.5).result(timeout=100)
+    assert np.array_equal(got, tw.run(heat, u, steps=3, a=0.5))
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run((sys.executable, str(script)), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]

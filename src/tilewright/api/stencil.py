@@ -1,24 +1,29 @@
 """``@tw.stencil``: a Python function of fields and scalars becomes a program."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from tilewright.base.errors import UsageError
 from tilewright.frontends.pipeline import apply_stencil
-from tilewright.frontends.trace import trace
+from tilewright.frontends.replay import body_of
+from tilewright.frontends.trace import argument_names, trace
 from tilewright.programs import catalogue
 from tilewright.programs.expression import Value
 from tilewright.programs.pipeline_builder import GridBuilder
 from tilewright.programs.stencil import FieldBuilder, Program
 from tilewright.report.expressions import describe
 
+_FUNCTION = frozenset({"__wrapped__", "__annotations__", "__type_params__"})
+"""Attributes that a decorated function has of the function itself."""
+
 
 class Stencil:
     """A stencil written as a Python function.
 
     It keeps the function's name and documentation, prints as the program it stands for, and may be called inside
-    another stencil's body with that stencil's fields and scalars.
+    another stencil's body with that stencil's fields and scalars. It is pickled by value, as its traced program: a
+    process that does not know the function can unpickle, run and call it.
 
     Attributes:
         program: The traced program.
@@ -32,6 +37,14 @@ class Stencil:
         self.program = trace(function, name)
         functools.update_wrapper(self, function)
         self.__name__ = self.program.name
+        self._arguments = tuple(argument_names(function, self.__name__))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_function(vars(self))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__wrapped__ = body_of(self.program, self._arguments)
 
     def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  (whatever the body returns)
         """Apply the body to another stencil's fields and scalars, or to the grids of a pipeline.
@@ -56,6 +69,11 @@ class Stencil:
         import html
 
         return f"<pre>{html.escape(describe(self.program))}</pre>"
+
+
+def without_function(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a decorated function without the function and what may not be pickled either."""
+    return {name: value for name, value in attributes.items() if name not in _FUNCTION}
 
 
 @overload

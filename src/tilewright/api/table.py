@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from tilewright.api.gpu import is_gpu, open_device
+from tilewright.api.stencil import without_function
 from tilewright.api.table_data import make_data
 from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
 from tilewright.base.intmath import ceil_div
@@ -55,6 +56,9 @@ class Table:
         self.recurrence = traced
         functools.update_wrapper(self, function)
         self.__name__ = traced.name
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_function(vars(self))
 
     def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401
         """Recurrences are not called but filled.

@@ -1,0 +1,49 @@
+"""The body of a stencil again, from its program: what stands for the function where that is not at hand."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilewright.programs.expression import Const, Read, Scalar, Tape, Value, apply, as_value
+from tilewright.programs.stencil import Program
+
+_LEVELS = {1: "new", -1: "prev", -2: "prev2"}
+
+
+def body_of(program: Program, arguments: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a function that builds what the body of a stencil built when it was traced.
+
+    Args:
+        program: The traced program.
+        arguments: Names of the body's arguments, in order.
+
+    Returns:
+        A function of as many fields and scalars. It returns the value of the first argument's field, a tuple of the
+        leading fields', or a dict by name where others are updated.
+    """
+
+    def body(*values: Any) -> Any:  # noqa: ANN401  (what a body is given and returns)
+        if len(values) != len(arguments):
+            raise TypeError(f"{program.name}() takes {len(arguments)} arguments, got {len(values)}")
+        given = dict(zip(arguments, values, strict=True))
+        results = {statement.field: _value(statement.tape, given) for statement in program.statements}
+        if tuple(results) != arguments[: len(results)]:
+            return results
+        return results[arguments[0]] if len(results) == 1 else tuple(results.values())
+
+    return body
+
+
+def _value(tape: Tape, given: Mapping[str, Any]) -> Value:
+    """Build a tape's value over other fields and scalars than its own."""
+    values: list[Value] = []
+    for node in tape:
+        if isinstance(node, Const):
+            values.append(Value(node))
+        elif isinstance(node, Scalar):
+            values.append(as_value(given[node.name]))
+        elif isinstance(node, Read):
+            field = given[node.field]
+            values.append((getattr(field, _LEVELS[node.level]) if node.level else field)[node.offset])
+        else:
+            values.append(apply(node.op, *(values[arg] for arg in node.args)))
+    return values[-1]
