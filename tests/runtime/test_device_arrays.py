@@ -130,6 +130,25 @@ def test_a_run_takes_and_returns_arrays_on_the_device(driver, kind):
     assert not driver.memory
 
 
+def test_every_time_level_stays_on_the_device(driver):
+    """They lie in one block of memory, which goes with the last of them."""
+    before = VALUES[::-1].copy()
+    before[[0, -1]], before[:, [0, -1]] = VALUES[[0, -1]], VALUES[:, [0, -1]]
+    state = tw.run("wave2d", (Interface(VALUES), Interface(before)), steps=0, backend="cuda", levels=True)
+    assert all(isinstance(level, DeviceArray) for level in state)
+    for level, values in zip(state, (VALUES, before), strict=True):
+        assert np.array_equal(np.asarray(level), values)
+    assert len(driver.memory) == 1
+    newest, _ = state
+    del state, _, level
+    gc.collect()
+    assert len(driver.memory) == 1
+    assert np.array_equal(np.asarray(newest), VALUES)
+    del newest
+    gc.collect()
+    assert not driver.memory
+
+
 def test_arrays_on_a_device_go_to_its_backend_only(driver):
     for backend in ("numpy", "c"):
         with pytest.raises(ArrayError, match="lies on a GPU"):

@@ -20,6 +20,7 @@ RESERVED = frozenset(
         "threads",
         "strict",
         "out",
+        "levels",
         "every",
         "callback",
         "until",

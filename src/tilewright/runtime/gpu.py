@@ -3,6 +3,7 @@
 The session knows versions, slots and launches; a :class:`Device` knows buffers, kernels and its driver.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -212,15 +213,21 @@ class GpuSession:
         at = self._offset(field, 0) + index * self._dtype.itemsize
         self._program.device.write(self._buffers[self._number(field)], at, np.array([value], self._dtype))
 
-    def results(self, out: Mapping[str, Array] | None = None) -> dict[str, Array]:
-        """Copy the newest version of every updated field from the device.
+    def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
+        """Copy one version of every updated field that keeps it from the device.
+
+        Args:
+            out: Arrays to copy into, by field.
+            age: Steps before the newest version; fields whose history is shorter are left out.
 
         Raises:
             ToolchainError: If the device failed.
         """
         found = {}
         for field in self.problem.program.updated:
-            values = self.newest(field)
+            if age >= self.problem.program.history(field):
+                continue
+            values = self.newest(field, age)
             if out is not None:
                 np.copyto(out[field], values, casting="same_kind")
                 found[field] = out[field]
@@ -228,29 +235,40 @@ class GpuSession:
                 found[field] = np.array(values)
         return found
 
-    def place(self, field: str) -> tuple[Any, int]:
-        """Where a field's newest version lies on the device: buffer and offset in bytes."""
-        return self._buffers[self._number(field)], self._offset(field, self._version)
+    def place(self, field: str, age: int = 0) -> tuple[Any, int]:
+        """Where a field's newest version, or an older one, lies on the device: buffer and offset in bytes."""
+        return self._buffers[self._number(field)], self._offset(field, self._version - age)
 
-    def take(self, field: str) -> DeviceArray:
-        """Hand over a field's memory, with its newest version, as an array on the device; the session is at its end.
+    def take(self, field: str) -> tuple[DeviceArray, ...]:
+        """Hand over a field's memory as arrays on the device, one per time level; the session is at its end.
+
+        Returns:
+            The levels, newest first. They share the memory, which is handed back with the last of them.
 
         Raises:
             ToolchainError: If the device failed.
         """
-        device = self._program.device
+        device, whole = self._program.device, self._whole.shape
         device.finish()
-        buffer, offset = self.place(field)
+        likeness = DeviceView(pointer=0, shape=whole, dtype=self._dtype, device=None, owner=None)
+        places = [self.place(field, age) for age in range(self.problem.program.history(field))]
+        buffer = places[0][0]
         self._buffers[self._number(field)] = None
-        whole = self._whole.shape
+        holders = list(range(len(places)))
 
-        def fetch() -> Array:
+        def free() -> None:
+            if holders.pop() == 0:
+                device.release(buffer)
+
+        def fetch(offset: int) -> Array:
             values = np.empty(whole, self._dtype)
             device.read(buffer, offset, values)
             return values
 
-        likeness = DeviceView(pointer=0, shape=whole, dtype=self._dtype, device=None, owner=None)
-        return DeviceArray((buffer + offset, device.number), likeness, fetch, lambda: device.release(buffer))
+        return tuple(
+            DeviceArray((buffer + offset, device.number), likeness, functools.partial(fetch, offset), free)
+            for _, offset in places
+        )
 
     def close(self) -> None:
         """Hand the memory back."""
