@@ -168,6 +168,7 @@ class Plan:
         steps: int | None = None,
         out: Any = None,  # noqa: ANN401
         levels: bool = False,
+        record: bool = False,
         **scalars: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         """Run the program with the winner's tiling.
@@ -177,6 +178,7 @@ class Plan:
             steps: Time steps; those of the plan by default.
             out: Arrays to write the result into.
             levels: Return every time level that a next run needs, as :func:`tilewright.run` does.
+            record: Return a :class:`tilewright.Run`.
             **scalars: Scalars; those given to ``tune`` by default.
 
         Returns:
@@ -198,6 +200,7 @@ class Plan:
             strict=self.strict,
             out=out,
             levels=levels,
+            record=record,
             **{**self.scalars, **scalars},
         )
 

@@ -1,5 +1,6 @@
 """``run``: a program on the caller's arrays."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
 from tilewright.api.levels import copy_levels, several_levels
 from tilewright.api.memo import prepared
+from tilewright.api.record import Run, predicted_seconds, threads_of
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.watch import (
     Callback,
@@ -46,6 +48,7 @@ def run(
     where: Any = None,  # noqa: ANN401
     sources: Mapping[str, SourceList] | SourceList | None = None,
     levels: bool = False,
+    record: bool = False,
     **scalars: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
     """Run a program for a number of steps, in time tiles and compiled where possible.
@@ -76,6 +79,7 @@ def run(
             by field: a number, or one per step, is added to the cell's new value in every step.
         levels: Return every time level that a next run needs: a field of several levels gives a tuple of them, newest
             first, as a run takes it. ``callback`` gets views of the same form.
+        record: Return a :class:`tilewright.Run`: the result with all levels, the steps done, the tiling, and the times.
         **scalars: The program's scalars; an array makes one a coefficient field.
 
     Returns:
@@ -112,29 +116,46 @@ def run(
     plain = watch is None and out is None and where is None and sources is None
     stay = on_device(given, backend, plain=plain)
     executable = prepared(portion(problem, watch, forcing), tiling, backend, strict=strict, threads=count)
+    begin = time.perf_counter()
     found: dict[str, Any] = {}
     if stay:
         found |= compute_on_device(executable, problem, given)
-    elif watch is None and not forcing.steps and not (levels and several_levels(problem)):
+        done = steps
+    elif watch is None and not forcing.steps and not ((levels or record) and several_levels(problem)):
         results = compute(executable, problem, given, count, targets[0] if targets else None)
         found |= {field: (values,) for field, values in results.items()}
+        done = steps
     else:
-        state = march(executable, problem, given, count, watch, forcing, levels=levels)
+        state = march(executable, problem, given, count, watch, forcing, levels=levels or record)
         try:
-            found |= copy_levels(state, problem, targets, deep=levels)
+            found |= copy_levels(state, problem, targets, deep=levels or record)
+            done = state.steps
         finally:
             state.close()
+    seconds = time.perf_counter() - begin
     if watch is None and not stay:
         first = partial(first_wild_step, executable, problem, given, count, forcing)
         warn_if_wild(problem, given, {field: versions[0] for field, versions in found.items()}, first)
-    if out is not None:
-        return out
     by_field = [
         tuple(like(values, arrays[chosen.fields.index(field)]) for values in found[field])
         for field in problem.program.updated
     ]
-    several = tuple(entry if levels and len(entry) > 1 else entry[0] for entry in by_field)
-    return several[0] if len(several) == 1 else several
+    kept = tuple(entry if len(entry) > 1 else entry[0] for entry in by_field)
+    several = kept if levels else tuple(entry[0] for entry in by_field)
+    result = out if out is not None else several[0] if len(several) == 1 else several
+    if not record:
+        return result
+    return Run(
+        state=result,
+        levels=kept,
+        problem=problem,
+        steps_done=done,
+        backend=executable.backend,
+        tiling=executable.tiling,
+        threads=threads_of(executable, count),
+        seconds=seconds,
+        predicted_seconds=predicted_seconds(executable, problem, done),
+    )
 
 
 def with_forcing(

@@ -21,6 +21,7 @@ RESERVED = frozenset(
         "strict",
         "out",
         "levels",
+        "record",
         "every",
         "callback",
         "until",
