@@ -5,6 +5,17 @@ from collections.abc import Mapping, Sequence
 from tilewright.api.arrays import Array
 from tilewright.api.watch import State
 from tilewright.programs.problem import Problem
+from tilewright.programs.stencil import Program
+
+
+def level_names(program: Program, field: str) -> tuple[str, ...]:
+    """Return the names of a field's time levels in a file, newest first.
+
+    >>> from tilewright.programs.catalogue import program
+    >>> level_names(program("wave2d"), "u")
+    ('u', 'u_prev')
+    """
+    return tuple(field + ("", "_prev", "_prev2")[age] for age in range(program.history(field)))
 
 
 def several_levels(problem: Problem) -> bool:
