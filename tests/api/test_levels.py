@@ -1,5 +1,7 @@
 """Going on: every time level of a run, in the form that the next run takes."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -201,6 +203,21 @@ def test_element_types(dtype):
     state = tw.run(chosen, pair, steps=3, levels=True, boundary="wrap")
     assert [level.dtype for level in state] == [np.dtype(dtype)] * 2
     same(tw.run(chosen, state, steps=4, boundary="wrap"), tw.run(chosen, pair, steps=7, boundary="wrap"))
+
+
+def test_one_array_for_several_levels_warns_unless_it_is_zero():
+    u = arrays((20, 30), 1)[0]
+    with pytest.warns(tw.TilewrightWarning, match=r"'u' of 'wave2d' has 2 time levels, and one array stands for all"):
+        at_rest = tw.run("wave2d", u, steps=3)
+    with pytest.warns(
+        tw.TilewrightWarning, match=r"has 3 time levels, and the last of 2 repeats \(hint: pass \(u, u_prev"
+    ):
+        tw.run(third, (u, u), steps=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(tw.run("wave2d", (u, u), steps=3), at_rest)
+        tw.run("wave2d", np.zeros((20, 30)), steps=3)
+        tw.run("heat2d", u, steps=3)
 
 
 def test_a_plan_goes_on():

@@ -106,6 +106,14 @@ def test_what_a_single_array_loses_is_said(cli, tmp_path):
     assert "no run can go on" not in cli(*wave, "--output", "v.png", "--every", 2, "--snapshots", "w.png").err
 
 
+def test_a_single_file_for_a_wave_warns(cli, tmp_path):
+    np.save(tmp_path / "u.npy", np.random.default_rng(0).random((20, 30)))
+    with pytest.warns(
+        tw.TilewrightWarning, match=r"one array stands for all of them \(hint: give a .npz file that holds u, u_p"
+    ):
+        assert cli("run", "wave2d", "--input", "u.npy", "--steps", 3).code == 0
+
+
 def test_how_many_steps_were_done(cli):
     heat = ("run", "heat2d", "--shape", "40x50")
     settled = cli(*heat, "--steps", "100000", "--until", "1e-4", "--json").json

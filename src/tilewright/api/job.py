@@ -12,7 +12,7 @@ from tilewright.api import data
 from tilewright.api.arrays import Array, Given, gather
 from tilewright.api.compile import Executable, prepare
 from tilewright.api.forcing import Forcing
-from tilewright.api.levels import copy_levels
+from tilewright.api.levels import copy_levels, warn_if_at_rest
 from tilewright.api.load import load_program
 from tilewright.api.record import threads_of
 from tilewright.api.run import compute, portion, with_forcing
@@ -200,6 +200,7 @@ def perform(job: Job, note: Note) -> Report:
     part = portion(problem, looks.watch, forcing)
     executable = prepare(part, job.tile, job.backend, strict=job.strict, threads=threads)
     warn_if_unstable(problem, given[0])
+    warn_if_at_rest(given[0], files=True)
     deep = any(is_archive(path) for path in job.outputs)
     begin = time.perf_counter()
     ended = [_advanced(executable, problem, each, threads, looks.watch, deep=deep) for each in given]

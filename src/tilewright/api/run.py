@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
 from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
-from tilewright.api.levels import copy_levels, several_levels
+from tilewright.api.levels import copy_levels, several_levels, warn_if_at_rest
 from tilewright.api.memo import prepared
 from tilewright.api.record import Run, predicted_seconds, threads_of
 from tilewright.api.stencil import ProgramLike, as_program
@@ -56,7 +56,8 @@ def run(
     Args:
         program: A stencil, a function, a program, or the name of a built-in one.
         *arrays: One array per field, all of one shape, on the host or, for ``cuda``, on the device; a tuple gives
-            several time levels, newest first, and a single array stands for all of them. They are only read.
+            several time levels, newest first, and a single array stands for all of them: a start at rest, which warns
+            if it is not all zeros, since ``(u, u)`` says the same and is no mistake. They are only read.
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
             by field. ``fixed`` keeps the cells whose reads would lie outside.
@@ -111,6 +112,7 @@ def run(
     given, forcing = with_forcing(gather(chosen, arrays, scalars, dtype), where, sources, steps, boundary)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
     warn_if_unstable(problem, given)
+    warn_if_at_rest(given)
     count = thread_count(threads)
     targets = () if out is None else _targets(problem, out, levels=levels)
     plain = watch is None and out is None and where is None and sources is None
