@@ -248,26 +248,36 @@ class GpuSession:
         Raises:
             ToolchainError: If the device failed.
         """
-        device, whole = self._program.device, self._whole.shape
+        device, shape, dtype = self._program.device, self.problem.shape, self._dtype
         device.finish()
-        likeness = DeviceView(pointer=0, shape=whole, dtype=self._dtype, device=None, owner=None)
-        places = [self.place(field, age) for age in range(self.problem.program.history(field))]
-        buffer = places[0][0]
-        self._buffers[self._number(field)] = None
-        holders = list(range(len(places)))
+        ages = range(self.problem.program.history(field))
+        if self._halo is None:
+            buffer, offsets = self.place(field)[0], [self.place(field, age)[1] for age in ages]
+            self._buffers[self._number(field)] = None
+        else:  # the grid lies between its periodic copies: only the host puts its rows together
+            grids = [self.newest(field, age) for age in ages]
+            buffer, offsets = (
+                device.allocate(sum(grid.nbytes for grid in grids)),
+                [age * grids[0].nbytes for age in ages],
+            )
+            for grid, offset in zip(grids, offsets, strict=True):
+                device.write(buffer, offset, np.ascontiguousarray(grid))
+            device.finish()
+        likeness = DeviceView(pointer=0, shape=shape, dtype=dtype, device=None, owner=None)
+        holders = list(ages)
 
         def free() -> None:
             if holders.pop() == 0:
                 device.release(buffer)
 
         def fetch(offset: int) -> Array:
-            values = np.empty(whole, self._dtype)
+            values = np.empty(shape, dtype)
             device.read(buffer, offset, values)
             return values
 
         return tuple(
             DeviceArray((buffer + offset, device.number), likeness, functools.partial(fetch, offset), free)
-            for _, offset in places
+            for offset in offsets
         )
 
     def close(self) -> None:
