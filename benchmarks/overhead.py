@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     program = tw.program(chosen.program)
     shape = (chosen.size,) * program.rank
-    arrays = [np.random.default_rng(1).random(shape, dtype=np.float32) for _ in program.fields]
+    arrays = [(np.random.default_rng(1).random(shape, dtype=np.float32),) * program.history(f) for f in program.fields]
     given = gather(program, arrays, {})
     record: dict[str, object] = {"environment": environment.describe(environment.cores()), "shape": list(shape)}
     for threads in sorted({1, environment.cores()}):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tilewright.api.pipelines import StencilPipeline, pipeline
     from tilewright.api.plan import Plan
     from tilewright.api.predict import choose_tiling, predict, select
+    from tilewright.api.record import Run
     from tilewright.api.run import run
     from tilewright.api.stencil import Stencil, stencil
     from tilewright.api.supertune import supertune
@@ -81,6 +82,7 @@ _HOMES = {
     "tilewright.api.fusion": ("fuse",),
     "tilewright.api.pipelines": ("StencilPipeline", "pipeline"),
     "tilewright.api.predict": ("choose_tiling", "predict", "select"),
+    "tilewright.api.record": ("Run",),
     "tilewright.api.run": ("run",),
     "tilewright.api.plan": ("Plan",),
     "tilewright.api.stencil": ("Stencil", "stencil"),
@@ -146,6 +148,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "Boundary",
     "Plan",
     "Program",
+    "Run",
     "Stencil",
     "Table",
     "StencilPipeline",

@@ -37,7 +37,8 @@ def test_several_fields_and_time_levels():
     assert isinstance(got, tuple)
     for array, field in zip(got, ("ey", "ex", "hz"), strict=True):
         np.testing.assert_array_equal(array, expected[field])
-    alone = tw.run("wave2d", U, steps=3)
+    with pytest.warns(tw.TilewrightWarning, match="one array stands for all"):
+        alone = tw.run("wave2d", U, steps=3)
     np.testing.assert_array_equal(tw.run("wave2d", (U, U), steps=3), alone)
     assert not np.array_equal(tw.run("wave2d", (U, U * 0), steps=3), alone)
 

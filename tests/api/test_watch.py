@@ -35,12 +35,13 @@ def exact(name, arrays, steps, boundary="fixed"):
 def test_a_callback_sees_every_kth_state(name, boundary, backend):
     u0 = field((40,) * program(name).rank)
     before, seen = u0.copy(), []
+    start = (u0,) * program(name).history("u")
 
     def look(step, view):
         assert not view.flags.writeable
         seen.append((step, view.copy()))
 
-    out = tw.run(name, u0, steps=23, every=7, callback=look, backend=backend, boundary=boundary, strict=True)
+    out = tw.run(name, start, steps=23, every=7, callback=look, backend=backend, boundary=boundary, strict=True)
     assert [step for step, _ in seen] == [7, 14, 21, 23]
     for step, state in seen:
         np.testing.assert_array_equal(state, exact(name, [u0], step, boundary))

@@ -56,7 +56,7 @@ def test_every_cell_is_within_its_bound(name, dtype, boundary):
         given = np.random.default_rng(extent).random(problem.shape).astype(dtype)
         history = [given] * known.history("u")
         exact, allowed = rounding.bound(problem, {"u": history}, {})
-        out = tw.run(known, given, steps=3, boundary=boundary, backend="c", tiling=tile)
+        out = tw.run(known, tuple(history), steps=3, boundary=boundary, backend="c", tiling=tile)
         error, good = rounding.worst_excess(out, exact["u"], allowed["u"])
         assert good, (tile, extent, error)
 

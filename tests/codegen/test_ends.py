@@ -34,7 +34,7 @@ def test_ends_of_rows_are_those_of_the_reference(name, last):
     for tiling in TILINGS[known.rank]:
         if last == "wrap" and tiling.startswith("hexagonal"):
             continue
-        arrays = [given[field][0] for field in known.fields]
+        arrays = [(given[field][0],) * known.history(field) for field in known.fields]
         out = tw.run(known, *arrays, steps=6, boundary=boundary, backend="c", tiling=tiling, strict=True)
         found = dict(zip(known.updated, out if isinstance(out, tuple) else (out,), strict=True))
         for field, values in exact.items():
@@ -101,7 +101,7 @@ def test_long_rows_whose_neighbours_are_put_together(name, last, dtype):
         pieces = [f"hybrid:t=4,s=8x{extent - 20}"] if known.rank == 2 and last == "fixed" else []
         for tiling in ("none", *pieces):
             assert "_long(" in emit(problem, tilings.complete(problem, parse(tiling)), strict=True).text
-            arrays = [given[field][0] for field in known.fields]
+            arrays = [(given[field][0],) * known.history(field) for field in known.fields]
             out = tw.run(known, *arrays, steps=3, boundary=boundary, backend="c", tiling=tiling, strict=True)
             for field, values in zip(known.updated, out if isinstance(out, tuple) else (out,), strict=True):
                 np.testing.assert_array_equal(values, exact[field])

@@ -120,7 +120,11 @@ BAD = {
 
 
 def _call(name, arrays, **options):
-    results = tw.run(name, *arrays, steps=STEPS, **options)
+    """Run a program from arrays that stand for all time levels of their fields."""
+    program = tw.program(name)
+    histories = itertools.chain(map(program.history, program.fields), itertools.repeat(1))
+    starts = [(a,) * history if history > 1 else a for a, history in zip(arrays, histories, strict=False)]
+    results = tw.run(name, *starts, steps=STEPS, **options)
     return results if isinstance(results, tuple) else (results,)
 
 

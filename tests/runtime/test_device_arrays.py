@@ -188,6 +188,25 @@ def test_a_grid_that_wraps_comes_back_without_its_periodic_copies(driver):
     assert not driver.memory
 
 
+def test_every_time_level_stays_on_the_device(driver):
+    """They lie in one block of memory, which goes with the last of them."""
+    before = VALUES[::-1].copy()
+    before[[0, -1]], before[:, [0, -1]] = VALUES[[0, -1]], VALUES[:, [0, -1]]
+    state = tw.run("wave2d", (Interface(VALUES), Interface(before)), steps=0, backend="cuda", levels=True)
+    assert all(isinstance(level, DeviceArray) for level in state)
+    for level, values in zip(state, (VALUES, before), strict=True):
+        assert np.array_equal(np.asarray(level), values)
+    assert len(driver.memory) == 1
+    newest, _ = state
+    del state, _, level
+    gc.collect()
+    assert len(driver.memory) == 1
+    assert np.array_equal(np.asarray(newest), VALUES)
+    del newest
+    gc.collect()
+    assert not driver.memory
+
+
 KINDS = {
     "interface": lambda driver, values, stream: Interface(values, stream=stream),
     "dlpack": lambda driver, values, stream: Ordered(values, driver, stream),
@@ -292,6 +311,19 @@ def test_arrays_on_another_device_than_the_runs_are_refused(driver, kind):
     assert caught.value.hint == "use backend='cuda:1', or copy it to GPU 0 first"
     with pytest.raises(ArrayError, match="all lie on one GPU, got 'k' on 0 and 'u' on 1"):
         tw.run("heat2d_var", placed(driver, 1, kind), placed(driver, 0, kind), steps=1)
+
+
+def test_time_levels_of_a_periodic_grid_come_back_without_its_copies(driver):
+    """No step is computed by this driver: each level is one of those that went in."""
+    before = VALUES[::-1].copy()
+    given, options = (Interface(VALUES), Interface(before)), {"backend": "cuda", "boundary": "wrap", "levels": True}
+    state = tw.run("wave2d", given, steps=4, tiling="hybrid:t=4,s=3x8,threads=1x8", **options)
+    assert [level.shape for level in state] == [VALUES.shape] * 2
+    assert {np.asarray(level).tobytes() for level in state} <= {VALUES.tobytes(), before.tobytes()}
+    assert len(driver.memory) == 1
+    del state
+    gc.collect()
+    assert not driver.memory
 
 
 def test_arrays_on_a_device_go_to_its_backend_only(driver):

@@ -1,21 +1,24 @@
 """The arrays of one run as the command line gives them: files, pictures, or random numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.api.levels import level_names
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.programs.stencil import Program
-from tilewright.runtime.files import read_planes
+from tilewright.runtime.files import is_archive, read_archive, read_planes, write_archive
 from tilewright.runtime.memory import check_memory
 
 Array = npt.NDArray[Any]
-Planes = tuple[tuple[Array, ...], ...]
-"""One tuple of arrays per plane, each with one array per field."""
+Levels = Array | tuple[Array, ...]
+"""One array, or several time levels of a field, newest first."""
+Planes = tuple[tuple[Levels, ...], ...]
+"""One tuple of arrays per plane, each with one entry per field."""
 _LARGEST_INTEGER = 10
 _COEFFICIENTS = 0.25
 
@@ -27,7 +30,8 @@ def planes(
 
     Args:
         program: The program.
-        files: One file per field in field order, or none for random numbers.
+        files: One file per field in field order, or none for random numbers, which start at rest. A ``.npz`` file
+            stands for all fields whose names it has, with their time levels; the other files are for those left.
         shape: Extents as text; those of the files by default.
         dtype: Element type; by default that of the first file if the code can compute in it, else float32.
         seed: Seed of the random numbers.
@@ -44,21 +48,99 @@ def planes(
     if not files:
         if asked is None:
             raise UsageError("a run needs a shape or data", "give --shape 2048x2048 or --input FILE")
-        return (random_arrays(program, asked, dtype or "float32", seed),)
-    if len(files) != len(program.fields):
+        drawn = zip(program.fields, random_arrays(program, asked, dtype or "float32", seed), strict=True)
+        return (tuple(_at_rest(program, field, array) for field, array in drawn),)
+    named: dict[str, Levels] = {}
+    for path in filter(is_archive, files):
+        for field, levels in _read_state(path, program).items():
+            if field in named:
+                raise UsageError(f"{str(path)!r} holds {field!r}, which another --input holds as well")
+            named[field] = levels
+    left = [field for field in program.fields if field not in named]
+    others = [path for path in files if not is_archive(path)]
+    if len(others) != len(left):
+        also = f" besides {', '.join(named)}" if named else ""
         raise UsageError(
-            f"{program.name!r} has the fields {', '.join(program.fields)}, so it needs as many --input, "
-            f"got {len(files)}"
+            f"{program.name!r} has the fields {', '.join(program.fields)}, so it needs as many --input{also}, "
+            f"got {len(others)}",
+            "a .npz file holds several fields by name",
         )
-    given = [read_planes(path) for path in files]
-    for path, parts in zip(files, given, strict=True):
-        if asked is not None and parts[0].shape != asked:
+    given: dict[str, tuple[Levels, ...]] = {field: (levels,) for field, levels in named.items()}
+    given |= {field: read_planes(path) for field, path in zip(left, others, strict=True)}
+    for field, parts in given.items():
+        shape_ = _newest(parts[0]).shape
+        if asked is not None and shape_ != asked:
+            path = next(filter(is_archive, files)) if field in named else others[left.index(field)]
             raise ArrayError(
-                f"{str(path)!r} has the shape {format_shape(parts[0].shape)}, got --shape {format_shape(asked)}",
+                f"{str(path)!r} has the shape {format_shape(shape_)}, got --shape {format_shape(asked)}",
                 "leave --shape out",
             )
-    count = max(len(parts) for parts in given)
-    return tuple(tuple(parts[i if len(parts) > 1 else 0] for parts in given) for i in range(count))
+    count = max(len(parts) for parts in given.values())
+    return tuple(
+        tuple(given[field][i if len(given[field]) > 1 else 0] for field in program.fields) for i in range(count)
+    )
+
+
+def archive_names(program: Program) -> dict[str, tuple[str, ...]]:
+    """Name the time levels of every field as a ``.npz`` file holds them, newest first: ``u``, ``u_prev``, ``u_prev2``.
+
+    Raises:
+        UsageError: If a field has the name of another one's older level.
+    """
+    names = {field: level_names(program, field) for field in program.fields}
+    older = [name for each in names.values() for name in each[1:]]
+    for name in older:
+        if name in names:
+            raise UsageError(
+                f"{name!r} is both a field of {program.name!r} and an older time level, which a .npz file cannot hold",
+                "rename the field",
+            )
+    return names
+
+
+def write_state(path: Path, program: Program, state: Mapping[str, Sequence[Array]]) -> None:
+    """Write all that a next run of a program needs to a ``.npz`` file.
+
+    Args:
+        path: The file.
+        program: The program.
+        state: Per field its time levels, newest first; those of fields that no step updates may be fewer.
+    """
+    named = {
+        name: level
+        for field, names in archive_names(program).items()
+        for name, level in zip(names, state[field], strict=False)
+    }
+    write_archive(path, named)
+
+
+def _read_state(path: Path, program: Program) -> dict[str, Levels]:
+    """Read the fields that a ``.npz`` file holds, each with as many of its time levels as are there."""
+    arrays, names = read_archive(path), archive_names(program)
+    known = [name for each in names.values() for name in each]
+    for name in arrays:
+        if name not in known:
+            raise ArrayError(
+                f"{str(path)!r} holds {name!r}, which is no array of {program.name!r}", f"it has {', '.join(known)}"
+            )
+    found: dict[str, Levels] = {}
+    for field, each in names.items():
+        there = [name for name in each if name in arrays]
+        if there != list(each[: len(there)]):
+            missing = next(name for name in each if name not in there)
+            raise ArrayError(f"{str(path)!r} holds {there[-1]!r} but not {missing!r}, which is newer")
+        if there:
+            found[field] = tuple(arrays[name] for name in there) if len(there) > 1 else arrays[field]
+    return found
+
+
+def _newest(levels: Levels) -> Array:
+    return levels[0] if isinstance(levels, tuple) else levels
+
+
+def _at_rest(program: Program, field: str, array: Array) -> Levels:
+    history = program.history(field)
+    return array if history == 1 else (array,) * history
 
 
 def random_arrays(program: Program, shape: tuple[int, ...], dtype: str, seed: int) -> tuple[Array, ...]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,16 @@ from tilewright.api import data
 from tilewright.api.arrays import Array, Given, gather
 from tilewright.api.compile import Executable, prepare
 from tilewright.api.forcing import Forcing
+from tilewright.api.levels import copy_levels, warn_if_at_rest
 from tilewright.api.load import load_program
+from tilewright.api.record import threads_of
 from tilewright.api.run import compute, portion, with_forcing
 from tilewright.api.watch import Watch, make_watch, march, warn_if_unstable
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.programs.problem import Problem, make_problem, parse_boundary
 from tilewright.programs.stencil import Program
-from tilewright.runtime.files import check_output, read_planes, write_planes
+from tilewright.runtime.files import check_output, check_place, is_archive, read_planes, write_planes
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.tilings.tiling import Tiling
@@ -44,8 +46,8 @@ class Job:
         tile: The tiling as text; the model's choice by default.
         threads: Threads; all by default.
         strict: Whether the order of operations is kept exactly.
-        inputs: One file per field, or none for random data.
-        outputs: Files for the updated fields.
+        inputs: One file per field, or a ``.npz`` file with several; none for random data.
+        outputs: Files for the updated fields; a ``.npz`` file holds all fields and time levels.
         scalars: ``name=value`` each.
         seed: Seed of random data.
         check: Whether to compare with the reference.
@@ -53,7 +55,8 @@ class Job:
         until: End the run when no value changes by more than this per step.
         where: A file of truth values: where they are false, cells keep their first value.
         sources: ``CELL=VALUE`` each, such as ``8,8=1.0``: what is added to a cell in every step.
-        snapshots: A file beside which the first updated field is written, at every look, with the step in its name.
+        snapshots: A file beside which the first updated field (all fields and time levels, as ``.npz``) is written, at
+            every look, with the step in its name.
     """
 
     program: str
@@ -125,6 +128,7 @@ class Report:
             "program": self.problem.program.name,
             "shape": list(self.problem.shape),
             "steps": self.steps,
+            "steps_done": self.steps,
             "dtype": self.problem.dtype,
             "backend": self.backend,
             "tiling": str(self.tiling),
@@ -139,7 +143,8 @@ class Report:
         return document
 
     def __str__(self) -> str:
-        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.steps} steps"
+        asked = "" if self.steps == self.problem.steps else f" of {self.problem.steps}"
+        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.steps}{asked} steps"
         threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
         lines = [
             f"{what}, {self.problem.dtype}: {self.backend}, {self.tiling}, {threads}",
@@ -178,44 +183,55 @@ def perform(job: Job, note: Note) -> Report:
         TilewrightError: If anything does not fit.
     """
     program = load_program(job.program)
-    _check_outputs(program, job)
+    _check_outputs(program, job, note)
     scalars = data.scalar_values(program, job.scalars)
     planes = data.planes(program, job.inputs, job.shape, job.dtype, job.seed)
-    boundary, looks = parse_boundary(job.boundary), _Looks(job, len(planes))
-    both = [
-        with_forcing(gather(program, arrays, scalars, job.dtype), looks.mask, looks.sources, job.steps, boundary)
-        for arrays in planes
-    ]
+    boundary, looks = parse_boundary(job.boundary), _Looks(job, program, len(planes))
+    plain = [gather(program, arrays, scalars, job.dtype) for arrays in planes]
+    both = [with_forcing(each, looks.mask, looks.sources, job.steps, boundary) for each in plain]
     given, forcing = [each for each, _ in both], both[0][1]
     problem = make_problem(given[0].program, given[0].shape, job.steps, given[0].dtype, boundary)
+    looks.constant = {
+        field: [np.asarray(level, problem.dtype) for level in plain[0].versions[field]]
+        for field in program.fields
+        if field not in program.updated
+    }
     threads = thread_count(job.threads)
     part = portion(problem, looks.watch, forcing)
     executable = prepare(part, job.tile, job.backend, strict=job.strict, threads=threads)
     warn_if_unstable(problem, given[0])
+    warn_if_at_rest(given[0], files=True)
+    deep = any(is_archive(path) for path in job.outputs)
     begin = time.perf_counter()
-    results = [_advanced(executable, problem, each, threads, looks.watch) for each in given]
+    ended = [_advanced(executable, problem, each, threads, looks.watch, deep=deep) for each in given]
     seconds = time.perf_counter() - begin
+    results = [{field: levels[0] for field, levels in state.items()} for state, _ in ended]
     _write(problem, results, job.outputs, note)
+    for path in filter(is_archive, job.outputs):
+        data.write_state(path, program, {**looks.constant, **ended[0][0]})
     return Report(
         problem=problem,
         planes=len(planes),
         backend=executable.backend,
         tiling=executable.tiling,
-        threads=threads if executable.compiled is not None and executable.compiled.parallel else 1,
+        threads=threads_of(executable, threads),
         seconds=seconds,
-        steps=looks.done if looks.watch is not None else job.steps,
+        steps=min(steps for _, steps in ended),
         comparison=_compare(problem, given, results, note) if job.check else None,
     )
 
 
 def _advanced(
-    executable: Executable, problem: Problem, given: Given, threads: int, watch: Watch | None
-) -> dict[str, Array]:
-    if watch is None:
-        return compute(executable, problem, given, threads)
-    state = march(executable, problem, given, threads, watch, Forcing())
+    executable: Executable, problem: Problem, given: Given, threads: int, watch: Watch | None, *, deep: bool
+) -> tuple[dict[str, tuple[Array, ...]], int]:
+    """Compute; returns the levels of the updated fields (the newest alone unless all are asked for), and the steps."""
+    if watch is None and not deep:
+        return {
+            field: (values,) for field, values in compute(executable, problem, given, threads).items()
+        }, problem.steps
+    state = march(executable, problem, given, threads, watch, Forcing(), levels=deep)
     try:
-        return state.results()
+        return copy_levels(state, problem, deep=deep), state.steps
     finally:
         state.close()
 
@@ -223,27 +239,33 @@ def _advanced(
 class _Looks:
     """What a job wants to see or to change while it runs, read and checked."""
 
-    def __init__(self, job: Job, planes: int) -> None:
+    def __init__(self, job: Job, program: Program, planes: int) -> None:
         self.mask = None if job.where is None else read_planes(job.where)[0]
         self.sources = [_source(text) for text in job.sources] or None
-        self.done = 0
-        self._target = job.snapshots
+        self.constant: Mapping[str, Sequence[Array]] = {}
+        self._program, self._target = program, job.snapshots
         if job.snapshots is not None and job.every is None:
             raise UsageError("snapshots need to know how often they are written", "give --every 100")
         if (job.snapshots is not None or job.until is not None) and planes > 1:
             raise UsageError("a colour picture is computed by channel, so --snapshots and --until do not apply to it")
+        if planes > 1 and any(is_archive(path) for path in job.outputs):
+            raise UsageError("a colour picture is computed by channel, which a .npz file does not hold", "write a .npy")
         if job.check and job.until is not None:
             raise UsageError("--check computes all steps, so it does not go with --until")
-        asked = job.every is not None or job.until is not None
-        self.watch = make_watch(job.every, self._look if job.every else None, job.until) if asked else None
-        if self.watch is not None and self.watch.callback is None:
-            self.watch = replace(self.watch, callback=self._look)
+        levels = job.snapshots is not None and is_archive(job.snapshots)
+        self.watch = make_watch(job.every, None if job.snapshots is None else self._look, job.until, levels=levels)
 
     def _look(self, step: int, view: Any) -> None:  # noqa: ANN401
-        self.done = step
-        if self._target is not None:
-            first = view[0] if isinstance(view, tuple) else view
-            write_planes(self._target.with_stem(f"{self._target.stem}-{step:06d}"), (first,))
+        assert self._target is not None  # noqa: S101  (it is called where there is one)
+        target, updated = self._target.with_stem(f"{self._target.stem}-{step:06d}"), self._program.updated
+        views = view if len(updated) > 1 else (view,)
+        if not is_archive(target):
+            write_planes(target, (views[0],))
+            return
+        levels = {
+            field: each if isinstance(each, tuple) else (each,) for field, each in zip(updated, views, strict=True)
+        }
+        data.write_state(target, self._program, {**self.constant, **levels})
 
 
 def _source(text: str) -> tuple[tuple[int, ...], float]:
@@ -254,16 +276,34 @@ def _source(text: str) -> tuple[tuple[int, ...], float]:
         raise UsageError(f"a source is written CELL=VALUE, got {text!r}", "write it like --source 8,8=1.0") from None
 
 
-def _check_outputs(program: Program, job: Job) -> None:
-    """Find out before any computation whether the results can be written."""
-    outputs = job.outputs
-    if job.snapshots is not None:
-        check_output(job.snapshots)
-    if len(outputs) > len(program.updated):
+def _check_outputs(program: Program, job: Job, note: Note) -> None:
+    """Find out before any computation whether the results can be written, and say what they will lack."""
+    single = [path for path in job.outputs if not is_archive(path)]
+    if len(single) > len(program.updated):
         updated = ", ".join(program.updated)
-        raise UsageError(f"{program.name!r} updates {updated}: --output is given {len(outputs)} times")
-    for path in outputs:
-        check_output(path)
+        raise UsageError(f"{program.name!r} updates {updated}: --output is given {len(single)} times")
+    for path in (*job.outputs, *([] if job.snapshots is None else [job.snapshots])):
+        if is_archive(path):
+            check_place(path)
+            data.archive_names(program)
+        else:
+            check_output(path)
+    if len(single) == len(job.outputs):
+        for field, path in zip(program.updated, single, strict=False):
+            _note_lost(program, field, path, note)
+    if job.snapshots is not None:
+        _note_lost(program, program.updated[0], job.snapshots, note, alone=True)
+
+
+def _note_lost(program: Program, field: str, path: Path, note: Note, *, alone: bool = False) -> None:
+    """Say that no run can go on from a file of a single array, where a next one needs more."""
+    levels, fields = program.history(field) > 1, alone and len(program.updated) > 1
+    if path.suffix.lower() == ".npy" and (levels or fields):
+        what = f"the newest time level of {field!r}" if levels else repr(field)
+        note(
+            f"warning: {str(path)!r} holds {what} alone, from which no run can go on "
+            f"(hint: {path.with_suffix('.npz').name} keeps all fields and time levels, and --input reads it)"
+        )
 
 
 def _write(problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Sequence[Path], note: Note) -> None:
@@ -271,7 +311,8 @@ def _write(problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Se
         wild = sum(int(np.count_nonzero(~np.isfinite(result[field]))) for result in results)
         if wild:
             note(f"warning: {wild} values of {field!r} are not finite after {problem.steps} steps")
-    for field, path in zip(problem.program.updated, outputs, strict=False):
+    single = [path for path in outputs if not is_archive(path)]
+    for field, path in zip(problem.program.updated, single, strict=False):
         clipped = write_planes(path, tuple(result[field] for result in results))
         if clipped:
             note(f"warning: {clipped} values of {field!r} outside 0 to 1 are clipped in {str(path)!r}")

@@ -176,13 +176,23 @@ class Plan:
         bound = f"{format_seconds(costs.seconds)} on {self.machine}, bound by {costs.bound_by}"
         return banner(self.problem, self.tiling, bound)
 
-    def run(self, *arrays: Any, steps: int | None = None, out: Any = None, **scalars: Any) -> Any:  # noqa: ANN401
+    def run(
+        self,
+        *arrays: Any,  # noqa: ANN401
+        steps: int | None = None,
+        out: Any = None,  # noqa: ANN401
+        levels: bool = False,
+        record: bool = False,
+        **scalars: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
         """Run the program with the winner's tiling.
 
         Args:
             *arrays: One array per field, as for :func:`tilewright.run`; any shape, though the plan was made for one.
             steps: Time steps; those of the plan by default.
             out: Arrays to write the result into.
+            levels: Return every time level that a next run needs, as :func:`tilewright.run` does.
+            record: Return a :class:`tilewright.Run`.
             **scalars: Scalars; those given to ``tune`` by default.
 
         Returns:
@@ -203,6 +213,8 @@ class Plan:
             threads=self.threads,
             strict=self.strict,
             out=out,
+            levels=levels,
+            record=record,
             **{**self.scalars, **scalars},
         )
 

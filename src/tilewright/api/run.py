@@ -1,7 +1,9 @@
 """``run``: a program on the caller's arrays."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,9 @@ import numpy as np
 from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
 from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
+from tilewright.api.levels import copy_levels, several_levels, warn_if_at_rest
 from tilewright.api.memo import prepared
+from tilewright.api.record import Run, predicted_seconds, threads_of
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.watch import (
     Callback,
@@ -43,6 +47,8 @@ def run(
     until: float | None = None,
     where: Any = None,  # noqa: ANN401
     sources: Mapping[str, SourceList] | SourceList | None = None,
+    levels: bool = False,
+    record: bool = False,
     **scalars: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
     """Run a program for a number of steps, in time tiles and compiled where possible.
@@ -50,7 +56,8 @@ def run(
     Args:
         program: A stencil, a function, a program, or the name of a built-in one.
         *arrays: One array per field, all of one shape, on the host or all on one CUDA device; a tuple gives
-            several time levels, newest first, and a single array stands for all of them. They are only read: NumPy
+            several time levels, newest first, and a single array stands for all of them: a start at rest, which warns
+            if it is not all zeros, since ``(u, u)`` says the same and is no mistake. They are only read: NumPy
             arrays, JAX, PyTorch and CuPy arrays and others with DLPack without a copy, xarray's ``DataArray`` by its
             values, anything else as ``numpy.asarray`` reads it (a Dask array is computed).
         steps: Number of time steps, at least 0.
@@ -63,7 +70,8 @@ def run(
         dtype: Element type to compute in; NumPy's promotion rules decide by default.
         threads: Number of threads; every CPU that the process may use by default.
         strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
-        out: An array, or a tuple of one per updated field, to write the result into.
+        out: An array, or a tuple of one per updated field, to write the result into; with ``levels``, arrays in the
+            form of that result.
         every: Look at the run every so many steps; it ends, with a warning that names the step, once a value is not
             finite. ``callback`` and ``until`` are heeded at these steps. Without it a part of the result is looked at.
         callback: Called with the number of steps done and a read-only view of the updated field (a tuple of views if
@@ -73,13 +81,16 @@ def run(
         where: Truth values of the grid's shape; cells where it is false keep their first value.
         sources: Point sources, a list of pairs (cell, values) for the first updated field or a mapping of such lists
             by field: a number, or one per step, is added to the cell's new value in every step.
+        levels: Return every time level that a next run needs: a field of several levels gives a tuple of them, newest
+            first, as a run takes it. ``callback`` gets views of the same form.
+        record: Return a :class:`tilewright.Run`: the result with all levels, the steps done, the tiling, and the times.
         **scalars: The program's scalars; an array makes one a coefficient field.
 
     Returns:
-        The new value of the updated field, or a tuple of them if there are several. Each is of the kind of its
-        field's array: a JAX, PyTorch or CuPy array, or a ``DataArray`` with its coordinates, dimensions, name and
-        attributes. Arrays of other kinds on a device give one that offers DLPack and ``__cuda_array_interface__``,
-        all others, Dask and pandas among them, a NumPy array.
+        The new value of the updated field, or a tuple of them if there are several; ``out`` where it was given. Each
+        is of the kind of its field's array: a JAX, PyTorch or CuPy array, or a ``DataArray`` with its coordinates,
+        dimensions, name and attributes. Arrays of other kinds on a device give one that offers DLPack and
+        ``__cuda_array_interface__``, all others, Dask and pandas among them, a NumPy array.
 
     Raises:
         ArrayError: If an array does not fit the program, or memory does not hold the run.
@@ -90,35 +101,68 @@ def run(
     >>> import numpy as np
     >>> run("jacobi1d", np.array([0.0, 3.0, 0.0, 3.0, 0.0]), steps=1)
     array([0., 1., 2., 1., 0.])
+
+    A wave is carried on from both of its levels:
+
+    >>> u = np.zeros((40, 40))
+    >>> u[20, 20] = 1.0
+    >>> state = run("wave2d", (u, u), steps=3, levels=True)
+    >>> np.allclose(run("wave2d", state, steps=4), run("wave2d", (u, u), steps=7))
+    True
     """
     if not isinstance(tiling, Tiling | str | None) or not isinstance(backend, str):
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
     chosen = as_program(program)
-    watch = make_watch(every, callback, until)
+    watch = make_watch(every, callback, until, levels=levels)
     given, forcing = with_forcing(gather(chosen, arrays, scalars, dtype), where, sources, steps, boundary)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
     warn_if_unstable(problem, given)
+    warn_if_at_rest(given)
     count = thread_count(threads)
-    targets = None if out is None else _targets(problem, out)
+    targets = () if out is None else _targets(problem, out, levels=levels)
     plain = watch is None and out is None and where is None and sources is None
     here = on_device(given, backend, plain=plain)
     executable = prepared(portion(problem, watch, forcing), tiling, here or backend, strict=strict, threads=count)
+    begin = time.perf_counter()
+    found: dict[str, Any] = {}
     if here is not None:
-        kept = compute_on_device(executable, problem, given)
-        wrapped = [like(kept[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]
-        return wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
-    if watch is None and not forcing.steps:
-        results = compute(executable, problem, given, count, targets)
+        found |= compute_on_device(executable, problem, given)
+        done = steps
+    elif watch is None and not forcing.steps and not ((levels or record) and several_levels(problem)):
+        results = compute(executable, problem, given, count, targets[0] if targets else None)
+        found |= {field: (values,) for field, values in results.items()}
+        done = steps
     else:
-        state = march(executable, problem, given, count, watch, forcing)
-        results = state.results(targets)
-        state.close()
-    if watch is None:
-        warn_if_wild(problem, given, results, lambda: first_wild_step(executable, problem, given, count, forcing))
-    if out is not None:
-        return out
-    wrapped = [like(results[field], arrays[chosen.fields.index(field)]) for field in problem.program.updated]
-    return wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
+        state = march(executable, problem, given, count, watch, forcing, levels=levels or record)
+        try:
+            found |= copy_levels(state, problem, targets, deep=levels or record)
+            done = state.steps
+        finally:
+            state.close()
+    seconds = time.perf_counter() - begin
+    if watch is None and here is None:
+        first = partial(first_wild_step, executable, problem, given, count, forcing)
+        warn_if_wild(problem, given, {field: versions[0] for field, versions in found.items()}, first)
+    by_field = [
+        tuple(like(values, arrays[chosen.fields.index(field)]) for values in found[field])
+        for field in problem.program.updated
+    ]
+    kept = tuple(entry if len(entry) > 1 else entry[0] for entry in by_field)
+    several = kept if levels else tuple(entry[0] for entry in by_field)
+    result = out if out is not None else several[0] if len(several) == 1 else several
+    if not record:
+        return result
+    return Run(
+        state=result,
+        levels=kept,
+        problem=problem,
+        steps_done=done,
+        backend=executable.backend,
+        tiling=executable.tiling,
+        threads=threads_of(executable, count),
+        seconds=seconds,
+        predicted_seconds=predicted_seconds(executable, problem, done),
+    )
 
 
 def with_forcing(
@@ -188,11 +232,11 @@ def compute(
     return results
 
 
-def compute_on_device(executable: Executable, problem: Problem, given: Given) -> "dict[str, DeviceArray]":
+def compute_on_device(executable: Executable, problem: Problem, given: Given) -> "dict[str, tuple[DeviceArray, ...]]":
     """Run a prepared problem on arrays of its device.
 
     Returns:
-        The newest version of every updated field, where it was computed.
+        The time levels of every updated field, newest first, where they were computed.
     """
     from tilewright.runtime.gpu import GpuSession
     from tilewright.runtime.session import Inputs
@@ -208,20 +252,33 @@ def compute_on_device(executable: Executable, problem: Problem, given: Given) ->
         session.close()
 
 
-def _targets(problem: Problem, out: Any) -> dict[str, Array]:  # noqa: ANN401
-    updated = problem.program.updated
-    given = out if isinstance(out, tuple) else (out,)
-    if len(given) != len(updated):
-        raise UsageError(f"out needs {len(updated)} arrays ({', '.join(updated)}), got {len(given)}")
-    targets = {}
-    for field, target in zip(updated, given, strict=True):
-        if not isinstance(target, np.ndarray):
-            target = as_array(target, "out")  # noqa: PLW2901
-        if target.shape != problem.shape:
-            raise ArrayError(f"out must have the shape {problem.shape}, got {target.shape}")
-        if target.dtype.kind not in "biufc" or not np.can_cast(problem.dtype, target.dtype, "same_kind"):
-            raise ArrayError(f"out cannot hold {problem.dtype} values, it has the dtype {target.dtype}")
-        if not target.flags.writeable:
-            raise ArrayError("out is read-only", "pass an array that may be written")
-        targets[field] = target
+def _targets(problem: Problem, out: Any, *, levels: bool) -> tuple[dict[str, Array], ...]:  # noqa: ANN401
+    """Check the arrays to write into, and return them by age: the newest level's first."""
+    program = problem.program
+    given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
+    if len(given) != len(program.updated):
+        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(given)}")
+    ages = max(program.history(field) for field in program.updated) if levels else 1
+    targets: tuple[dict[str, Array], ...] = tuple({} for _ in range(ages))
+    for field, entry in zip(program.updated, given, strict=True):
+        history = program.history(field) if levels else 1
+        versions = entry if levels and isinstance(entry, tuple) else (entry,)
+        if len(versions) != history:
+            raise UsageError(
+                f"with levels=True out needs {history} array{'s' * (history > 1)} for {field!r}, got {len(versions)}",
+                "give them in the form of the result: a tuple of a field's levels, newest first",
+            )
+        for age, target in enumerate(versions):
+            targets[age][field] = _target(problem, target)
     return targets
+
+
+def _target(problem: Problem, given: Any) -> Array:  # noqa: ANN401
+    target: Array = given if isinstance(given, np.ndarray) else as_array(given, "out")
+    if target.shape != problem.shape:
+        raise ArrayError(f"out must have the shape {problem.shape}, got {target.shape}")
+    if target.dtype.kind not in "biufc" or not np.can_cast(problem.dtype, target.dtype, "same_kind"):
+        raise ArrayError(f"out cannot hold {problem.dtype} values, it has the dtype {target.dtype}")
+    if not target.flags.writeable:
+        raise ArrayError("out is read-only", "pass an array that may be written")
+    return target

@@ -38,15 +38,21 @@ class Watch:
         callback: Called with the number of steps done and a read-only view of the updated field, or a tuple of
             views; the run ends if it returns True.
         until: End the run when no value changes by more than this per step.
+        levels: Whether the callback gets every time level of a field, newest first, where there are several.
     """
 
     every: int
     callback: Callback | None = None
     until: float | None = None
+    levels: bool = False
 
 
 class State(Protocol):
     """A run in memory."""
+
+    @property
+    def steps(self) -> int:
+        """Steps done so far."""
 
     def advance(self, steps: int) -> None:
         """Compute further steps."""
@@ -57,8 +63,8 @@ class State(Protocol):
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
         """Set one cell of a field that no statement updates."""
 
-    def results(self, out: Any = None) -> dict[str, Array]:  # noqa: ANN401
-        """Copy the newest version of every updated field."""
+    def results(self, out: Any = None, age: int = 0) -> dict[str, Array]:  # noqa: ANN401
+        """Copy the newest version, or an older one, of every updated field that keeps it."""
 
     def close(self) -> None:
         """Hand the memory back."""
@@ -70,6 +76,7 @@ class ReferenceState:
     def __init__(self, problem: Problem, given: Given) -> None:
         copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
         check_memory(copies * problem.cells * problem.itemsize)
+        self.steps = 0
         self._problem = problem
         self._state = reference.start(problem, given.versions)
         kind = np.dtype(problem.dtype).type
@@ -80,6 +87,7 @@ class ReferenceState:
         with np.errstate(all="ignore"):
             for _ in range(steps):
                 self._state = reference.step(self._problem, self._state, self._scalars)
+        self.steps += steps
 
     def newest(self, field: str, age: int = 0) -> Array:
         """See a field's newest version, or an older one."""
@@ -89,18 +97,23 @@ class ReferenceState:
         """Set one cell of a field that no statement updates."""
         self._state[field][0][cell] = value
 
-    def results(self, out: Any = None) -> dict[str, Array]:  # noqa: ANN401
-        """Copy the newest version of every updated field."""
-        found = {field: self._state[field][0] for field in self._problem.program.updated}
-        for field, target in (out or {}).items():
-            np.copyto(target, found[field], casting="same_kind")
-        return found
+    def results(self, out: Any = None, age: int = 0) -> dict[str, Array]:  # noqa: ANN401
+        """Return the newest version, or an older one, of every updated field that keeps it, or copy it."""
+        program = self._problem.program
+        found = {field: self._state[field][age] for field in program.updated if age < program.history(field)}
+        if out is None:
+            return found
+        for field, values in found.items():
+            np.copyto(out[field], values, casting="same_kind")
+        return {field: out[field] for field in found}
 
     def close(self) -> None:
         """Hand the memory back."""
 
 
-def make_watch(every: int | None, callback: Callback | None, until: float | None) -> Watch | None:
+def make_watch(
+    every: int | None, callback: Callback | None, until: float | None, *, levels: bool = False
+) -> Watch | None:
     """Check the options of a watched run; None if nothing is asked for.
 
     Raises:
@@ -114,7 +127,7 @@ def make_watch(every: int | None, callback: Callback | None, until: float | None
         every = whole_number(every, "every", 1, 2**62, "of steps, at least 1")
     if until is not None and not (isinstance(until, int | float) and math.isfinite(until) and until >= 0):
         raise UsageError(f"until is a change per step, a finite number of at least 0, got {until!r}")
-    return Watch(every=_EVERY if every is None else every, callback=callback, until=until)
+    return Watch(every=_EVERY if every is None else every, callback=callback, until=until, levels=levels)
 
 
 def warn_if_unstable(problem: Problem, given: Given) -> None:
@@ -194,9 +207,16 @@ def first_wild_step(
 
 
 def march(
-    executable: Executable, problem: Problem, given: Given, threads: int, watch: Watch | None, forcing: Forcing
+    executable: Executable,
+    problem: Problem,
+    given: Given,
+    threads: int,
+    watch: Watch | None,
+    forcing: Forcing,
+    *,
+    levels: bool = False,
 ) -> State:
-    """Run a problem in portions.
+    """Run a problem in portions, after which the state holds every time level that a next step reads.
 
     Args:
         executable: The prepared problem.
@@ -205,12 +225,19 @@ def march(
         threads: Threads to use.
         watch: How it is looked at, or None.
         forcing: The sources that change while it runs.
+        levels: Whether every time level will be copied out, so that there must be memory for that.
 
     Returns:
         The state at the end; to be closed.
+
+    Raises:
+        ArrayError: If memory does not hold the run.
     """
     state = make_state(executable, problem, given, threads)
     try:
+        if levels:
+            copied = sum(problem.program.history(field) for field in problem.program.updated)
+            check_memory(copied * problem.cells * problem.itemsize)
         look = None if watch is None else _Look(executable, problem, given, threads, watch, forcing, state)
         _advance(state, problem.steps, forcing, 0 if watch is None else watch.every, look)
     except BaseException:
@@ -287,7 +314,7 @@ class _Look:
             return True
         ended = False
         if self._watch.callback is not None:
-            views = tuple(_readonly(self._state.newest(field)) for field in self._fields)
+            views = tuple(self._view(field) for field in self._fields)
             answer = self._watch.callback(done, views[0] if len(views) == 1 else views)
             ended = answer is not None and bool(answer)
         if self._watch.until is not None and not ended:
@@ -301,6 +328,11 @@ class _Look:
         if not ended:
             self.settle(done)
         return ended
+
+    def _view(self, field: str) -> Array | tuple[Array, ...]:
+        history = self._parts[1].program.history(field) if self._watch.levels else 1
+        seen = tuple(_readonly(self._state.newest(field, age)) for age in range(history))
+        return seen[0] if history == 1 else seen
 
     def wild_step(self, done: int) -> tuple[int, ...]:
         """The first step since the last look after which a value is not finite, if there is one."""

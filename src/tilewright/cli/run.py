@@ -33,13 +33,18 @@ def run(
         typer.Option(
             "--input",
             metavar="FILE",
-            help="A .npy file or a picture; repeat it for every field. A colour picture is computed by channel. "
-            "A recurrence takes FASTA files.",
+            help="A .npy file or a picture; repeat it for every field. A .npz file holds fields and levels by name "
+            "(u, u_prev). A colour picture is computed by channel. A recurrence takes FASTA files.",
         ),
     ] = None,
     target: Annotated[
         list[Path] | None,
-        typer.Option("--output", metavar="FILE", help="A .npy file or a picture; repeat it for every updated field."),
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="A .npy file or a picture; repeat it for every updated field. A .npz file holds all that a run "
+            "needs to go on from it.",
+        ),
     ] = None,
     scalars: Annotated[
         list[str] | None,
@@ -62,7 +67,11 @@ def run(
     ] = None,
     snapshots: Annotated[
         Path | None,
-        typer.Option("--snapshots", metavar="FILE", help="Write u-000100.npy beside u.npy, and so on, every K steps."),
+        typer.Option(
+            "--snapshots",
+            metavar="FILE",
+            help="Write u-000100.npy beside u.npy, and so on, every K steps; .npz files can be gone on from.",
+        ),
     ] = None,
     where: Annotated[
         Path | None,

@@ -20,6 +20,8 @@ RESERVED = frozenset(
         "threads",
         "strict",
         "out",
+        "levels",
+        "record",
         "every",
         "callback",
         "until",

@@ -1,11 +1,15 @@
-"""Arrays in files: NumPy's ``.npy``, and pictures.
+"""Arrays in files: NumPy's ``.npy`` and ``.npz``, and pictures.
 
 A picture's values are numbers from 0 (black) to 1 (white). A grey picture is one plane, a colour picture three planes
 (red, green, blue; transparency is dropped). Nothing is unpickled.
 """
 
 import importlib.util
+import lzma
 import tokenize
+import zipfile
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.runtime.memory import check_memory
 
 Array = npt.NDArray[Any]
 
@@ -21,6 +26,10 @@ PICTURES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", "
 _CHANNELS = 3
 _DAMAGE = (ValueError, EOFError, OverflowError, SyntaxError, RecursionError, tokenize.TokenError)
 """What reading a damaged array can raise: its header is Python's text for a dictionary."""
+_ARCHIVE_DAMAGE = (
+    *_DAMAGE, MemoryError, NotImplementedError, OSError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What reading a damaged archive of arrays can raise besides."""
 
 
 def read_planes(path: Path, dtype: str | None = None) -> tuple[Array, ...]:
@@ -69,6 +78,41 @@ def write_planes(path: Path, planes: tuple[Array, ...]) -> int:
             "write a .npy file instead",
         )
     return _write_picture(path, values)
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file's name is that of an archive of arrays, ``.npz``."""
+    return path.suffix.lower() == ".npz"
+
+
+def read_archive(path: Path) -> dict[str, Array]:
+    """Read the arrays of a ``.npz`` file by their names.
+
+    Raises:
+        ArrayError: If there is no such file, it holds anything but plain numbers, or memory does not hold them.
+    """
+    check_there(path, "a .npz file")
+    found: dict[str, Array] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            check_memory(sum(member.file_size for member in members))
+            for member in members:
+                with archive.open(member) as file:
+                    found[member.filename.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
+    except _ARCHIVE_DAMAGE as error:
+        raise ArrayError(
+            f"{str(path)!r} is no .npz file of plain numbers: {error}", "write it with numpy.savez"
+        ) from None
+    return found
+
+
+def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write arrays by their names to a ``.npz`` file, without compression; it is replaced if it exists."""
+    with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
+        for name, values in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
 
 
 def check_output(path: Path) -> None:

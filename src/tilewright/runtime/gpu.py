@@ -3,6 +3,7 @@
 The session knows versions, slots and launches; a :class:`Device` knows buffers, kernels and its driver.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -223,15 +224,21 @@ class GpuSession:
         at = self._offset(field, 0) + index * self._dtype.itemsize
         self._program.device.write(self._buffers[self._number(field)], at, np.array([value], self._dtype))
 
-    def results(self, out: Mapping[str, Array] | None = None) -> dict[str, Array]:
-        """Copy the newest version of every updated field from the device.
+    def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
+        """Copy one version of every updated field that keeps it from the device.
+
+        Args:
+            out: Arrays to copy into, by field.
+            age: Steps before the newest version; fields whose history is shorter are left out.
 
         Raises:
             ToolchainError: If the device failed.
         """
         found = {}
         for field in self.problem.program.updated:
-            values = self.newest(field)
+            if age >= self.problem.program.history(field):
+                continue
+            values = self.newest(field, age)
             if out is not None:
                 np.copyto(out[field], values, casting="same_kind")
                 found[field] = out[field]
@@ -239,34 +246,50 @@ class GpuSession:
                 found[field] = np.array(values)
         return found
 
-    def place(self, field: str) -> tuple[Any, int]:
-        """Where a field's newest version lies on the device: buffer and offset in bytes."""
-        return self._buffers[self._number(field)], self._offset(field, self._version)
+    def place(self, field: str, age: int = 0) -> tuple[Any, int]:
+        """Where a field's newest version, or an older one, lies on the device: buffer and offset in bytes."""
+        return self._buffers[self._number(field)], self._offset(field, self._version - age)
 
-    def take(self, field: str) -> DeviceArray:
-        """Hand over a field's memory, with its newest version, as an array on the device; the session is at its end.
+    def take(self, field: str) -> tuple[DeviceArray, ...]:
+        """Hand over a field's memory as arrays on the device, one per time level; the session is at its end.
+
+        Returns:
+            The levels, newest first. They share the memory, which is handed back with the last of them.
 
         Raises:
             ToolchainError: If the device failed.
         """
         device, shape, dtype = self._program.device, self.problem.shape, self._dtype
         device.finish()
+        ages = range(self.problem.program.history(field))
         if self._halo is None:
-            buffer, offset = self.place(field)
+            buffer, offsets = self.place(field)[0], [self.place(field, age)[1] for age in ages]
             self._buffers[self._number(field)] = None
         else:  # the grid lies between its periodic copies: only the host puts its rows together
-            grid = self.newest(field)
-            buffer, offset = device.allocate(grid.nbytes), 0
-            device.write(buffer, offset, grid)
+            grids = [self.newest(field, age) for age in ages]
+            buffer, offsets = (
+                device.allocate(sum(grid.nbytes for grid in grids)),
+                [age * grids[0].nbytes for age in ages],
+            )
+            for grid, offset in zip(grids, offsets, strict=True):
+                device.write(buffer, offset, np.ascontiguousarray(grid))
             device.finish()
+        likeness = DeviceView(pointer=0, shape=shape, dtype=dtype, device=None, owner=None)
+        holders = list(ages)
 
-        def fetch() -> Array:
+        def free() -> None:
+            if holders.pop() == 0:
+                device.release(buffer)
+
+        def fetch(offset: int) -> Array:
             values = np.empty(shape, dtype)
             device.read(buffer, offset, values)
             return values
 
-        likeness = DeviceView(pointer=0, shape=shape, dtype=dtype, device=None, owner=None)
-        return DeviceArray((buffer + offset, device.number), likeness, fetch, lambda: device.release(buffer))
+        return tuple(
+            DeviceArray((buffer + offset, device.number), likeness, functools.partial(fetch, offset), free)
+            for offset in offsets
+        )
 
     def close(self) -> None:
         """Hand the memory back."""

@@ -177,16 +177,22 @@ class Session:
         self.newest(field)[cell] = value
         self._refresh(iter([(field, 0)]))
 
-    def results(self, out: Mapping[str, Array] | None = None) -> dict[str, Array]:
-        """Copy the newest version of every updated field to new arrays, or into those given."""
+    def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
+        """Copy one version of every updated field that keeps it to new arrays, or into those given.
+
+        Args:
+            out: Arrays to copy into, by field.
+            age: Steps before the newest version; fields whose history is shorter are left out.
+        """
         lend, shape, dtype = self._workspace.lend_grid, self.problem.shape, self.problem.dtype
-        found = {field: lend(shape, dtype) if out is None else out[field] for field in self._static.updated}
+        fields = [field for field in self._static.updated if age < self.problem.program.history(field)]
+        found = {field: lend(shape, dtype) if out is None else out[field] for field in fields}
         jobs: list[Callable[[], None]] = []
         for field, target in found.items():
             if self._copiers == 1:
-                np.copyto(target, self.newest(field), casting="unsafe")
+                np.copyto(target, self.newest(field, age), casting="unsafe")
             else:
-                jobs += copy_jobs(target, self.newest(field), self._copiers)
+                jobs += copy_jobs(target, self.newest(field, age), self._copiers)
         spread(jobs, self._copiers)
         return found
 
