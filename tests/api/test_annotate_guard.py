@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from tilewright.api.annotate import annotate
-from tilewright.api.annotate_meter import CpuMeter
+from tilewright.api.annotate_meter import Beside, CpuMeter
 from tilewright.runtime.warn import forget_warnings
 
 SHIFT = """
@@ -91,7 +91,7 @@ int main(void) {
 @pytest.fixture
 def always(monkeypatch):
     """The variant is written however fast the original body is."""
-    monkeypatch.setattr(CpuMeter, "beside", lambda *_: (1.0, 2.0))
+    monkeypatch.setattr(CpuMeter, "beside", lambda *_: Beside(rounds=((1.0, 2.0),), command=("cc",)))
 
 
 def tuned(tmp_path, text: str) -> str:

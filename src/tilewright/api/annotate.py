@@ -1,5 +1,6 @@
 """``tw.annotate``: annotated C in, tuned C, OpenCL or CUDA out."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from tilewright.api.annotate_result import SiteResult
 from tilewright.api.annotate_site import plain_site, tune_site
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated_file import Site, read_file, read_text
+from tilewright.tuning.loop_search import Deadline
 
 BACKENDS = ("c", "opencl", "opencl:oclgrind", "cuda")
 
@@ -70,7 +72,7 @@ def annotate(
         path: The file.
         out: Where the new file goes; nothing is written without it.
         backend: ``c``, ``opencl``, ``opencl:oclgrind`` (interpreted, races and bounds checked) or ``cuda``.
-        seconds: Time for the whole file.
+        seconds: Time for the whole file, compilations and measurements; what is not done by then is ended.
         runs: Most variants per size of the input; what the specification says by default.
         search: A search of :data:`tilewright.tuning.loop_algorithms.ALGORITHMS`; the specification's by default.
         sizes: Values of input parameters in the place of the specification's.
@@ -92,6 +94,7 @@ def annotate(
         raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
     if not 0 < seconds <= 10**6 or (runs is not None and not 1 <= runs <= MAX_RUNS):
         raise UsageError(f"a search has a positive time and 1 to {MAX_RUNS} runs, got {seconds:g} s and {runs}")
+    deadline = Deadline(end=time.monotonic() + seconds)
     source = Path(path)
     target = _target(source, out)
     options = Options(
@@ -110,10 +113,14 @@ def annotate(
     text = read_text(source)
     sites = read_file(text)
     cases = _cases(sites, options, source.parent)
-    share = seconds / max(1, sum(len(each) for each in cases))
     results = []
+    waiting = sum(len(each) for each in cases)
     for site, own in zip(sites, cases, strict=True):
-        results.append(plain_site(site, options) if site.spec is None else tune_site(site, own, options, share))
+        if site.spec is None:
+            results.append(plain_site(site, options))
+        else:
+            results.append(tune_site(site, own, options, deadline.part(len(own) / waiting)))
+            waiting -= len(own)
     new = replaced(text, [(site, result) for site, result in zip(sites, results, strict=True)], backend)
     if target is not None:
         _write(target, new)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.api.annotate_case import Case, command_of, prepared, setting_of, transformed
 from tilewright.api.annotate_guard import guard_of, sized_arrays
-from tilewright.api.annotate_meter import CpuMeter, Variant
+from tilewright.api.annotate_meter import CpuMeter, Variant, shown_command
 from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.base.errors import TilewrightError, UsageError
@@ -29,7 +29,7 @@ from tilewright.runtime.build_command import current_architecture, parse_build_c
 from tilewright.runtime.oclgrind import Report, only_oclgrind
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers import pool
-from tilewright.tuning.loop_search import LoopChoice, search_loops
+from tilewright.tuning.loop_search import Deadline, LoopChoice, search_loops
 
 _LITERAL = re.compile(r"[\d\s()*]+")
 _SMS, _REGISTERS, _THREADS, _BLOCKS = 132, 65536, 2048, 32
@@ -267,9 +267,9 @@ def _plain(taken: Mapping[str, Resources]) -> dict[str, Any]:
     }
 
 
-def tune_device(case: Case, options: Options, seconds: float) -> SizeResult:
+def tune_device(case: Case, options: Options, deadline: Deadline) -> SizeResult:
     """Tune a case for a device."""
-    return _tune_opencl(case, options, seconds) if options.backend == "opencl" else _tune_cuda(case, options, seconds)
+    return _tune_opencl(case, options, deadline) if options.backend == "opencl" else _tune_cuda(case, options, deadline)
 
 
 def _spec(case: Case) -> TuningSpec:
@@ -278,7 +278,7 @@ def _spec(case: Case) -> TuningSpec:
     return case.site.spec
 
 
-def _tune_opencl(case: Case, options: Options, seconds: float) -> SizeResult:
+def _tune_opencl(case: Case, options: Options, deadline: Deadline) -> SizeResult:
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     with only_oclgrind() if options.device else contextlib.nullcontext() as report, pool(1) as workers:
@@ -290,10 +290,11 @@ def _tune_opencl(case: Case, options: Options, seconds: float) -> SizeResult:
             allowed=options.allowed,
             log=options.log,
             seed=options.seed,
+            deadline=deadline,
         )
         meter.options, meter.report = options, report
         meter.start()
-        budget = budget_of(case, options, seconds)
+        budget = budget_of(case, options, deadline.left)
         choice = search_loops(space, search_name(spec, options, space), budget, meter, seed=options.seed)
         if choice.winner is None:
             raise UsageError(*nothing(choice))
@@ -305,6 +306,8 @@ def _tune_opencl(case: Case, options: Options, seconds: float) -> SizeResult:
         bodies=(),
         seconds=choice.winner.seconds,
         original=meter.baseline.median,
+        original_command=shown_command(meter.original_command),
+        ratios=tuple(each / choice.winner.seconds for each in meter.baseline.seconds),
         choice=choice,
         notes=made.notes,
         command=("cc", "-lOpenCL"),
@@ -315,7 +318,7 @@ def _tune_opencl(case: Case, options: Options, seconds: float) -> SizeResult:
     )
 
 
-def _tune_cuda(case: Case, options: Options, seconds: float) -> SizeResult:
+def _tune_cuda(case: Case, options: Options, deadline: Deadline) -> SizeResult:
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     first = {each.name: each.values[0] for each in spec.params}
@@ -325,7 +328,7 @@ def _tune_cuda(case: Case, options: Options, seconds: float) -> SizeResult:
         warn_once(warning)
     meter = CudaMeter(case=case, options=options, architecture=architecture)
     meter.codes = [prepared(loop, case) for loop in case.site.loops]
-    budget = budget_of(case, options, seconds)
+    budget = budget_of(case, options, deadline.left)
     name = search_name(spec, options, space)
     choice: LoopChoice = search_loops(space, name, budget, meter, seed=options.seed)
     if choice.winner is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.api.annotate_case import Case, command_of, neutral_command, prepared, setting_of, threaded
+from tilewright.api.annotate_result import LATE
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.records import Measurement, Outcome
@@ -15,14 +16,18 @@ from tilewright.codegen.loops_openmp import has_directives
 from tilewright.programs.loopnest import Stmt
 from tilewright.runtime import loops as runtime
 from tilewright.runtime import store
-from tilewright.runtime.build_command import BuildCommand, parse_build_command
+from tilewright.runtime.build_command import BuildCommand, full_level, optimised, parse_build_command
 from tilewright.runtime.toolchain import compiler_identity, find_command
 from tilewright.runtime.workers import Pool
+from tilewright.tuning.loop_search import Deadline
 
 TRIAL_SECONDS = 60.0
 """Limit on the first run of a variant and its comparison, beyond ten times the original's."""
 _ORIGINAL_SECONDS = 240.0
 _SECOND_BUILD = "-ffp-contract=off"
+_BASELINE = 0.1
+"""Share of the time that is left in which the original body is timed."""
+_NO_TIME = ("the time was over before the original body was built and run", "give more --seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,29 @@ class Variant:
         return fingerprint("loop-variant", self.unit, self.command)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A variant and the original body, timed in turn.
+
+    Attributes:
+        rounds: Median seconds of both, per round; empty if one of them did not run.
+        command: How the original body was built.
+    """
+
+    rounds: tuple[tuple[float, float], ...]
+    command: tuple[str, ...]
+
+    @property
+    def ours(self) -> float:
+        """Median seconds of the variant; NaN if it did not run."""
+        return Measurement(seconds=tuple(ours for ours, _ in self.rounds)).median
+
+    @property
+    def theirs(self) -> float:
+        """Median seconds of the original body; NaN if it did not run."""
+        return Measurement(seconds=tuple(theirs for _, theirs in self.rounds)).median
+
+
 @dataclass(slots=True, kw_only=True)
 class CpuMeter:
     """Builds, validates and times variants; see :class:`tilewright.tuning.loop_search.Meter`.
@@ -60,6 +88,7 @@ class CpuMeter:
         strict: Refuse what a dependence forbids.
         allowed: Compilers that the user permits.
         log: File of earlier results, or None.
+        deadline: When everything has to end: compilers and runs that are not done by then are killed.
         baseline: Seconds of the original body, after :meth:`start`.
     """
 
@@ -70,11 +99,14 @@ class CpuMeter:
     allowed: tuple[str, ...] = ()
     log: Path | None = None
     seed: int = 0
+    deadline: Deadline = field(default_factory=Deadline)
+    original_command: tuple[str, ...] = ()
     baseline: Measurement = field(default_factory=Measurement)
     finite: bool = True
     reused: int = 0
     _codes: list[Stmt] = field(default_factory=list)
     _known: dict[str, Measurement] = field(default_factory=dict)
+    _compiled: dict[str, bytes] = field(default_factory=dict)
     _objects: tuple[bytes, bytes, bytes] = (b"", b"", b"")
     _scope: str = ""
     _ready: bool = False
@@ -84,25 +116,37 @@ class CpuMeter:
 
         Raises:
             ToolchainError: If it does not compile.
-            UsageError: If it crashes or takes too long.
+            UsageError: If it crashes or takes too long, or the time is over before it ran.
         """
         self._codes = [prepared(loop, self.case) for loop in self.case.site.loops]
-        command = self.compiler(neutral_command(self.case.site.spec))
+        command = full_level(self.compiler(neutral_command(self.case.site.spec)))
+        self.original_command = command
         text = self.case.original()
         initial = self.case.initial()
-        self._objects = (
-            runtime.build(command, text, _ORIGINAL_SECONDS),
-            runtime.build((*command, _SECOND_BUILD), text, _ORIGINAL_SECONDS),
-            runtime.build(command, initial, _ORIGINAL_SECONDS) if initial else b"",
-        )
+        wanted = [(command, text), ((*command, _SECOND_BUILD), text), *([(command, initial)] if initial else [])]
+        with ThreadPoolExecutor(max_workers=2) as threads:
+            built = list(threads.map(self._original, wanted))
+        self._objects = (built[0], built[1], built[2] if initial else b"")
         self._scope = fingerprint(
             "loop-log", text, initial, command, compiler_identity(), self.case.inputs, self.repeats, self.seed
         )
         self._prepare()
         self._known = self._recorded()
 
+    def _original(self, wanted: tuple[tuple[str, ...], str]) -> bytes:
+        command, text = wanted
+        try:
+            return runtime.build(command, text, min(_ORIGINAL_SECONDS, self.deadline.left))
+        except ToolchainError:
+            if self.deadline.left <= 0:
+                raise UsageError(*_NO_TIME) from None
+            raise
+
     def _prepare(self) -> None:
         original, second, initial = self._objects
+        left = self.deadline.left
+        if left <= 0:
+            raise UsageError(*_NO_TIME)
         reply = self.pool.call(
             runtime.prepare,
             original,
@@ -111,8 +155,11 @@ class CpuMeter:
             self.case.inputs,
             self.seed,
             self.repeats,
-            limit=5 * TRIAL_SECONDS,
+            _BASELINE * left,
+            limit=min(5 * TRIAL_SECONDS, left),
         )
+        if reply.outcome is Outcome.TIMEOUT and self.deadline.left <= 0:
+            raise UsageError(*_NO_TIME)
         if reply.outcome is not Outcome.OK:
             raise UsageError(
                 f"the original body did not run ({reply.outcome}): {reply.detail}",
@@ -146,8 +193,8 @@ class CpuMeter:
 
     @staticmethod
     def flags(parsed: BuildCommand) -> tuple[str, ...]:
-        """Return the flags of a command for a C compiler."""
-        return (*parsed.flags, *(f"-D{name}={value}" for name, value in parsed.defines))
+        """Return the flags of a command for a C compiler, the best general ones before them."""
+        return (*optimised(parsed.flags), *(f"-D{name}={value}" for name, value in parsed.defines))
 
     def variant(self, values: Mapping[str, object]) -> Variant:
         """Return a point as text.
@@ -173,45 +220,48 @@ class CpuMeter:
         )
 
     def measure(self, points: Sequence[Mapping[str, object]]) -> list[Measurement]:
-        """Build, validate and time some points; equal variants are measured once."""
+        """Build, validate and time some points; equal variants are measured once.
+
+        What the deadline cuts short is no result: it is neither kept nor logged.
+        """
         found: list[Variant | Measurement] = [self._variant(values) for values in points]
         fresh = {each.key: each for each in found if isinstance(each, Variant) and each.key not in self._known}
         with ThreadPoolExecutor(max_workers=2) as threads:
-            objects = dict(zip(fresh, threads.map(_built, fresh.values()), strict=True))
+            objects = dict(zip(fresh, threads.map(self._built, fresh.values()), strict=True))
+        made: dict[str, Measurement] = {}
         for key, built in objects.items():
-            self._known[key] = built if isinstance(built, Measurement) else self._timed(built)
-            self._record(key)
+            made[key] = built if isinstance(built, Measurement) else self._timed(built)
+            if made[key].detail != LATE:
+                self._known[key] = made[key]
+                self._record(key)
         self.reused += sum(isinstance(each, Variant) for each in found) - len(fresh)
-        return [self._known[each.key] if isinstance(each, Variant) else each for each in found]
+        known = {**self._known, **made}
+        return [known[each.key] if isinstance(each, Variant) else each for each in found]
 
     def again(self, point: Mapping[str, object]) -> Measurement:
         """Time a point once more."""
         made = self._variant(point)
         if isinstance(made, Measurement):
             return made
-        built = _built(made)
+        built = self._built(made)
         return built if isinstance(built, Measurement) else self._timed(built)
 
-    def beside(self, variant: Variant, rounds: int = 3) -> tuple[float, float]:
-        """Time a variant and the original body, built alike, in turn.
-
-        Returns:
-            Seconds of both; NaN for one that did not run.
-        """
+    def beside(self, variant: Variant, rounds: int = 3) -> Beside:
+        """Time a variant and the original body in turn, built with the same flags and at least the third level."""
         bodies = tuple(loop.old for loop in self.case.site.loops)
-        plain = Variant(bodies=bodies, unit=self.case.original(), command=variant.command)
-        built = [_built(each) for each in (variant, plain)]
-        samples: list[list[float]] = [[], []]
+        plain = Variant(bodies=bodies, unit=self.case.original(), command=full_level(variant.command))
+        built = [self._built(each) for each in (variant, plain)]
+        taken: list[tuple[float, float]] = []
         for _ in range(rounds):
-            for place, each in enumerate(built):
-                timed = each if isinstance(each, Measurement) else self._timed(each)
-                samples[place] += timed.seconds
-        ours, theirs = (Measurement(seconds=tuple(each)).median for each in samples)
-        return ours, theirs
+            both = [each if isinstance(each, Measurement) else self._timed(each) for each in built]
+            if not all(each.seconds for each in both):
+                break
+            taken.append((both[0].median, both[1].median))
+        return Beside(rounds=tuple(taken), command=plain.command)
 
     def single(self, variant: Variant, rounds: int = 3) -> tuple[float, str]:
         """Build, validate and time one variant; return its seconds, and why it failed if it did."""
-        built = _built(variant)
+        built = self._built(variant)
         if isinstance(built, Measurement):
             return math.nan, built.detail
         samples: tuple[float, ...] = ()
@@ -222,6 +272,21 @@ class CpuMeter:
             samples += timed.seconds
         return Measurement(seconds=samples).median, ""
 
+    def _built(self, variant: Variant) -> bytes | Measurement:
+        """Compile a variant, once; a compiler that runs at the deadline is killed."""
+        kept = self._compiled.get(variant.key)
+        if kept is not None:
+            return kept
+        left = self.deadline.left
+        if left <= 0:
+            return _late()
+        try:
+            made = runtime.build(variant.command, variant.unit, min(runtime.COMPILE_SECONDS, left))
+        except ToolchainError as error:
+            return _late() if self.deadline.left <= 0 else Measurement(outcome=Outcome.COMPILE, detail=error.message)
+        self._compiled[variant.key] = made
+        return made
+
     def _variant(self, values: Mapping[str, object]) -> Variant | Measurement:
         try:
             return self.variant(values)
@@ -229,14 +294,26 @@ class CpuMeter:
             return Measurement(outcome=Outcome.ILLEGAL, detail=error.message)
 
     def _timed(self, built: bytes) -> Measurement:
+        if self.deadline.left <= 0:
+            return _late()
         if not self._ready:
-            self._prepare()
+            try:
+                self._prepare()
+            except UsageError as error:
+                if self.deadline.left <= 0:
+                    return _late()
+                raise error from None
         base = self.baseline.median
         patience = 5.0 if math.isnan(base) else max(2.0, 4.0 * base * self.repeats)
         limit = TRIAL_SECONDS + 10.0 * (0.0 if math.isnan(base) else base) * (self.repeats + 1)
-        reply = self.pool.call(runtime.trial, built, self.repeats, patience, limit=limit)
+        left = self.deadline.left
+        if left <= 0:
+            return _late()
+        reply = self.pool.call(runtime.trial, built, self.repeats, min(patience, left / 2), limit=min(limit, left))
         if reply.outcome in {Outcome.CRASH, Outcome.TIMEOUT}:
             self._ready = False
+        if reply.outcome is Outcome.TIMEOUT and self.deadline.left <= 0:
+            return _late()
         if reply.outcome is not Outcome.OK:
             return Measurement(outcome=reply.outcome, detail=reply.detail)
         return Measurement(seconds=tuple(reply.value))
@@ -270,8 +347,10 @@ class CpuMeter:
         store.append(self.log, record)
 
 
-def _built(variant: Variant) -> bytes | Measurement:
-    try:
-        return runtime.build(variant.command, variant.unit)
-    except ToolchainError as error:
-        return Measurement(outcome=Outcome.COMPILE, detail=error.message)
+def _late() -> Measurement:
+    return Measurement(outcome=Outcome.TIMEOUT, detail=LATE)
+
+
+def shown_command(command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command for people: its program without its folder."""
+    return (command[0].rpartition("/")[2], *command[1:])

@@ -14,6 +14,8 @@ from tilewright.programs.loopnest import Stmt
 from tilewright.tuning.loop_algorithms import algorithm
 from tilewright.tuning.loop_search import LoopChoice, Space
 
+LATE = "the time was over"
+"""What is said of a variant that the end of the time cut short."""
 _REPEATS = 5
 _MOST_REPEATS = 200
 _MANY = 300
@@ -30,6 +32,8 @@ class SizeResult:
         bodies: What replaces the regions.
         seconds: The winner's time; NaN if nothing was timed.
         original: The original body's.
+        original_command: How that was built.
+        ratios: The original body's seconds over the winner's, one per round in which they were timed in turn.
         choice: The search.
         notes: What was left out of the winner, and why.
         command: How the winner was built.
@@ -44,6 +48,8 @@ class SizeResult:
     bodies: tuple[Stmt, ...]
     seconds: float = math.nan
     original: float = math.nan
+    original_command: tuple[str, ...] = ()
+    ratios: tuple[float, ...] = ()
     choice: LoopChoice | None = None
     notes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -68,6 +74,9 @@ class SizeResult:
             "seconds": self.seconds,
             "original_seconds": self.original,
             "speedup": self.original / self.seconds if self.seconds > 0 else math.nan,
+            "speedup_low": min(self.ratios, default=math.nan),
+            "speedup_high": max(self.ratios, default=math.nan),
+            "original_command": " ".join(self.original_command),
             "search": choice.algorithm if choice else None,
             "space_size": choice.space if choice else 1,
             "evaluated": len(choice.trials) if choice else 0,
@@ -128,10 +137,7 @@ def _described(size: SizeResult, *, tuned: bool) -> list[str]:
     if tuned and size.choice is not None:
         took = ""
         if not math.isnan(size.seconds):
-            took = (
-                f" {format_seconds(size.seconds)}, the original body {format_seconds(size.original)}"
-                f" ({size.original / size.seconds:.2f} times as fast)"
-            )
+            took = f" {format_seconds(size.seconds)}, {_compared(size)}"
         choice = size.choice
         out.append(f"  {where or 'one size'}:{took}")
         out.append(f"    winner: {values or 'no parameters'}")
@@ -143,6 +149,19 @@ def _described(size: SizeResult, *, tuned: bool) -> list[str]:
     out += [f"    {key}: {value}" for key, value in size.extra.items() if not key.startswith("_")]
     out += [f"    note: {note}" for note in size.notes[:6]]
     return out
+
+
+def _compared(size: SizeResult) -> str:
+    """Say against what a time is compared, and how far the comparison spreads."""
+    built = f"the original body, built with {' '.join(size.original_command)}," if size.original_command else ""
+    spread = ""
+    if size.ratios:
+        rounds = f"{len(size.ratios)} round{'s' * (len(size.ratios) != 1)}"
+        spread = f", {min(size.ratios):.2f} to {max(size.ratios):.2f} over {rounds}"
+    return (
+        f"{built or 'the original body'} {format_seconds(size.original)} "
+        f"({size.original / size.seconds:.2f} times as fast{spread})"
+    )
 
 
 def space_of(spec: TuningSpec, numbers: Mapping[str, Plain]) -> Space:
@@ -179,6 +198,8 @@ def repeats_of(spec: TuningSpec, options: Options) -> int:
 def nothing(choice: LoopChoice) -> tuple[str, str]:
     """Say why a search found nothing."""
     for trial in choice.trials:
+        if trial.measurement.detail == LATE:
+            return "the time was over before a variant was built and run", "give more --seconds"
         if trial.measurement.detail:
             return f"no variant ran: {trial.measurement.detail}", ""
     if choice.skipped:

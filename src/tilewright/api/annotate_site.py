@@ -6,7 +6,7 @@ from dataclasses import replace
 from tilewright.api.annotate_case import PARALLEL, Case, command_notes, prepared, setting_of, threaded
 from tilewright.api.annotate_gpu import plain_device, tune_device
 from tilewright.api.annotate_guard import conditions_of, cpu_guards
-from tilewright.api.annotate_meter import CpuMeter
+from tilewright.api.annotate_meter import Beside, CpuMeter, shown_command
 from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.base.errors import UsageError
@@ -17,8 +17,10 @@ from tilewright.programs.loopnest import Stmt, Transform, statements
 from tilewright.programs.loopnest_bounds import check_bounds
 from tilewright.programs.loopnest_scalars import scalar_types
 from tilewright.runtime.workers import pool
-from tilewright.tuning.loop_search import Budget, Space, search_loops
+from tilewright.tuning.loop_search import Budget, Deadline, Space, search_loops
 
+_SEARCH = 0.7
+"""Share of the time for the search; the rest is for the winner beside the original body and the stencil compiler."""
 _KEEP = 0.95
 """The original body stays if it takes less than this share of the winner's time."""
 
@@ -47,18 +49,18 @@ def plain_site(site: Site, options: Options) -> SiteResult:
     return SiteResult(line=site.region.line, sizes=(result,), tuned=False)
 
 
-def tune_site(site: Site, cases: Sequence[Case], options: Options, seconds: float) -> SiteResult:
-    """Tune a site at every size of its input."""
+def tune_site(site: Site, cases: Sequence[Case], options: Options, deadline: Deadline) -> SiteResult:
+    """Tune a site at every size of its input; what one size leaves of its time is the others'."""
     spec = _spec(site)
     notes = [*spec.notes, *command_notes(spec), *(note for loop in site.loops for note in loop.notes)]
     kinds = {name for kind in ("validation", "performance_test_code") for name in spec.args.get(kind, {})}
     if kinds:
         notes.append(f"{', '.join(sorted(kinds))}: variants are compared with the original body instead")
-    tune: Callable[[Case, Options, float], SizeResult] = _tune_cpu if options.backend == "c" else tune_device
+    tune: Callable[[Case, Options, Deadline], SizeResult] = _tune_cpu if options.backend == "c" else tune_device
     results = []
-    for case in cases:
+    for number, case in enumerate(cases):
         check_bounds(site.filled([loop.old for loop in site.loops]), case.shapes, case.known)
-        results.append(tune(case, options, seconds))
+        results.append(tune(case, options, deadline.part(1 / (len(cases) - number))))
     return SiteResult(
         line=site.region.line,
         sizes=tuple(results),
@@ -74,7 +76,7 @@ def _spec(site: Site) -> TuningSpec:
     return site.spec
 
 
-def _tune_cpu(case: Case, options: Options, seconds: float) -> SizeResult:
+def _tune_cpu(case: Case, options: Options, deadline: Deadline) -> SizeResult:
     from tilewright.api.annotate_prior import prior_of
     from tilewright.api.annotate_stencil import hand_over
 
@@ -89,16 +91,20 @@ def _tune_cpu(case: Case, options: Options, seconds: float) -> SizeResult:
             allowed=options.allowed,
             log=options.log,
             seed=options.seed,
+            deadline=deadline,
         )
         meter.start()
-        budget: Budget = budget_of(case, options, seconds)
+        budget: Budget = budget_of(case, options, _SEARCH * deadline.left)
         name = search_name(spec, options, space)
         choice = search_loops(space, name, budget, meter, prior=prior_of(case), seed=options.seed)
         if choice.winner is None:
             raise UsageError(*nothing(choice))
         variant = meter.variant(choice.winner.values)
-        ours, theirs = meter.beside(variant)
-        handed = hand_over(case, meter, ours, theirs)
+        both = meter.beside(variant)
+        if not both.rounds:
+            both = Beside(rounds=((choice.winner.seconds, meter.baseline.median),), command=meter.original_command)
+        ours, theirs = both.ours, both.theirs
+        handed = hand_over(case, meter, ours, both)
     if handed is not None and handed.result is not None:
         found = handed.result
         return replace(found, choice=choice, notes=(*variant.notes, *found.notes), finite=meter.finite)
@@ -114,9 +120,11 @@ def _tune_cpu(case: Case, options: Options, seconds: float) -> SizeResult:
         bodies=bodies,
         seconds=theirs if kept else ours,
         original=theirs,
+        original_command=shown_command(both.command),
+        ratios=() if kept else tuple(theirs / ours for ours, theirs in both.rounds),
         choice=choice,
         notes=tuple(notes),
-        command=(variant.command[0].rpartition("/")[2], *variant.command[1:]),
+        command=shown_command(variant.command),
         finite=meter.finite,
         conditions=conditions_of(guards),
         extra={"kept_original": kept, "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},

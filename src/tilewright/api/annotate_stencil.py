@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.api.annotate_case import Case
-from tilewright.api.annotate_meter import CpuMeter, Variant
+from tilewright.api.annotate_meter import Beside, CpuMeter, Variant, shown_command
 from tilewright.api.annotate_result import SizeResult
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.units import format_seconds
@@ -43,14 +43,14 @@ class Handed:
     note: str
 
 
-def hand_over(case: Case, meter: CpuMeter, ours: float, theirs: float) -> Handed | None:
+def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Handed | None:
     """Measure the stencil compiler's kernels for a region that is an iterated stencil.
 
     Args:
         case: The site at one size of its input.
         meter: Runs and compares.
         ours: Seconds of the best variant of the loops.
-        theirs: Seconds of the original body.
+        original: The original body's times.
 
     Returns:
         What came out, or None where the region is no iterated stencil.
@@ -72,6 +72,7 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, theirs: float) -> Handed
         seconds, why = meter.single(variant)
         reasons += [f"{tiling}: {why}"] if why else []
         trials += [] if why else [(seconds, variant, tiling)]
+    theirs = original.theirs
     if not trials:
         if loop.stencil:
             raise UsageError(f"the stencil of line {loop.region.line} did not run: {reasons[0]}")
@@ -87,8 +88,10 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, theirs: float) -> Handed
         bodies=(),
         seconds=seconds,
         original=theirs,
+        original_command=shown_command(original.command),
+        ratios=tuple(each / seconds for _, each in original.rounds),
         notes=(note, *reasons),
-        command=(variant.command[0].rpartition("/")[2], *variant.command[1:]),
+        command=shown_command(variant.command),
         text=tuple(body.text for body in variant.bodies if isinstance(body, Verbatim)),
         extra={"_prelude": variant.prelude, "stencil_tiling": str(tiling), "kept_original": False},
     )

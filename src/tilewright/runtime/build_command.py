@@ -4,6 +4,7 @@ A command names a compiler of an allow-list and flags. Flags that only choose op
 libraries are dropped, since the code that is built here is ours; what can run or write something is refused.
 """
 
+import platform
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
@@ -26,6 +27,7 @@ _KEEP = re.compile(
     r"vect-cost-model|reciprocal-math|ffp-contract|schedule-insns2?|modulo-sched|gcse|rename-registers)"
     r"|-ffp-contract=(?:off|fast|on)|-fvect-cost-model=[a-z-]+|-funsafe-math-optimizations|-g\d?|-pipe|-w|-W(?:all|extra)"
 )
+_LEVEL = re.compile(r"-O(?:[0-3sgz]|fast)?")
 _DEFINE = re.compile(r"-[DU][A-Za-z_]\w*(?:=[\w.+-]*)?")
 _DROPPED = re.compile(
     r"-[lILi][\w./:+=-]+|-x?[hH]ost|-xHost|-restrict|-ipo|-no-vec|-parallel|-qopenmp|-vec-report\d?|-q[\w=]+|-arch=?[\w]*"
@@ -156,6 +158,27 @@ def _read_flags(compiler: str, words: Sequence[str]) -> BuildCommand:
         fast_math=fast,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def optimised(flags: Sequence[str]) -> tuple[str, ...]:
+    """Return flags with the best general ones before them, where they name no level or no processor themselves.
+
+    >>> optimised(["-O2", "-march=x86-64"]), optimised(["-march=x86-64"])
+    (('-O2', '-march=x86-64'), ('-O3', '-march=x86-64'))
+    """
+    own = "-mcpu=native" if platform.machine().lower() in {"aarch64", "arm64"} else "-march=native"
+    level = () if any(_LEVEL.fullmatch(flag) for flag in flags) else ("-O3",)
+    processor = () if any(flag.startswith(("-march=", "-mcpu=")) for flag in flags) else (own,)
+    return (*level, *processor, *flags)
+
+
+def full_level(command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command whose level of optimisation is at least the third.
+
+    >>> full_level(["gcc", "-O0", "-g"]), full_level(["gcc", "-Ofast"])
+    (('gcc', '-O3', '-g'), ('gcc', '-Ofast'))
+    """
+    return tuple("-O3" if _LEVEL.fullmatch(word) and word not in {"-O3", "-Ofast"} else word for word in command)
 
 
 def current_architecture(asked: str) -> tuple[str, str]:

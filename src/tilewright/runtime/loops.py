@@ -157,8 +157,14 @@ def distance(got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
         return float(np.max(np.abs(np.where(finite, got - wanted, 0.0)), initial=0.0))
 
 
-def prepare(
-    original: bytes, second: bytes, initial: bytes, inputs: Sequence[Input], seed: int, repeats: int
+def prepare(  # noqa: PLR0913, PLR0917  (it is called in a worker, by places)
+    original: bytes,
+    second: bytes,
+    initial: bytes,
+    inputs: Sequence[Input],
+    seed: int,
+    repeats: int,
+    seconds: float,
 ) -> tuple[list[float], bool]:
     """Run the original body and keep what it makes; in a worker.
 
@@ -168,7 +174,8 @@ def prepare(
         initial: Code that gives the inputs their first values, or nothing.
         inputs: The inputs.
         seed: Of their values.
-        repeats: How often to time it.
+        repeats: How often to time it at most.
+        seconds: When to stop repeating.
 
     Returns:
         Seconds, one per repeat, and whether all results are finite.
@@ -194,7 +201,10 @@ def prepare(
     for each, got, wanted in zip(bench.inputs, bench.work, bench.expected, strict=True):
         bench.bounds.append(tolerance(each, got, wanted))
         finite = finite and bool(np.isfinite(wanted).all())
-    samples = [bench.run(function) for _ in range(max(1, repeats))] or samples
+    warm = samples[0]
+    samples = []
+    while len(samples) < max(1, repeats) and (not samples or sum(samples) + warm < seconds):
+        samples.append(bench.run(function))
     _bench.append(bench)
     return samples, finite
 
@@ -233,7 +243,7 @@ def trial(variant: bytes, repeats: int, seconds: float) -> list[float]:
     if first > seconds:
         return [first]
     samples: list[float] = []
-    while len(samples) < max(1, repeats) and sum(samples) < seconds:
+    while not samples or (len(samples) < repeats and sum(samples) < seconds):
         samples.append(bench.run(function))
     bench.compare()
     return samples

@@ -16,10 +16,34 @@ Values = Mapping[str, object]
 """A point with its parameters' names."""
 _IDLE = 400
 """Batches without anything new after which a search ends."""
-_PATIENCE = 12
-"""Points after which a search that found nothing ends with the time."""
+_FIRST = 0.8
+"""Share of a budget's time in which points are measured first; the best are measured again in the rest."""
+_AT_A_TIME = 2
+"""Points that a meter gets at a time: between them the clock is looked at."""
 _BAND = 1.3
 """Finalists are within this factor of the best first result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline:
+    """A time at which work ends.
+
+    Attributes:
+        end: The time, by the clock.
+        clock: Seconds from any start.
+    """
+
+    end: float = math.inf
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def left(self) -> float:
+        """Seconds until then; 0 afterwards."""
+        return max(0.0, self.end - self.clock())
+
+    def part(self, share: float) -> "Deadline":
+        """Return the deadline of a share of the time that is left."""
+        return replace(self, end=min(self.end, self.clock() + share * self.left))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +76,15 @@ class Budget:
 
     Attributes:
         runs: Most points that are measured.
-        seconds: Most seconds.
+        seconds: Most seconds, by the clock.
+        clock: Seconds from any start.
         finalists: How many of the best are measured again, in turn.
         repeats: How often.
     """
 
     runs: int = 100
     seconds: float = 60.0
+    clock: Callable[[], float] = time.monotonic
     finalists: int = 3
     repeats: int = 2
 
@@ -119,17 +145,16 @@ class _State:
     space: Space
     budget: Budget
     meter: Meter
-    begin: float
+    deadline: Deadline
+    first: Deadline
+    cut: bool = False
     trials: dict[Point, LoopTrial] = field(default_factory=dict)
     skipped: list[tuple[Values, str]] = field(default_factory=list)
     excluded: set[Point] = field(default_factory=set)
 
     @property
     def over(self) -> bool:
-        late = time.monotonic() - self.begin >= self.budget.seconds
-        found = any(math.isfinite(trial.seconds) for trial in self.trials.values())
-        # A search that has found nothing yet goes on a little.
-        return (late and (found or len(self.trials) >= _PATIENCE)) or len(self.trials) >= self.budget.runs
+        return self.first.left <= 0 or len(self.trials) >= self.budget.runs
 
     def costs(self, batch: Sequence[Point]) -> tuple[list[float], bool]:
         """Return the costs of a batch, and whether anything in it was new."""
@@ -145,8 +170,12 @@ class _State:
                 continue
             fresh.append(point)
         fresh = fresh[: max(0, self.budget.runs - len(self.trials))]
-        if fresh:
-            for point, measured in zip(fresh, self.meter.measure([self.space.at(p) for p in fresh]), strict=True):
+        for place in range(0, len(fresh), _AT_A_TIME):
+            some = fresh[place : place + _AT_A_TIME]
+            if self.trials and self.first.left <= 0:
+                self.cut = True
+                break
+            for point, measured in zip(some, self.meter.measure([self.space.at(p) for p in some]), strict=True):
                 self.trials[point] = LoopTrial(values=self.space.at(point), measurement=measured)
         return [self.trials[p].seconds if p in self.trials else math.inf for p in batch], bool(fresh)
 
@@ -179,7 +208,8 @@ def search_loops(
     own = algorithm(name)
     if own is None:
         raise UsageError(f"the searches are {', '.join(ALGORITHMS)}, got {name[:60]!r}")
-    state = _State(space=space, budget=budget, meter=meter, begin=time.monotonic())
+    deadline = Deadline(end=budget.clock() + budget.seconds, clock=budget.clock)
+    state = _State(space=space, budget=budget, meter=meter, deadline=deadline, first=deadline.part(_FIRST))
     interrupted = finished = False
     try:
         finished = _run(state, own, prior, seed)
@@ -214,6 +244,8 @@ def _run(state: _State, name: str, prior: Callable[[Values], float] | None, seed
         batch = next(walk)
         while not state.over:
             costs, new = state.costs(batch)
+            if state.cut:
+                break
             idle = 0 if new else idle + 1
             if idle > _IDLE and (state.trials or idle > 100 * _IDLE):
                 return True
@@ -234,11 +266,16 @@ def _repeat(state: _State) -> None:
     limit = _BAND * state.trials[good[0]].seconds
     finalists = [point for point in good[: state.budget.finalists] if state.trials[point].seconds <= limit]
     for _ in range(state.budget.repeats):
+        again: dict[Point, Measurement] = {}
         for point in finalists:
+            if state.deadline.left <= 0:
+                return
+            again[point] = state.meter.again(state.trials[point].values)
+        late = state.deadline.left <= 0
+        for point, more in again.items():
             trial = state.trials[point]
-            more = state.meter.again(trial.values)
-            if more.outcome is not Outcome.OK:
+            if more.outcome is Outcome.OK:
+                joined = replace(trial.measurement, seconds=(*trial.measurement.seconds, *more.seconds))
+                state.trials[point] = replace(trial, measurement=joined)
+            elif not late:  # otherwise it may be the time that ended it
                 state.trials[point] = replace(trial, measurement=more)
-                continue
-            joined = replace(trial.measurement, seconds=(*trial.measurement.seconds, *more.seconds))
-            state.trials[point] = replace(trial, measurement=joined)

@@ -1,0 +1,75 @@
+"""Searches of annotated loops keep their time, told by a clock that only measuring moves."""
+
+import pytest
+
+from tilewright.base.records import Measurement, Outcome
+from tilewright.tuning.loop_algorithms import ALGORITHMS
+from tilewright.tuning.loop_search import Budget, Deadline, Space, search_loops
+
+
+class Clock:
+    """Stands still until somebody works."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+class Slow:
+    """A meter whose every point takes a second of the clock; the best one has the largest value."""
+
+    def __init__(self, clock, *, works=True):
+        self.clock, self.works, self.points = clock, works, 0
+
+    def measure(self, points):
+        return [self.again(point) for point in points]
+
+    def again(self, point):
+        self.clock.now += 1.0
+        self.points += 1
+        if not self.works:
+            return Measurement(outcome=Outcome.TIMEOUT, detail="too slow")
+        return Measurement(seconds=(1.0 + 0.001 * (90 - point["a"] - point["b"]),))
+
+
+SPACE = Space(names=("a", "b"), values=(tuple(range(40)), tuple(range(50))))
+
+
+@pytest.mark.parametrize("works", [True, False])
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("seconds", [10.0, 60.0])
+def test_no_search_takes_more_than_its_time_however_many_points_it_asks_for_at_once(name, seconds, works):
+    clock = Clock()
+    meter = Slow(clock, works=works)
+    choice = search_loops(SPACE, name, Budget(runs=10_000, seconds=seconds, clock=clock), meter)
+    assert clock.now - 1000.0 <= 1.2 * seconds
+    assert clock.now - 1000.0 == meter.points
+    assert not choice.finished
+    assert (choice.winner is not None) == works
+
+
+def test_the_best_are_measured_again_within_the_time_and_alike():
+    clock = Clock()
+    choice = search_loops(SPACE, "Exhaustive", Budget(runs=10_000, seconds=40.0, clock=clock), Slow(clock))
+    counts = sorted(len(trial.measurement.seconds) for trial in choice.trials)[-3:]
+    assert counts == [3, 3, 3]
+    assert len(choice.winner.measurement.seconds) == 3
+
+
+def test_a_round_that_the_time_cuts_counts_for_nobody():
+    clock = Clock()
+    budget = Budget(runs=10_000, seconds=10.0, clock=clock, finalists=3, repeats=9)
+    choice = search_loops(SPACE, "Exhaustive", budget, Slow(clock))
+    assert {len(trial.measurement.seconds) for trial in choice.trials} == {1}
+
+
+def test_a_part_of_a_deadline_is_a_part_of_what_is_left():
+    clock = Clock()
+    whole = Deadline(end=1060.0, clock=clock)
+    clock.now = 1020.0
+    assert whole.left == 40.0
+    assert whole.part(0.25).left == 10.0
+    clock.now = 1100.0
+    assert whole.left == whole.part(0.5).left == 0.0
