@@ -180,6 +180,10 @@ def loops_of(text):
         ("for (i=0;i<n;i+=2) y[i] = y[i+1];", "i", {}),
         ("for (i=0;i<n;i++) y[2*i] = y[2*i+1];", "i", {}),
         ("for (i=0;i<n;i++) y[i] = y[n-1-i];", "", {}),
+        ("for (i=1;i<n;i++) if (y[i-1] > 0) y[i] = 1;", "", {}),
+        ("for (i=1;i<n;i++) if (y[i] > 0) y[i] = 1;", "i", {}),
+        ("for (i=1;i<n;i++) for (j=0;j<y[i-1];j++) y[i] = x[j];", "", {}),
+        ("for (i=0;i<n;i++) for (j=0;j<r[i+1];j++) C[i][j] = 1;", "ij", {}),
     ],
 )
 def test_parallel_loops_are_those_without_dependences(text, parallel, known):

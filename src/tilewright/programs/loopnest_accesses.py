@@ -53,7 +53,7 @@ class Site:
         loops: The loops, outermost first.
         positions: Its place among its siblings at every level, one more than loops.
         tests: Conditions that hold where it runs.
-        accesses: What it touches.
+        accesses: What it touches, and what the conditions and bounds around it read.
     """
 
     number: int
@@ -105,7 +105,9 @@ def collect(stmt: Stmt) -> tuple[Site, ...]:
     ) -> None:
         match node:
             case Assign():
-                accesses = _accesses(node, shared - counters(stmt), local)
+                # Whether an assignment runs depends on what the conditions and the bounds around it read.
+                around = (*tests, *(bound for loop in loops for bound in (loop.first, loop.last)))
+                accesses = _accesses(node, around, shared - counters(stmt), local)
                 sites.append(
                     Site(
                         number=len(sites),
@@ -143,7 +145,9 @@ def _placed(place: tuple[int, ...], number: int) -> tuple[int, ...]:
     return (*place[:-1], place[-1] * 4096 + number + 1)
 
 
-def _accesses(node: Assign, shared: Collection[str], local: Mapping[str, tuple[str, int]]) -> tuple[Access, ...]:
+def _accesses(
+    node: Assign, around: tuple[Expr, ...], shared: Collection[str], local: Mapping[str, tuple[str, int]]
+) -> tuple[Access, ...]:
     found: list[Access] = []
 
     def add(part: Expr, *, write: bool) -> None:
@@ -155,7 +159,7 @@ def _accesses(node: Assign, shared: Collection[str], local: Mapping[str, tuple[s
         elif isinstance(part, Name) and part.name in shared:
             found.append(Access(array=part.name, index=(), write=write))
 
-    for expr in expressions(node):
+    for expr in (*expressions(node), *around):
         for part in walk(expr):
             add(part, write=False)
     add(node.target, write=True)
