@@ -266,7 +266,7 @@ def test_shell_text_in_a_build_command_is_refused_before_anything_runs(file, tmp
 
 def test_the_command_line(tmp_path):
     out = tmp_path / "o.c"
-    arguments = ["annotate", str(EXAMPLES / "vec_axpy.c"), "-o", str(out), "--runs", "2", "--seconds", "10", "--json"]
+    arguments = ["annotate", str(EXAMPLES / "vec_axpy.c"), "-o", str(out), "--runs", "2", "--seconds", "300", "--json"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
@@ -325,5 +325,5 @@ def test_failures_do_not_stop_a_search():
 def test_refused_transforms_name_what_is_wrong(file):
     text = (EXAMPLES / "vec_axpy.c").read_text().replace("transform Unroll", "transform Unrol")
     with pytest.raises(UsageError, match="the transforms are"):
-        annotate(file(text), runs=1, seconds=5)
+        annotate(file(text), runs=1, seconds=300)
     assert IllegalTransformError.__mro__[1] is UsageError
