@@ -124,6 +124,7 @@ def test_a_mask_keeps_cells(backend, tiling, boundary):
     np.testing.assert_array_equal(out, state)
 
 
+@pytest.mark.filterwarnings("ignore:the source of 'u' at the cell")  # some are held
 @settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 19), st.integers(0, 24), st.booleans()), min_size=1, max_size=3),
@@ -186,6 +187,30 @@ def test_sources_by_field_with_a_mask_and_a_callback():
 def test_refusals(options, message):
     with pytest.raises(tw.TilewrightError, match=message):
         tw.run("heat2d", np.ones((8, 8)), **{"steps": 4, **options})
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+def test_a_source_on_a_cell_that_is_held_is_warned_of(backend):
+    u = field((8, 9))
+    sources = [((0, 5), 1.0), ((4, 4), 1.0), ((7, 0), 2.0)]
+    said = (
+        r"the source of 'u' at the cell \(0, 5\) and 1 more adds nothing: the boundary 'fixed' holds that cell "
+        r"\(hint: cells of \[1, 7\) x \[1, 8\) are updated"
+    )
+    with pytest.warns(tw.TilewrightWarning, match=said):
+        held = tw.run("heat2d", u, steps=3, sources=sources, backend=backend)
+    assert np.array_equal(held, tw.run("heat2d", u, steps=3, sources=sources[1:2], backend=backend))
+    tw.run("heat2d", u, steps=3, sources=sources, boundary="wrap", backend=backend)
+    tw.run("heat2d", u, steps=0, sources=sources, backend=backend)
+    mixed = ("fixed", "nearest")
+    tw.run("heat2d", u, steps=3, sources=[((4, 0), 1.0)], boundary=mixed, backend=backend)
+    with pytest.warns(tw.TilewrightWarning, match=r"at the cell \(0, 0\) adds nothing"):
+        tw.run("heat2d", u, steps=3, sources={"u": [((0, 0), 1.0)]}, boundary=mixed, backend=backend)
+
+
+def test_a_source_in_one_dimension_that_is_held_is_warned_of():
+    with pytest.warns(tw.TilewrightWarning, match=r"'u' at the cell \(0,\) adds nothing"):
+        tw.run("jacobi1d", field((9,)), steps=3, sources=[(0, 1.0)])
 
 
 @pytest.mark.parametrize("backend", ["c", "numpy"])

@@ -10,6 +10,8 @@ from tilewright.api.arrays import Array, Given, as_array
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.forcing import forced, masked
+from tilewright.programs.problem import Problem
+from tilewright.runtime.warn import warn
 
 Cell = tuple[int, ...]
 SourceList = Sequence[tuple[Any, Any]]
@@ -103,6 +105,28 @@ def with_sources(given: Given, sources: Mapping[str, SourceList] | SourceList, s
     for source in found:
         changes |= source.values[1:] != source.values[:-1]
     return given, Forcing(sources=tuple(found), steps=tuple((np.flatnonzero(changes) + 1).tolist()))
+
+
+def warn_if_held(problem: Problem, sources: Mapping[str, SourceList] | SourceList) -> None:
+    """Warn of sources on cells that a ``fixed`` boundary holds, where nothing is ever added.
+
+    Args:
+        problem: The problem, without or with its sources.
+        sources: The sources as they were given, checked.
+    """
+    by_field = sources if isinstance(sources, Mapping) else {problem.program.updated[0]: sources}
+    for statement in problem.program.statements:
+        box = problem.update_box(statement)
+        cells = [(cell,) if isinstance(cell, int) else tuple(cell) for cell, _ in by_field.get(statement.field, ())]
+        held = [c for c in cells if not all(low <= i < high for i, (low, high) in zip(c, box, strict=True))]
+        if held:
+            more = f" and {len(held) - 1} more" if len(held) > 1 else ""
+            inside = " x ".join(f"[{low}, {high})" for low, high in box)
+            place = tuple(map(int, held[0]))
+            warn(
+                f"the source of {statement.field!r} at the cell {place}{more} adds nothing: the boundary 'fixed' holds "
+                f"that cell (hint: cells of {inside} are updated, or take another boundary)"
+            )
 
 
 def _source(entry: Any, given: Given, steps: int) -> tuple[Cell, Array]:  # noqa: ANN401

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
 from tilewright.api.compile import Executable
-from tilewright.api.forcing import Forcing, SourceList, with_mask, with_sources
+from tilewright.api.forcing import Forcing, SourceList, warn_if_held, with_mask, with_sources
 from tilewright.api.levels import copy_levels, several_levels, warn_if_at_rest
 from tilewright.api.memo import prepared
 from tilewright.api.record import Run, predicted_seconds, threads_of
@@ -80,7 +80,8 @@ def run(
             the most that are done.
         where: Truth values of the grid's shape; cells where it is false keep their first value.
         sources: Point sources, a list of pairs (cell, values) for the first updated field or a mapping of such lists
-            by field: a number, or one per step, is added to the cell's new value in every step.
+            by field: a number, or one per step, is added to the cell's new value in every step. Nothing is added to
+            cells that a ``fixed`` boundary holds; a warning says so.
         levels: Return every time level that a next run needs: a field of several levels gives a tuple of them, newest
             first, as a run takes it. ``callback`` gets views of the same form.
         record: Return a :class:`tilewright.Run`: the result with all levels, the steps done, the tiling, and the times.
@@ -177,8 +178,11 @@ def with_forcing(
         given = with_mask(given, where)
     if sources is None:
         return given, Forcing()
-    make_problem(given.program, given.shape, steps, given.dtype, boundary)  # the steps are known to be a number
-    return with_sources(given, sources, steps)
+    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)  # so the steps are a number
+    added = with_sources(given, sources, steps)
+    if steps:
+        warn_if_held(problem, sources)
+    return added
 
 
 def portion(problem: Problem, watch: Watch | None, forcing: Forcing) -> Problem:
