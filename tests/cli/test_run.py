@@ -15,6 +15,17 @@ def _own_cache(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
+def test_a_scalar_with_a_default_need_not_be_set(cli, tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text("import tilewright as tw\n\n@tw.stencil\ndef scale(u, a=2.0):\n    return a * u[0]\n")
+    np.save(tmp_path / "u.npy", np.arange(4.0))
+    args = ("run", f"{mine}:scale", "--input", tmp_path / "u.npy", "--steps", 1, "--output", tmp_path / "v.npy")
+    assert cli(*args).code == 0
+    assert np.load(tmp_path / "v.npy").tolist() == [0.0, 2.0, 4.0, 6.0]
+    assert cli(*args, "--set", "a=3").code == 0
+    assert np.load(tmp_path / "v.npy").tolist() == [0.0, 3.0, 6.0, 9.0]
+
+
 def test_the_keys_of_the_interface(cli):
     document = cli("run", "jacobi2d", "--shape", "64x48", "--steps", 10, "--check", "--json").json
     assert document["checked"] is True

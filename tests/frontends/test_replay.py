@@ -44,5 +44,13 @@ def test_numbers_and_other_fields_stand_for_arguments():
 
 def test_another_number_of_arguments_is_refused():
     body = body_of(trace(two), ("u", "v", "a"))
-    with pytest.raises(TraceError, match=r"two\(\) takes 3 arguments, got 1"):
+    with pytest.raises(TraceError, match="missing a required argument: 'v'"):
         trace(lambda u: body(u))  # noqa: PLW0108  (a body is a function)
+
+
+def test_scalars_have_their_defaults_and_names():
+    def moved(u, a=0.5, b=2.0):
+        return a * u[0] + b * u[1]
+
+    body = body_of(trace(moved), ("u", "a", "b"))
+    assert trace(lambda u: body(u, b=3.0), "other") == trace(lambda u: moved(u, b=3.0), "other")

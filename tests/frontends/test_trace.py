@@ -139,7 +139,12 @@ def _array(u):
         (lambda u: u.next[0], "the field 'u' of .* has no 'next'"),
         (lambda u: 2 * u[0] - u.prev, "another time level of 'u' is used without an index"),
         (lambda u: math.sqrt(u[0]), "in a way that only numbers can be used"),
-        (lambda u, a=3: a * u[0], "'a' of .* has a default"),
+        (
+            lambda u, a="3": a * u[0],
+            r"the default of 'a' of 'stencil' must be a number, got '3' \(hint: write it without",
+        ),
+        (lambda u, a=None: a * u[0], "the default of 'a' of 'stencil' must be a number, got None"),
+        (lambda u, v=2.0: v[0] * u[0], "the field 'v' of 'stencil' has the default 2.0, which only scalars have"),
         (_by_name, "takes arguments by position"),
         (lambda u: u[65], "may reach 64 cells"),
         (lambda u: u[0, 0, 0, 0], "1 to 3 dimensions"),

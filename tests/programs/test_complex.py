@@ -146,11 +146,6 @@ def test_tables_pipelines_and_matrices_compute_in_real_numbers():
         tw.sparse.from_stencil(trace(schroedinger), (20,))
 
 
-def test_a_scalar_of_a_tuning_is_a_real_number():
-    with pytest.raises(UsageError, match=r"a scalar of a tuning is a real number, got factor=2j"):
-        tw.tune(lambda u, factor: u[0] + factor * u[1], shape=(64,), steps=2, factor=2j)
-
-
 def test_generated_code_never_meets_one():
     from tilewright.codegen.emit import emit
     from tilewright.programs.problem import make_problem

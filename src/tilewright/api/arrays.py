@@ -54,15 +54,19 @@ def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], 
         ArrayError: If an array does not fit.
         UsageError: If a scalar is missing or unknown.
     """
-    values = _scalars(program, scalars)
+    values = scalar_values(program, scalars)
+    if len(arrays) != len(program.fields):
+        wanted = f"{len(program.fields)} array{'s' * (len(program.fields) != 1)} ({', '.join(program.fields)})"
+        raise ArrayError(
+            f"{program.name!r} takes {wanted}, got {len(arrays)}",
+            f"scalars are given by name: {program.scalars[0]}=…" if program.scalars else "",
+        )
+    missing = [name for name in program.scalars if name not in values]
+    if missing:
+        raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"pass {missing[0]}=…")
     coefficients: dict[str, Any] = {
         name: value for name, value in values.items() if isinstance(value, np.ndarray | DeviceView)
     }
-    if len(arrays) != len(program.fields):
-        raise ArrayError(
-            f"{program.name!r} takes {len(program.fields)} array{'s' * (len(program.fields) != 1)} "
-            f"({', '.join(program.fields)}), got {len(arrays)}"
-        )
     versions = {field: _versions(program, field, given) for field, given in zip(program.fields, arrays, strict=True)}
     versions |= {name: (value,) for name, value in coefficients.items()}
     plain = {name: value for name, value in values.items() if name not in coefficients}
@@ -71,6 +75,25 @@ def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], 
     shape = _common_shape(full, every)
     chosen = _dtype(full, every, plain, dtype)
     return Given(program=full, versions=versions, scalars=plain, shape=shape, dtype=chosen)
+
+
+def costed(program: Program, scalars: Mapping[str, Any]) -> tuple[Program, dict[str, Any]]:
+    """Return a program as the cost models see it, and the numbers among its scalars.
+
+    Args:
+        program: The program.
+        scalars: Scalars as :func:`gather` takes them, any of them left out; arrays are read, so they cost.
+
+    Returns:
+        The program, its arrays coefficient fields, and the numbers by name.
+
+    Raises:
+        ArrayError: If a value is neither a number nor an array of numbers.
+        UsageError: If a name is none of the program's scalars.
+    """
+    values = scalar_values(program, scalars)
+    arrays = tuple(name for name, value in values.items() if isinstance(value, np.ndarray | DeviceView))
+    return with_coefficients(program, arrays), {name: v for name, v in values.items() if name not in arrays}
 
 
 def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
@@ -208,16 +231,29 @@ def is_integral(program: Program) -> bool:
     )
 
 
-def _scalars(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any]:
+def scalar_values(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any]:
+    """Check scalars by name and value; those that were not given have their defaults, if any.
+
+    Args:
+        program: The program.
+        scalars: By name, numbers or arrays.
+
+    Returns:
+        The values in the program's order: numbers, or arrays, which make coefficient fields.
+
+    Raises:
+        ArrayError: If a value is neither a number nor an array of numbers.
+        UsageError: If a name is none of the program's scalars.
+    """
     unknown = [name for name in scalars if name not in program.scalars]
     if unknown:
         raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", hint_for_name(program, unknown[0]))
-    missing = [name for name in program.scalars if name not in scalars]
-    if missing:
-        raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"pass {missing[0]}=…")
+    given = {**dict(program.defaults), **scalars}
     values: dict[str, Any] = {}
     for name in program.scalars:
-        value = scalars[name]
+        if name not in given:
+            continue
+        value = given[name]
         if isinstance(value, bool | int | float | complex):
             values[name] = value
             continue

@@ -182,7 +182,7 @@ def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
     """Read the scalars that a user sets as ``name=value``.
 
     Raises:
-        UsageError: If one is unknown, missing, given twice or no number.
+        UsageError: If one is unknown, given twice or no number, or missing and without a default.
 
     >>> from tilewright.api.stencil import stencil
     >>> scalar_values(stencil(lambda u, a: a * u[0]).program, ["a=0.5"])
@@ -199,7 +199,7 @@ def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
             values[name] = int(number) if number.lstrip("+-").isdecimal() else float(number)
         except ValueError:
             raise UsageError(f"the value of a scalar is a number, got {text!r}", f"write --set {name}=0.5") from None
-    missing = [name for name in program.scalars if name not in values]
+    missing = [name for name in program.scalars if name not in values and name not in dict(program.defaults)]
     if missing:
         raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"give --set {missing[0]}=VALUE")
     return values

@@ -3,14 +3,16 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from tilewright.api.arrays import costed
 from tilewright.api.predict import MachineLike, as_machine, blocks_of, evaluated, families_of
 from tilewright.api.predict import predict as predict_time
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.table import Table
-from tilewright.api.table_costs import TableRequest, case_of, costs_of, table_of
+from tilewright.api.table_costs import TableRequest, case_of, check_settings, costs_of, table_of
 from tilewright.base.errors import UsageError
 from tilewright.costs import energy_tiles
 from tilewright.costs import orthogonal as table_model
@@ -175,6 +177,7 @@ def energy(
     boundary: BoundarySpec = "fixed",
     model: str = "exact",
     scope: str | None = None,
+    **scalars: Any,  # noqa: ANN401
 ) -> Metered:
     """Predict the energy of a tiling: P_stat T_alg + N_tiles E_tile.
 
@@ -190,6 +193,7 @@ def energy(
         boundary: Boundaries.
         model: ``exact``, or ``published``: equations (B.3) to (B.6) for jacobi2d in hybrid tiles.
         scope: Who shares the bandwidth, as for :func:`tilewright.predict`.
+        **scalars: Scalars of the program, as for :func:`tilewright.predict`.
 
     Returns:
         The energy.
@@ -202,10 +206,11 @@ def energy(
         raise UsageError(f"a measured time is above 0 s, got {seconds!r}")
     table = table_of(program)
     if table is not None:
+        check_settings(table, scalars)
         request = TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
         return _of_table(table, request, where, (tiling, seconds))
     assert not isinstance(program, Table | Recurrence)  # noqa: S101
-    known = as_program(program)
+    known, _ = costed(as_program(program), scalars)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     cost = constants(where)
     tile = None if asked is None else energy_tiles.printed(known.name, shape, steps, asked)
@@ -272,6 +277,7 @@ def compare(
     model: str = "exact",
     scope: str | None = None,
     coarse: bool = False,
+    **scalars: Any,  # noqa: ANN401
 ) -> Comparison:
     """Choose by every metric over the whole space, and the time-energy Pareto set.
 
@@ -287,6 +293,7 @@ def compare(
         model: ``exact`` or ``published``.
         scope: Who shares the bandwidth, as for :func:`tilewright.predict`.
         coarse: Search a coarse grid of sizes.
+        **scalars: Scalars of the program, as for :func:`tilewright.predict`.
 
     Returns:
         The comparison.
@@ -294,7 +301,8 @@ def compare(
     Raises:
         UsageError: If anything is unknown or does not fit.
     """
-    problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
+    full, _ = costed(as_program(program), scalars)
+    problem, where = make_problem(full, shape, steps, dtype, boundary), as_machine(machine)
     pool = _Pool(problem)
     for clock in clocks or (1.0,):
         setting = make_setting(problem, at_clock(where, clock), scope)

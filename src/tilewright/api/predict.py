@@ -3,14 +3,16 @@
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from tilewright.api.arrays import costed
 from tilewright.api.blocks import Blocks, plan_blocks
 from tilewright.api.prediction import Prediction
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.table import Table
-from tilewright.api.table_costs import TableRequest, case_of, costs_of, ranked, table_of, value
+from tilewright.api.table_costs import TableRequest, case_of, check_settings, costs_of, ranked, table_of, value
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.costs import orthogonal as table_model
 from tilewright.costs import time as time_model
@@ -53,6 +55,7 @@ def predict(
     boundary: BoundarySpec = "fixed",
     model: str = "exact",
     scope: str | None = None,
+    **scalars: Any,  # noqa: ANN401
 ) -> Prediction:
     """Predict what a program costs on a machine. Nothing is compiled, measured or calibrated.
 
@@ -67,6 +70,8 @@ def predict(
         model: ``exact``, or ``published`` for the papers' equations as printed.
         scope: Whether a tile is charged the whole device's bandwidth (``device``) or its SM's share (``per_sm``);
             by default the first on a GPU, as printed, and the second on a CPU.
+        **scalars: Scalars of the program, any of them left out: an array makes one a coefficient field, which is read
+            and so costs; a number costs nothing, and decides whether a scheme is stable.
 
     Returns:
         The prediction.
@@ -80,10 +85,12 @@ def predict(
     where = as_machine(machine)
     table = table_of(program)
     if table is not None:
+        check_settings(table, scalars)
         request = TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
         return _of_table(table, request, where, tiling)
-    problem = make_problem(as_program(_no_table(program)), shape, steps, dtype, boundary)
-    unstable = stability.advice(problem.program, (), steps)
+    known, numbers = costed(as_program(_no_table(program)), scalars)
+    problem = make_problem(known, shape, steps, dtype, boundary)
+    unstable = stability.advice(problem.program, tuple(numbers.items()), steps)
     if unstable:
         warn_once(unstable)
     setting = make_setting(problem, where, scope)
@@ -110,6 +117,7 @@ def select(
     model: str = "exact",
     scope: str | None = None,
     threads: bool = False,
+    **scalars: Any,  # noqa: ANN401
 ) -> tuple[Prediction, ...]:
     """Return the feasible tilings whose predicted cost lies within a share of the best one.
 
@@ -126,6 +134,7 @@ def select(
         model: ``exact`` or ``published``.
         scope: Who shares the bandwidth.
         threads: Choose a GPU's thread blocks together with the tiles, by the exact model's terms for them.
+        **scalars: Scalars of the program, as for :func:`predict`.
 
     Returns:
         Predictions, best first.
@@ -141,12 +150,14 @@ def select(
     where = as_machine(machine)
     table = table_of(program)
     if table is not None:
+        check_settings(table, scalars)
         case = case_of(table, TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope), where)
         options = ranked(case, metric)
         most = np.inf if within is None else (1.0 + _share(within)) * value(options[0][1], metric)
         near = [option for option in options if value(option[1], metric) <= most]
         return tuple(_table_prediction(case, tiling, costs) for tiling, costs in near[:top])
-    problem = make_problem(as_program(_no_table(program)), shape, steps, dtype, boundary)
+    known, _ = costed(as_program(_no_table(program)), scalars)
+    problem = make_problem(known, shape, steps, dtype, boundary)
     setting = make_setting(problem, where, scope)
     if threads:
         if metric != "time" or model != "exact" or scope is not None:

@@ -37,7 +37,7 @@ class Stencil:
         self.program = trace(function, name)
         functools.update_wrapper(self, function)
         self.__name__ = self.program.name
-        self._arguments = tuple(argument_names(function, self.__name__))
+        self._arguments = tuple(argument_names(function, self.__name__, defaults=True))
 
     def __getstate__(self) -> dict[str, Any]:
         return without_function(vars(self))
@@ -46,21 +46,26 @@ class Stencil:
         vars(self).update(state)
         self.__wrapped__ = body_of(self.program, self._arguments)
 
-    def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  (whatever the body returns)
+    def __call__(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401  (whatever the body returns)
         """Apply the body to another stencil's fields and scalars, or to the grids of a pipeline.
 
         Raises:
             UsageError: If an argument is an array: arrays go to ``tw.run``.
         """
         if any(isinstance(argument, GridBuilder) for argument in arguments):
-            return apply_stencil(self.program, self.__wrapped__, arguments)
-        for argument in arguments:
+            return apply_stencil(self.program, functools.partial(self.__wrapped__, **named), arguments)
+        for argument in (*arguments, *named.values()):
             if not isinstance(argument, FieldBuilder | Value | bool | int | float | complex):
                 raise UsageError(
                     f"stencil {self.__name__!r} was called with a value of type {type(argument).__name__}",
                     f"apply it to arrays with tw.run({self.__name__}, array, steps=…)",
                 )
-        return self.__wrapped__(*arguments)
+        if not any(isinstance(argument, FieldBuilder | Value) for argument in (*arguments, *named.values())):
+            raise UsageError(
+                f"stencil {self.__name__!r} was called outside of another stencil's body",
+                f"apply it to arrays with tw.run({self.__name__}, array, steps=…)",
+            )
+        return self.__wrapped__(*arguments, **named)
 
     def __repr__(self) -> str:
         return describe(self.program)
@@ -90,7 +95,8 @@ def stencil(
     """Make a stencil of a function by calling it once with symbols; no source is parsed.
 
     Arguments that the body indexes are fields, the others scalars. The returned value updates the first field, a
-    tuple updates the leading fields in order, a dict by name. ``u.prev[…]`` and ``u.prev2[…]`` read earlier time
+    tuple updates the leading fields in order, a dict by name. A scalar's default, a number, is its value where a run
+    gives none. ``u.prev[…]`` and ``u.prev2[…]`` read earlier time
     levels, ``u.new[…]`` values already computed in this step.
 
     Args:

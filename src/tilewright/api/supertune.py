@@ -2,9 +2,11 @@
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from tilewright.api.arrays import costed
 from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated, families_of
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.table_costs import refuse_table
@@ -140,6 +142,7 @@ def supertune(
     boundary: BoundarySpec = "fixed",
     model: str = "exact",
     scope: str | None = None,
+    **scalars: Any,  # noqa: ANN401
 ) -> Supertuning:
     """Compare every legal tiling family over every size, by the models alone.
 
@@ -157,6 +160,7 @@ def supertune(
         boundary: Boundaries.
         model: ``exact``, or ``published``, which only hexagonal and hybrid tiles have.
         scope: Who shares the bandwidth.
+        **scalars: Scalars of the program, as for :func:`tilewright.predict`.
 
     Returns:
         The comparison.
@@ -171,7 +175,8 @@ def supertune(
     if metric not in choices.METRICS:
         raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
     refuse_table(program, "has orthogonal tiles alone, no strategies to compare")
-    problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
+    known, _ = costed(as_program(program), scalars)
+    problem, where = make_problem(known, shape, steps, dtype, boundary), as_machine(machine)
     setting = make_setting(problem, where, scope)
     families = families_of(problem, setting, model)
     tiled = [family for family in families if family not in _own_points(setting)]

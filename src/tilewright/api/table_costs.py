@@ -1,9 +1,11 @@
 """Costs of recurrences for ``predict``, ``select`` and ``energy``: the model's entry for tables."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.api.table import Table
 from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.names import meant
 from tilewright.costs import orthogonal as model
 from tilewright.costs.orthogonal import TableCase
 from tilewright.costs.time import Costs
@@ -43,6 +45,18 @@ def table_of(program: object) -> Recurrence | None:
     if isinstance(program, str) and program in recurrences.names():
         return recurrences.recurrence_named(program)
     return None
+
+
+def check_settings(table: Recurrence, scalars: Mapping[str, object]) -> None:
+    """Check the scalars of a recurrence by name; they cost nothing.
+
+    Raises:
+        UsageError: If a name is none of its scalars.
+    """
+    unknown = [name for name in scalars if name not in table.scalars]
+    if unknown:
+        known = f"its scalars are {', '.join(table.scalars)}" if table.scalars else "it takes no scalars"
+        raise UsageError(f"{table.name!r} has no scalar {unknown[0]!r}", meant(unknown[0], table.scalars, known))
 
 
 def refuse_table(program: object, what: str) -> None:

@@ -1,13 +1,14 @@
 """``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tilewright.api import predict as model_api
-from tilewright.api.arrays import hint_for_name
+from tilewright.api.arrays import costed
 from tilewright.api.gpu import circumstances as device_circumstances
 from tilewright.api.gpu import device_machine, is_gpu, open_device
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
@@ -22,7 +23,6 @@ from tilewright.api.tune_task import Task, log_path, prediction_of, remember, sa
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Resources
 from tilewright.programs.problem import BoundarySpec, make_problem
-from tilewright.programs.stencil import with_coefficients
 from tilewright.report.progress import bar
 from tilewright.runtime import store, wisdom
 from tilewright.runtime.host import available_cpus, thread_count
@@ -93,7 +93,8 @@ def tune(
         model: ``exact`` or ``published``.
         resume: Whether to go on from what an earlier tuning of the same problem has measured.
         progress: Whether to show a progress bar; by default where standard error is a terminal.
-        **scalars: Scalars of the program, for the plan's ``run``; an array makes one a coefficient field.
+        **scalars: Scalars of the program, for the plan's ``run``; an array makes one a coefficient field. What is
+            measured has their values, too; one without a value or a default is measured as 0.1.
 
     Returns:
         The plan.
@@ -111,16 +112,10 @@ def tune(
     _check(backend, metric, effort)
     refuse_table(program, "is not tuned by measuring")
     known = as_program(program)
-    unknown = sorted(set(scalars) - set(known.scalars))
-    if unknown:
-        raise UsageError(f"{known.name!r} has no scalar {unknown[0]!r}", hint_for_name(known, unknown[0]))
-    for name, value in scalars.items():
-        if np.iscomplexobj(value) and not np.ndim(value):
-            raise UsageError(
-                f"a scalar of a tuning is a real number, got {name}={value!r}", "no code is generated for complex types"
-            )
-    fields = tuple(name for name, value in scalars.items() if np.ndim(value))
-    problem = make_problem(with_coefficients(known, fields), shape, steps, dtype, boundary)
+    full, numbers = costed(known, scalars)
+    if effort != "none":
+        _check_real(numbers)
+    problem = make_problem(full, shape, steps, dtype, boundary)
     device = open_device(backend) if is_gpu(backend) and effort != "none" else None
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
     task = Task(
@@ -159,6 +154,15 @@ def _check(backend: str, metric: str, effort: str) -> None:
         raise UsageError(f"the backend is one of {', '.join(PLANNED_BACKENDS)}, got {backend!r}")
     if effort != "none" and backend == "numpy":
         raise UsageError(f"nothing can be measured with the backend {backend!r}", "use c, or --effort none")
+
+
+def _check_real(numbers: Mapping[str, Any]) -> None:
+    wrong = [name for name, value in numbers.items() if np.iscomplexobj(value)]
+    if wrong:
+        raise UsageError(
+            f"what is measured is code for real numbers, got the scalar {wrong[0]}={numbers[wrong[0]]}",
+            "tune with a real value, or plan without measuring by --effort none",
+        )
 
 
 def _planned(task: Task) -> Plan:
@@ -205,10 +209,11 @@ def _measured(task: Task, *, resume: bool, progress: bool | None) -> Plan:
     if log is not None and not resume:
         store.append(log, {"kind": "restart", "when": wisdom.now()})
     history = read_history(log)
+    numbers = costed(task.program, task.scalars)[1]
     job = TrialJob(
         problem=task.problem,
         tiling=NONE,
-        scalars=tuple((name, _number(task.scalars.get(name))) for name in task.problem.program.scalars),
+        scalars=tuple((name, _number(numbers.get(name))) for name in task.problem.program.scalars),
         threads=task.threads,
         strict=task.strict,
         steps=steps,

@@ -2,14 +2,16 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from tilewright.api.arrays import costed
 from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated, families_of
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.sweep import Row, WhatIf, factors_of, larger, varied_machine
 from tilewright.api.table import Table
-from tilewright.api.table_costs import TableRequest, table_of
+from tilewright.api.table_costs import TableRequest, check_settings, table_of
 from tilewright.api.table_whatif import sweep_table
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
@@ -39,6 +41,7 @@ def whatif(
     dtype: str = "float32",
     model: str = "exact",
     scope: str | None = None,
+    **scalars: Any,  # noqa: ANN401
 ) -> WhatIf:
     """Vary the problem or the machine and choose the best tiling again at every point.
 
@@ -53,6 +56,7 @@ def whatif(
         dtype: Element type.
         model: ``exact`` or ``published``.
         scope: Who shares the bandwidth, as for :func:`tilewright.predict`.
+        **scalars: Scalars of the program, as for :func:`tilewright.predict`.
 
     Returns:
         The sweep by increasing factor.
@@ -63,10 +67,11 @@ def whatif(
     scales, where = factors_of(vary, factors, metric), as_machine(machine)
     table = table_of(program)
     if table is not None:
+        check_settings(table, scalars)
         request = TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
         return sweep_table(table, request, where, vary=vary, factors=scales, metric=metric)
     assert not isinstance(program, Table | Recurrence)  # noqa: S101
-    problem = make_problem(as_program(program), shape, steps, dtype)
+    problem = make_problem(costed(as_program(program), scalars)[0], shape, steps, dtype)
     how = (metric, model, scope)
     held = _best(problem, where, how)[0]
     rows = []

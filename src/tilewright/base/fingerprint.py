@@ -12,7 +12,8 @@ DATA_MODEL_VERSION = 1
 def canonical(value: object) -> object:
     """Turn a value of frozen dataclasses, tuples and plain numbers into a JSON-able canonical form.
 
-    Floats and the parts of complex numbers are written exactly (hexadecimal); dataclasses carry their class name.
+    Floats and the parts of complex numbers are written exactly (hexadecimal); dataclasses carry their class name, and
+    the fields that they compare.
 
     Raises:
         TypeError: If the value holds anything else.
@@ -27,7 +28,7 @@ def canonical(value: object) -> object:
     if isinstance(value, complex):
         return {"z": [value.real.hex(), value.imag.hex()]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {item.name: canonical(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        fields = {item.name: canonical(getattr(value, item.name)) for item in dataclasses.fields(value) if item.compare}
         return {"c": type(value).__name__, "v": fields}
     if isinstance(value, Mapping):
         return {"m": [[canonical(key), canonical(value[key])] for key in sorted(value)]}

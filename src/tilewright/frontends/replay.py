@@ -1,6 +1,7 @@
 """The body of a stencil again, from its program: what stands for the function where that is not at hand."""
 
 from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
 from typing import Any
 
 from tilewright.programs.expression import Const, Read, Scalar, Tape, Value, apply, as_value
@@ -17,14 +18,19 @@ def body_of(program: Program, arguments: tuple[str, ...]) -> Callable[..., Any]:
         arguments: Names of the body's arguments, in order.
 
     Returns:
-        A function of as many fields and scalars. It returns the value of the first argument's field, a tuple of the
-        leading fields', or a dict by name where others are updated.
+        A function of as many fields and scalars, by place or by name; scalars may have defaults. It returns the value
+        of the first argument's field, a tuple of the leading fields', or a dict by name where others are updated.
     """
+    parameters = [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=dict(program.defaults).get(name, Parameter.empty))
+        for name in arguments
+    ]
+    signature = Signature(parameters)
 
-    def body(*values: Any) -> Any:  # noqa: ANN401  (what a body is given and returns)
-        if len(values) != len(arguments):
-            raise TypeError(f"{program.name}() takes {len(arguments)} arguments, got {len(values)}")
-        given = dict(zip(arguments, values, strict=True))
+    def body(*values: Any, **named: Any) -> Any:  # noqa: ANN401  (what a body is given and returns)
+        bound = signature.bind(*values, **named)
+        bound.apply_defaults()
+        given = bound.arguments
         results = {statement.field: _value(statement.tape, given) for statement in program.statements}
         if tuple(results) != arguments[: len(results)]:
             return results

@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.programs.expression import Operand, Scalar, Value, as_value, flatten, reads
 from tilewright.programs.stencil import FieldBuilder, Program, stencil
@@ -34,6 +36,8 @@ RESERVED = frozenset(
     }
 )
 """Argument names that clash with options of ``run``, ``predict`` and ``tune``."""
+Number = complex
+"""A default: whole, real or complex."""
 
 
 class Argument(FieldBuilder):
@@ -65,7 +69,7 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
     """Trace a function into a program.
 
     Arguments that the body indexes are fields, the others scalars. The returned value updates the first field, a
-    tuple updates the leading fields in order, a dict by name.
+    tuple updates the leading fields in order, a dict by name. A scalar's default is its value where a run gives none.
 
     Args:
         function: A function or lambda of fields and scalars.
@@ -78,7 +82,8 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
         TraceError: If the body does something that a stencil cannot.
     """
     title = name or getattr(function, "__name__", "stencil").replace("<lambda>", "stencil")
-    arguments = argument_names(function, title)
+    arguments = argument_names(function, title, defaults=True)
+    defaults = _defaults(function, title)
     symbols = {argument: Argument(argument) for argument in arguments}
     try:
         result = function(*symbols.values())
@@ -94,6 +99,12 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
     unused = [a for a in arguments if a not in program.fields and a not in program.scalars]
     if unused:
         raise TraceError(f"the argument {unused[0]!r} of {title!r} is never used", "remove it")
+    wrong = [name for name in defaults if name in program.fields]
+    if wrong:
+        raise TraceError(
+            f"the field {wrong[0]!r} of {title!r} has the default {defaults[wrong[0]]!r}, which only scalars have",
+            "leave it out, and pass an array when it runs",
+        )
     order = {argument: i for i, argument in enumerate(arguments)}
     return Program(
         name=program.name,
@@ -102,7 +113,25 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
         scalars=tuple(sorted(program.scalars, key=order.__getitem__)),
         statements=program.statements,
         summary=summary,
+        defaults=tuple(defaults.items()),
     )
+
+
+def _defaults(function: Callable[..., Any], title: str) -> dict[str, Number]:
+    """Return the arguments that have a default, which is a number."""
+    found: dict[str, Number] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        value = parameter.default
+        if value is parameter.empty:
+            continue
+        value = value.item() if isinstance(value, np.generic) else value
+        if not isinstance(value, bool | int | float | complex):
+            raise TraceError(
+                f"the default of {name!r} of {title!r} must be a number, got {value!r:.60}",
+                f"write it without, and give its value when it runs: {name}=…",
+            )
+        found[name] = value
+    return found
 
 
 def _failure(error: Exception, title: str) -> TraceError:
@@ -123,15 +152,21 @@ def _failure(error: Exception, title: str) -> TraceError:
     )
 
 
-def argument_names(function: Callable[..., Any], title: str) -> list[str]:
-    """Return the names of a function's arguments, none of which may clash with an option."""
+def argument_names(function: Callable[..., Any], title: str, *, defaults: bool = False) -> list[str]:
+    """Return the names of a function's arguments, none of which may clash with an option.
+
+    Args:
+        function: The function.
+        title: What an error calls it.
+        defaults: Whether arguments may have defaults.
+    """
     parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
             raise TraceError(f"stencil {title!r} takes a fixed list of arguments, got {parameter}")
-        if parameter.default is not parameter.empty:
+        if parameter.default is not parameter.empty and not defaults:
             raise TraceError(
-                f"the argument {parameter.name!r} of {title!r} has a default, which a program does not keep",
+                f"the argument {parameter.name!r} of {title!r} has a default, which a recurrence does not keep",
                 f"write it without, and give its value when it runs: {parameter.name}={parameter.default!r}"[:200],
             )
         if parameter.kind is parameter.KEYWORD_ONLY:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from tilewright.base.errors import TraceError, UsageError
@@ -47,6 +47,8 @@ class Program:
         scalars: Names of the run-time scalars.
         statements: The assignments of one step, one per updated field, in the order of the fields.
         summary: One line on what it computes.
+        defaults: Values of scalars where a run gives none, by name. They are no part of what is computed: programs
+            that differ in them alone are equal.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Program:
     scalars: tuple[str, ...] = ()
     statements: tuple[Statement, ...]
     summary: str = ""
+    defaults: tuple[tuple[str, complex], ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:
         """Hash what tells most programs apart: the hash of every operation would be a tenth of a small run."""
@@ -182,6 +185,7 @@ def with_coefficients(program: Program, names: tuple[str, ...]) -> Program:
         program,
         fields=(*program.fields, *(name for name in program.scalars if name in names)),
         scalars=tuple(name for name in program.scalars if name not in names),
+        defaults=tuple((name, value) for name, value in program.defaults if name not in names),
         statements=tuple(replace(statement, tape=swap(statement.tape)) for statement in program.statements),
     )
 

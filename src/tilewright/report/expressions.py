@@ -34,7 +34,9 @@ def describe(program: Program) -> str:
     jacobi1d(u): 1D, 3 loads and 3 flops per cell and step
       u <- (u[-1] + u[0] + u[1]) * 0.333333
     """
-    arguments = ", ".join(program.fields) + "".join(f"; {', '.join(program.scalars)}" for _ in program.scalars[:1])
+    defaults = dict(program.defaults)
+    scalars = [f"{name}={defaults[name]:g}" if name in defaults else name for name in program.scalars]
+    arguments = "; ".join([", ".join(program.fields), *([", ".join(scalars)] if scalars else [])])
     counts = f"{program.loads} loads and {program.flops} flops per cell and step"
     return "\n".join([f"{program.name}({arguments}): {program.rank}D, {counts}", *(f"  {s}" for s in lines(program))])
 

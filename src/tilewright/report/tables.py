@@ -75,6 +75,7 @@ def program_dict(one: Program) -> dict[str, object]:
         "fields": list(one.fields),
         "updated": list(one.updated),
         "scalars": list(one.scalars),
+        "defaults": {name: str(v) if isinstance(v, complex) else v for name, v in one.defaults},
         "expression": list(lines(one)),
         "reads": {s.field: [read_text(read) for read in s.reads] for s in one.statements},
         "loads": one.loads,

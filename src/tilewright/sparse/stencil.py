@@ -139,6 +139,7 @@ def _setting(
     shape, boundary, dtype = grid
     if isinstance(components, bool) or int(components) != components or components < 1:
         raise UsageError(f"components is a whole number of at least 1, got {components!r}")
+    values = {**dict(program.defaults), **values}
     program = with_coefficients(program, tuple(name for name in program.scalars if np.ndim(values.get(name, 0)) > 0))
     problem = make_problem(program, shape, 1, dtype, boundary)
     known = [name for name in program.fields if name not in program.updated]
