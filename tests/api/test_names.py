@@ -20,6 +20,7 @@ U = np.ones(8, dtype=np.float32)
     [
         ({"bondary": "wrap", "alpha": 0.1}, "did you mean boundary"),
         ({"alhpa": 0.1}, "did you mean alpha"),
+        ({"bnd": "wrap", "alpha": 0.1}, "did you mean boundary\\?"),
         ({"qqq": 1, "alpha": 0.1}, "its scalars are alpha"),
         ({"u": U, "alpha": 0.1}, "it is a field"),
     ],

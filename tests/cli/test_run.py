@@ -15,6 +15,19 @@ def _own_cache(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
+@pytest.mark.parametrize(("text", "steps"), [("1e1", 10), ("10.0", 10), ("10", 10)])
+def test_whole_steps_in_any_notation(cli, text, steps):
+    assert cli("run", "jacobi1d", "--shape", "50", "--steps", text, "--json").json["steps"] == steps
+
+
+@pytest.mark.parametrize("text", ["1.5e0", "many", "nan", "inf"])
+def test_steps_that_are_not_whole_are_refused(cli, text):
+    done = cli("run", "jacobi1d", "--shape", "50", "--steps", text)
+    assert done.code == 2
+    said = " ".join(done.err.replace("│", " ").split())
+    assert f"'--steps': a whole number such as 1000 or 1e3 is wanted, got '{text}'" in said
+
+
 def test_a_scalar_with_a_default_need_not_be_set(cli, tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text("import tilewright as tw\n\n@tw.stencil\ndef scale(u, a=2.0):\n    return a * u[0]\n")

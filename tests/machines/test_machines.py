@@ -180,3 +180,17 @@ def test_host_survives_a_cpu_that_says_nothing():
     assert machine.sm_count.value == machine.vector_width.value == 1
     assert machine.clock.source == "estimated"
     assert re.match("this machine", machine.title)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("A100", "a100"),
+        ("RTX 4090", "rtx4090"),
+        ("GTX980", "gtx980"),
+        ("Titan-X", "titanx"),
+        ("K20C_Regression", "k20c-regression"),
+    ],
+)
+def test_names_in_capitals_with_blanks_and_dashes(name, meant):
+    assert load(name) is load(meant)

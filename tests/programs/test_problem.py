@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.base.errors import TilewrightError
+from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.programs.catalogue import names, program
 from tilewright.programs.problem import Boundary, make_problem, parse_boundary
 from tilewright.programs.stencil import FieldBuilder, stencil
@@ -105,3 +105,23 @@ def test_unknown_programs_are_refused():
 )
 def test_loads_and_flops_of_the_catalogue(name, loads, flops):
     assert (program(name).loads, program(name).flops) == (loads, flops)
+
+
+def test_periodic_is_wrap():
+    known = program("jacobi1d")
+    assert make_problem(known, (9,), 1, boundary="periodic") == make_problem(known, (9,), 1, boundary="wrap")
+    assert parse_boundary("periodic") == parse_boundary("wrap")
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"),
+    [
+        ("dirichlet", "fixed keeps the values at the edge, constant:0 is a value outside"),
+        ("Neumann", "reflect has no gradient across the edge, mirror none at the outermost cells"),
+        ("perodic", "did you mean periodic"),
+    ],
+)
+def test_names_of_other_libraries_are_explained(kind, hint):
+    for boundary in (kind, Boundary(kind=kind), (("fixed", Boundary(kind=kind)),)):
+        with pytest.raises(UsageError, match=f"a boundary is one of .*, got '{kind}' .*{hint}"):
+            make_problem(program("jacobi1d"), (9,), 1, boundary=boundary)

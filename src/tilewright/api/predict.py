@@ -293,7 +293,7 @@ def as_machine(machine: MachineLike) -> Machine:
     """
     if isinstance(machine, Machine):
         return machine
-    if machine == files.HOST:
+    if files.canonical(str(machine)) == files.HOST:
         from tilewright.runtime.hosts import host
 
         return host()

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import BoundaryText, DType, Json, Tile
+from tilewright.cli.options import BoundaryText, DType, Json, Tile, whole
 
 
 def energy(
@@ -14,7 +14,7 @@ def energy(
         str | None, typer.Argument(metavar="PROGRAM", help="As for predict.", show_default=False)
     ] = None,
     shape: Annotated[str | None, typer.Option("--shape", metavar="AxB", help="Extents, such as 4096x4096.")] = None,
-    steps: Annotated[int, typer.Option("--steps", metavar="T", help="Number of time steps.")] = 1,
+    steps: Annotated[int, typer.Option("--steps", metavar="T", parser=whole, help="Number of time steps.")] = 1,
     machine: Annotated[
         str | None,
         typer.Option(

@@ -4,6 +4,23 @@ from typing import Annotated
 
 import typer
 
+
+def whole(text: str) -> int:
+    """Read a whole number, also one such as 1e3.
+
+    Raises:
+        typer.BadParameter: If it is none.
+    """
+    try:
+        number = float(text)
+        good = number.is_integer()
+    except ValueError:
+        good = False
+    if not good:
+        raise typer.BadParameter(f"a whole number such as 1000 or 1e3 is wanted, got {text!r}")
+    return int(text) if text.lstrip("+-").isdecimal() else int(number)
+
+
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on standard output; tables go to standard error.")
 ]
@@ -18,14 +35,16 @@ ProgramName = Annotated[
 Shape = Annotated[str, typer.Option("--shape", metavar="AxB", help="Extents, outermost first, such as 4096x4096.")]
 StepsOrOnce = Annotated[
     int | None,
-    typer.Option("--steps", metavar="T", help="Number of time steps; a recurrence's table is filled once."),
+    typer.Option(
+        "--steps", metavar="T", parser=whole, help="Number of time steps; a recurrence's table is filled once."
+    ),
 ]
 DType = Annotated[str, typer.Option("--dtype", help="Element type: float32, float64, int32 or int64.")]
 BoundaryText = Annotated[
     str,
     typer.Option(
         "--boundary",
-        help="fixed, constant:VALUE, nearest, reflect, mirror or wrap; per axis 'wrap,fixed'; "
+        help="fixed, constant:VALUE, nearest, reflect, mirror or wrap (periodic); per axis 'wrap,fixed'; "
         "per side 'nearest/fixed'; per field 'u=wrap;v=fixed'.",
     ),
 ]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import BoundaryText, DType, Json
+from tilewright.cli.options import BoundaryText, DType, Json, whole
 
 
 def report(
@@ -26,7 +26,9 @@ def report(
         typer.Option("--program", metavar="P", help="Report this program by the models alone, or what a file is of."),
     ] = None,
     shape: Annotated[str | None, typer.Option("--shape", metavar="AxB", help="Extents, outermost first.")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", metavar="T", help="Number of time steps.", min=0)] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="T", parser=whole, help="Number of time steps.")
+    ] = None,
     machine: Annotated[
         str | None,
         typer.Option("--machine", metavar="M", help="A machine of the catalogue, host, or a machine file."),

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import Json
+from tilewright.cli.options import Json, whole
 
 
 def validate(
@@ -28,7 +28,9 @@ def validate(
     ] = None,
     backend: Annotated[str, typer.Option("--backend", help="What to measure with: auto or c.")] = "auto",
     shape: Annotated[str | None, typer.Option("--shape", metavar="AxB", help="Extents, outermost first.")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", metavar="T", help="Number of time steps.", min=1)] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="T", parser=whole, help="Number of time steps.")
+    ] = None,
     model: Annotated[
         str, typer.Option("--model", help="exact, or published: the papers' equations as printed.")
     ] = "exact",

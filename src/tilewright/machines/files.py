@@ -44,12 +44,29 @@ def names() -> tuple[str, ...]:
     return (*_NAMES, HOST)
 
 
+def canonical(name: str) -> str:
+    """Return the name of the catalogue, or ``host``, that is meant by one in capitals or with blanks, dashes or ``_``.
+
+    >>> canonical("RTX 4090"), canonical("A100"), canonical("my.toml")
+    ('rtx4090', 'a100', 'my.toml')
+    """
+    return _BARE.get(_bare(name), name)
+
+
+def _bare(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter not in " -_")
+
+
+_BARE = {_bare(name): name for name in names()}
+
+
 def load(name: str) -> Machine:
     """Load a machine of the catalogue, or a machine file.
 
     Args:
-        name: A name of the catalogue, or the path of a ``.toml`` file. ``host`` has no file: it is made from the CPU's
-            description by :func:`tilewright.machines.host.host_machine`.
+        name: A name of the catalogue, in any writing that :func:`canonical` knows, or the path of a ``.toml`` file.
+            ``host`` has no file: it is made from the description of the CPU by
+            :func:`tilewright.machines.host.host_machine`.
 
     Returns:
         The machine.
@@ -60,8 +77,8 @@ def load(name: str) -> Machine:
     >>> load("gtx980").sm_count.value
     16
     """
-    if name in _NAMES:
-        return _load_named(name)
+    if canonical(name) in _NAMES:
+        return _load_named(canonical(name))
     if name.endswith(".toml"):
         return parse(_read(Path(name)), name)
     if name == HOST:

@@ -10,6 +10,12 @@ from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil import Program, Statement
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
+SYNONYMS = {"periodic": "wrap"}
+"""Other names of a kind that mean exactly the same."""
+_MEANT = {
+    "dirichlet": "fixed keeps the values at the edge, constant:0 is a value outside",
+    "neumann": "reflect has no gradient across the edge, mirror none at the outermost cells",
+}
 DTYPES = ("float32", "float64", "int32", "int64", "float16", "complex64", "complex128")
 COMPILED = ("float32", "float64", "int32", "int64")
 """Element types that code is generated for, on CPUs and GPUs; NumPy computes in the others."""
@@ -110,7 +116,8 @@ def instead_of(dtype: str) -> str:
 
 
 BoundarySpec = str | Boundary | tuple["BoundarySpec", ...] | list["BoundarySpec"] | Mapping[str, "BoundarySpec"]
-"""A kind for all sides; a tuple of one entry per axis, each a kind or a pair (below, above); or a mapping by field."""
+"""A kind for all sides, where ``periodic`` is ``wrap``;
+a tuple of one entry per axis, each a kind or a pair (below, above); or a mapping by field."""
 
 
 def make_problem(
@@ -198,13 +205,20 @@ def parse_boundary(text: str) -> BoundarySpec:
 
 def _kind(text: str) -> Boundary:
     kind, _, value = text.strip().partition(":")
+    kind = SYNONYMS.get(kind, kind)
     if kind not in KINDS:
-        hint = meant(kind, KINDS, "such as reflect or constant:0.5; per axis 'wrap,fixed'")
-        raise UsageError(f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", hint)
+        raise _unknown(kind)
     try:
         return Boundary(kind=kind, value=float(value) if value else 0.0)
     except ValueError:
         raise UsageError(f"the value of a constant boundary is a number, got {value!r}", "write constant:0.5") from None
+
+
+def _unknown(kind: str) -> UsageError:
+    """The error about a kind that is none."""
+    known = (*KINDS, *SYNONYMS)
+    hint = _MEANT.get(kind.lower()) or meant(kind, known, "such as reflect or constant:0.5; per axis 'wrap,fixed'")
+    return UsageError(f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", hint)
 
 
 def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
@@ -242,8 +256,9 @@ def _pair(spec: BoundarySpec) -> tuple[Boundary, Boundary]:
         raise UsageError(f"an axis has a boundary below and one above, got {spec!r}", "write it as a pair")
     else:
         pair = (_pair(spec[0])[0], _pair(spec[1])[0])
-    if pair[0].kind not in KINDS or pair[1].kind not in KINDS:
-        raise UsageError(f"a boundary is one of {', '.join(KINDS)}, got {pair[0].kind!r}, {pair[1].kind!r}")
+    for side in pair:
+        if side.kind not in KINDS:
+            raise _unknown(side.kind)
     if (pair[0].kind == "wrap") != (pair[1].kind == "wrap"):
         raise UsageError("an axis wraps on both sides or on none", f"got {pair[0]} below and {pair[1]} above")
     return pair
