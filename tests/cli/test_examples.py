@@ -46,7 +46,7 @@ def _smaller(line):
     """The same command with a small problem and a small budget."""
     line = re.sub(r"\b\d{3,}(?:x\d{3,})+\b", lambda shape: re.sub(r"\d+", "96", shape[0]), line)
     line = re.sub(r"--steps \d+", "--steps 8", line)
-    # What annotate may take is all that it takes, its compilers' time among it: a busy machine needs more than it looks.
+    # What annotate may take is all that it takes, compiling included: a busy machine needs more than it looks.
     if " annotate " in line:
         return re.sub(r"--seconds \d+", "--seconds 300 --runs 2", line)
     line = re.sub(r"--seconds \d+", "--seconds 2", line)
