@@ -18,7 +18,6 @@ import environment
 import tilewright as tw
 from tilewright.api.arrays import gather
 from tilewright.api.memo import prepared
-from tilewright.api.watch import make_state
 from tilewright.programs.problem import make_problem
 
 
@@ -49,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for threads in sorted({1, environment.cores()}):
         for steps in (1, 16):
             problem = make_problem(program, shape, steps)
-            executable = prepared(problem, None, "auto", strict=False, threads=threads)
-            state = make_state(executable, problem, given, threads)
+            kernel = prepared(problem, None, "auto", strict=False, threads=threads)
+            state = kernel.start(problem, given.inputs(), threads)
             alone = timed(lambda s=state, n=steps: s.advance(n), chosen.calls)
             state.close()
             whole = timed(lambda n=steps, t=threads: tw.run(program, *arrays, steps=n, threads=t), chosen.calls)

@@ -13,7 +13,6 @@ from tilewright.api.arrays import gather
 from tilewright.api.compile import prepare
 from tilewright.api.predict import as_machine
 from tilewright.api.prediction import Prediction
-from tilewright.api.watch import make_state
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
@@ -56,8 +55,8 @@ def measure(
             print(f"{candidate.tiling}: {error.message}")
     best = [float("inf")] * len(ready)
     for _ in range(repeats):
-        for number, (_, executable) in enumerate(ready):
-            state = make_state(executable, problem, given, threads)
+        for number, (_, kernel) in enumerate(ready):
+            state = kernel.start(problem, given.inputs(), threads)
             begin = time.perf_counter()
             state.advance(steps)
             best[number] = min(best[number], time.perf_counter() - begin)

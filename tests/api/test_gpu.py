@@ -159,8 +159,8 @@ def test_an_untuned_run_takes_the_models_choice(monkeypatch):
     machine = as_machine("h100")
     monkeypatch.setattr(module, "device_machine", lambda _: machine)
     large = make_problem(program("j2d5pt"), (8192, 8192), 64)
-    found, halo = module.prepare_gpu(large, None, OCLGRIND, strict=False)
-    assert halo is None
+    found = module.prepare_gpu(large, None, OCLGRIND, strict=False)
+    assert found.halo is None
     assert found.tiling == gpu_defaults(large, machine)[0].tiling
     assert found.tiling.family == "streaming"
 
@@ -172,9 +172,9 @@ def test_an_untuned_run_that_wraps_takes_the_models_blocks(monkeypatch):
     machine = as_machine("h100")
     monkeypatch.setattr(module, "device_machine", lambda _: machine)
     large = make_problem(program("j2d5pt"), (8192, 8192), 64, boundary="wrap")
-    found, halo = module.prepare_gpu(large, None, OCLGRIND, strict=False)
+    found = module.prepare_gpu(large, None, OCLGRIND, strict=False)
     blocks = plan_blocks(large, machine, lambda block: gpu_defaults(block, machine)[0].tiling)
-    assert halo.steps == blocks.extended.problem.steps
+    assert found.halo.steps == blocks.extended.problem.steps
     assert found.tiling == blocks.tiling
 
 
@@ -204,7 +204,7 @@ def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeyp
     module._program.cache_clear()
     module._by_model.cache_clear()
     try:
-        found, _ = module.prepare_gpu(large, None, OCLGRIND, strict=False)
+        found = module.prepare_gpu(large, None, OCLGRIND, strict=False)
     finally:
         module._program.cache_clear()
         module._by_model.cache_clear()

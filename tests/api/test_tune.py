@@ -21,6 +21,7 @@ from tilewright.codegen.emit import emit
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import store, toolchain
+from tilewright.runtime.kernels import CpuKernel
 from tilewright.tilings.tiling import NONE, parse
 from tilewright.tuning.shortlist import shortlist
 
@@ -186,8 +187,8 @@ def test_wisdom_that_is_not_legal_here_is_not_used():
 
 def test_a_sample_of_all_steps_is_a_whole_run(monkeypatch):
     """What a tiling has copied counts where a run is sampled whole; samples of fewer steps are of the steps alone."""
-    problem, runs, compute = make_problem(program("j2d5pt"), (64, 64), 8), [], trial.compute
-    monkeypatch.setattr(trial, "compute", lambda *given: runs.append(given[1].steps) or compute(*given))
+    problem, runs, run = make_problem(program("j2d5pt"), (64, 64), 8), [], CpuKernel.run
+    monkeypatch.setattr(CpuKernel, "run", lambda *given: runs.append(given[1].steps) or run(*given))
     job = trial.TrialJob(
         problem=problem, tiling=parse("hybrid:t=4,s=4x32"), scalars=(), threads=2, strict=False, steps=8
     )

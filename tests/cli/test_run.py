@@ -3,8 +3,9 @@ import pytest
 from PIL import Image
 
 import tilewright as tw
-from tilewright.api import data, job
+from tilewright.api import data
 from tilewright.programs.catalogue import names, program
+from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.warn import forget_warnings
 
 SMALL = {1: "3000", 2: "70x90", 3: "20x24x28"}
@@ -132,14 +133,14 @@ def test_a_stencil_of_the_users_file_with_a_scalar(cli, tmp_path):
 
 
 def test_a_wrong_result_exits_with_1(cli, monkeypatch):
-    real = job.compute
+    real = CpuKernel.run
 
-    def wrong(executable, problem, given, threads):
-        results = real(executable, problem, given, threads)
+    def wrong(kernel, problem, inputs, threads):
+        results = real(kernel, problem, inputs, threads)
         results["u"][3, 4] += 1e-3
         return results
 
-    monkeypatch.setattr(job, "compute", wrong)
+    monkeypatch.setattr(CpuKernel, "run", wrong)
     result = cli("run", "heat2d", "--shape", "20x20", "--steps", 3, "--check", "--json")
     assert result.code == 1
     assert result.json["checked"] is True

@@ -16,6 +16,7 @@ from tilewright.programs.operators import OPERATORS
 from tilewright.programs.problem import DTYPES
 from tilewright.programs.stencil import Program, with_coefficients
 from tilewright.runtime.device_arrays import DeviceArray, DeviceView, view
+from tilewright.runtime.session import Inputs
 
 Array = npt.NDArray[Any]
 _PLAIN = {np.dtype(name): name for name in ("float32", "float64")}
@@ -39,6 +40,10 @@ class Given:
     scalars: Mapping[str, Any]
     shape: tuple[int, ...]
     dtype: str
+
+    def inputs(self, out: Mapping[str, Array] | None = None) -> Inputs:
+        """Return what a kernel starts from, and the arrays that it is to write into, if any, by field."""
+        return Inputs(arrays=self.versions, scalars=self.scalars, out=out)
 
 
 def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], dtype: Any = None) -> Given:  # noqa: ANN401

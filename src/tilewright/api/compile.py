@@ -1,6 +1,6 @@
 """From a problem to something that computes it: the tiling, the kernel, the compiler, the fallback."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.api.blocks import Blocks
 from tilewright.api.gpu import check_family, circumstances, for_device, is_gpu, open_device, prepare_gpu
@@ -9,8 +9,8 @@ from tilewright.codegen.emit import emit
 from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import extend, wrapped_axes
 from tilewright.programs.problem import Problem, instead_of
-from tilewright.runtime.cpu import CompiledKernel, compile_source
-from tilewright.runtime.gpu import Program as DeviceProgram
+from tilewright.runtime.cpu import compile_source
+from tilewright.runtime.kernels import CpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.session import Halo
 from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.warn import warn_once
@@ -21,25 +21,6 @@ from tilewright.tilings.tiling import Tiling, parse
 BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Executable:
-    """A problem, made ready.
-
-    Attributes:
-        backend: ``c``, ``numpy``, ``opencl`` or ``cuda``.
-        tiling: The tiling that the kernel follows; ``none`` for NumPy.
-        compiled: The kernel, or None for NumPy.
-        halo: Periodic copies around a grid that wraps, where it runs in time tiles.
-        device: The kernels on a device, for the GPU backends.
-    """
-
-    backend: str
-    tiling: Tiling
-    compiled: CompiledKernel | None = None
-    halo: Halo | None = None
-    device: DeviceProgram | None = None
-
-
 def prepare(
     problem: Problem,
     tiling: Tiling | str | None = None,
@@ -47,7 +28,7 @@ def prepare(
     *,
     strict: bool = False,
     threads: int | None = None,
-) -> Executable:
+) -> Kernel:
     """Make a problem ready to run: choose its tiling, write its kernel, compile or load it.
 
     Args:
@@ -58,7 +39,7 @@ def prepare(
         threads: Threads that it will run on; only what was tuned for as many counts.
 
     Returns:
-        The executable.
+        What computes it.
 
     Raises:
         UsageError: If the backend is unknown or cannot compute in the element type.
@@ -79,7 +60,7 @@ def prepare(
         )
         backend = "numpy"
     if backend == "numpy":
-        return Executable(backend="numpy", tiling=Tiling(family="none"))
+        return NumpyKernel()
     chosen = default_tiling(problem) if asked is None else asked
     halo = None
     if blocks is not None:
@@ -92,11 +73,11 @@ def prepare(
         if backend == "c":
             raise
         warn_once(f"running with NumPy, which is many times slower: {error}")
-        return Executable(backend="numpy", tiling=Tiling(family="none"))
-    return Executable(backend="c", tiling=chosen, compiled=compiled, halo=halo)
+        return NumpyKernel()
+    return CpuKernel(compiled=compiled, tiling=chosen, halo=halo)
 
 
-def _on_device(problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool) -> Executable:
+def _on_device(problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool) -> Kernel:
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     if asked is None and not wrapped_axes(problem):
         asked = _learned_on_device(problem, backend)
@@ -108,8 +89,7 @@ def _on_device(problem: Problem, tiling: Tiling | str | None, backend: str, *, s
         else:
             block = extend(problem, max(1, min(problem.steps, asked.time)))
             asked = check_tiling(problem if block is None else block.problem, asked)
-    device, halo = prepare_gpu(problem, asked, backend, strict=strict)
-    return Executable(backend=backend.partition(":")[0], tiling=device.tiling, halo=halo, device=device)
+    return prepare_gpu(problem, asked, backend, strict=strict)
 
 
 def _learned_on_device(problem: Problem, backend: str) -> Tiling | None:

@@ -15,6 +15,7 @@ from tilewright.machines.machine import Machine
 from tilewright.programs.periodic import extend, wrapped_axes
 from tilewright.programs.problem import Problem
 from tilewright.runtime import gpu, hosts, opencl, wisdom
+from tilewright.runtime.kernels import GpuKernel
 from tilewright.runtime.session import Halo
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings import stream_block
@@ -49,9 +50,7 @@ def open_device(backend: str) -> gpu.Device:
     return cuda.select(wanted)
 
 
-def prepare_gpu(
-    problem: Problem, tiling: Tiling | None, backend: str, *, strict: bool
-) -> tuple[gpu.Program, Halo | None]:
+def prepare_gpu(problem: Problem, tiling: Tiling | None, backend: str, *, strict: bool) -> GpuKernel:
     """Make a problem ready on a device.
 
     Args:
@@ -61,7 +60,7 @@ def prepare_gpu(
         strict: Bit-equal to the untiled order of operations.
 
     Returns:
-        The kernels, and the periodic copies of a problem that wraps and runs in time tiles.
+        The kernels, with the periodic copies of a problem that wraps and runs in time tiles.
 
     Raises:
         ArrayError: If a tile does not fit the device.
@@ -75,11 +74,11 @@ def prepare_gpu(
         return _by_model(device, device_machine(device), problem, strict)
     block = None if tiling.family == "none" else _block(problem)
     whole = problem if block is None else block.problem
-    return _loaded(device, whole, tiling, strict, block is not None), block
+    return GpuKernel(program=_loaded(device, whole, tiling, strict, block is not None), halo=block)
 
 
 @functools.lru_cache(maxsize=64)
-def _by_model(device: gpu.Device, machine: Machine, problem: Problem, strict: bool) -> tuple[gpu.Program, Halo | None]:
+def _by_model(device: gpu.Device, machine: Machine, problem: Problem, strict: bool) -> GpuKernel:
     """Return the kernels that the machine's cost model puts first, of those that run on the device and do not spill."""
     blocks = plan_blocks(problem, machine, lambda block: gpu_defaults(block, machine)[0].tiling)
     if blocks is not None:
@@ -87,10 +86,10 @@ def _by_model(device: gpu.Device, machine: Machine, problem: Problem, strict: bo
         tilings = [each.tiling for each in gpu_defaults(whole, machine) if each.tiling.family != "none"]
         found = _first(device, whole, tilings, strict, periodic=True)
         if found is not None:
-            return found, Halo(around=blocks.extended.around, steps=whole.steps, problem=whole)
+            return GpuKernel(program=found, halo=Halo(around=blocks.extended.around, steps=whole.steps, problem=whole))
     tilings = [each.tiling for each in gpu_defaults(problem, machine)]
     found = _first(device, problem, tilings, strict)
-    return found or _loaded(device, problem, NONE, strict, periodic=False), None
+    return GpuKernel(program=found or _loaded(device, problem, NONE, strict, periodic=False))
 
 
 def _first(

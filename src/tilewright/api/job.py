@@ -10,12 +10,12 @@ import numpy as np
 
 from tilewright.api import data
 from tilewright.api.arrays import Array, Given, gather
-from tilewright.api.compile import Executable, prepare
+from tilewright.api.compile import prepare
 from tilewright.api.forcing import Forcing
 from tilewright.api.levels import copy_levels, warn_if_at_rest
 from tilewright.api.load import load_program
 from tilewright.api.record import threads_of
-from tilewright.api.run import compute, portion, with_forcing
+from tilewright.api.run import portion, with_forcing
 from tilewright.api.watch import Watch, make_watch, march, warn_if_unstable
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
@@ -23,6 +23,7 @@ from tilewright.programs.problem import Problem, make_problem, parse_boundary
 from tilewright.programs.stencil import Program
 from tilewright.runtime.files import check_output, check_place, is_archive, read_planes, write_planes
 from tilewright.runtime.host import thread_count
+from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.memory import check_memory
 from tilewright.tilings.tiling import Tiling
 
@@ -198,12 +199,12 @@ def perform(job: Job, note: Note) -> Report:
     }
     threads = thread_count(job.threads)
     part = portion(problem, looks.watch, forcing)
-    executable = prepare(part, job.tile, job.backend, strict=job.strict, threads=threads)
+    kernel = prepare(part, job.tile, job.backend, strict=job.strict, threads=threads)
     warn_if_unstable(problem, given[0])
     warn_if_at_rest(given[0], files=True)
     deep = any(is_archive(path) for path in job.outputs)
     begin = time.perf_counter()
-    ended = [_advanced(executable, problem, each, threads, looks.watch, deep=deep) for each in given]
+    ended = [_advanced(kernel, problem, each, threads, looks.watch, deep=deep) for each in given]
     seconds = time.perf_counter() - begin
     results = [{field: levels[0] for field, levels in state.items()} for state, _ in ended]
     _write(problem, results, job.outputs, note)
@@ -212,9 +213,9 @@ def perform(job: Job, note: Note) -> Report:
     return Report(
         problem=problem,
         planes=len(planes),
-        backend=executable.backend,
-        tiling=executable.tiling,
-        threads=threads_of(executable, threads),
+        backend=kernel.backend,
+        tiling=kernel.tiling,
+        threads=threads_of(kernel, threads),
         seconds=seconds,
         steps=min(steps for _, steps in ended),
         comparison=_compare(problem, given, results, note) if job.check else None,
@@ -222,14 +223,14 @@ def perform(job: Job, note: Note) -> Report:
 
 
 def _advanced(
-    executable: Executable, problem: Problem, given: Given, threads: int, watch: Watch | None, *, deep: bool
+    kernel: Kernel, problem: Problem, given: Given, threads: int, watch: Watch | None, *, deep: bool
 ) -> tuple[dict[str, tuple[Array, ...]], int]:
     """Compute; returns the levels of the updated fields (the newest alone unless all are asked for), and the steps."""
     if watch is None and not deep:
         return {
-            field: (values,) for field, values in compute(executable, problem, given, threads).items()
+            field: (values,) for field, values in kernel.run(problem, given.inputs(), threads).items()
         }, problem.steps
-    state = march(executable, problem, given, threads, watch, Forcing(), levels=deep)
+    state = march(kernel, problem, given, threads, watch, Forcing(), levels=deep)
     try:
         return copy_levels(state, problem, deep=deep), state.steps
     finally:

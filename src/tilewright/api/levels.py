@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from tilewright.api.arrays import Array, Given
-from tilewright.api.watch import State
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
 from tilewright.runtime.device_arrays import DeviceView
+from tilewright.runtime.kernels import State
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn
 

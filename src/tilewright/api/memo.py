@@ -9,20 +9,21 @@ import time
 from collections import OrderedDict
 from typing import Any
 
-from tilewright.api.compile import Executable, prepare
+from tilewright.api.compile import prepare
 from tilewright.programs.problem import Problem
 from tilewright.runtime import forks, wisdom
+from tilewright.runtime.kernels import Kernel
 from tilewright.tilings.tiling import Tiling
 
 _MOST = 256
 _LOOK_SECONDS = 0.2
 _VARIABLES = ("TILEWRIGHT_CC", "CC", "TILEWRIGHT_STORE")
 _lock = forks.lock()
-_entries: "OrderedDict[tuple[Any, ...], Executable]" = OrderedDict()
+_entries: "OrderedDict[tuple[Any, ...], Kernel]" = OrderedDict()
 _seen: dict[str, Any] = {"when": 0.0, "wisdom": None}
 
 
-def prepared(problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool, threads: int) -> Executable:
+def prepared(problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool, threads: int) -> Kernel:
     """Return :func:`tilewright.api.compile.prepare`'s result, from an earlier call where there was one.
 
     A fallback to NumPy for want of a compiler is not kept.
@@ -34,7 +35,7 @@ def prepared(problem: Problem, tiling: Tiling | str | None, backend: str, *, str
         if found is not None:
             return found
     made = prepare(problem, tiling, backend, strict=strict, threads=threads)
-    if made.compiled is not None:
+    if made.backend == "c":
         with _lock:
             _entries[key] = made
             while len(_entries) > _MOST:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tilewright.api.compile import Executable
 from tilewright.base.errors import TilewrightError
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.programs.problem import Problem
+from tilewright.runtime.kernels import GpuKernel, Kernel
 from tilewright.tilings.tiling import Tiling
 
 if TYPE_CHECKING:
@@ -106,18 +106,18 @@ class Run:
         return fragment(self.study())
 
 
-def threads_of(executable: Executable, threads: int) -> int:
+def threads_of(kernel: Kernel, threads: int) -> int:
     """Return how many of the threads that a run may have compute: one where the code has no threads."""
-    return threads if executable.compiled is not None and executable.compiled.parallel else 1
+    return threads if kernel.parallel else 1
 
 
-def predicted_seconds(executable: Executable, problem: Problem, steps: int) -> float | None:
+def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | None:
     """Return what the model predicts for so many steps of a prepared problem, copies of the arrays included.
 
     Returns:
         Seconds; None where there is no model.
     """
-    if executable.backend == "numpy" or steps == 0:
+    if kernel.backend == "numpy" or steps == 0:
         return None
     from tilewright.api.gpu import device_machine
     from tilewright.api.predict import as_machine, blocks_of
@@ -125,10 +125,10 @@ def predicted_seconds(executable: Executable, problem: Problem, steps: int) -> f
     from tilewright.costs.run import whole_seconds
     from tilewright.costs.setting import make_setting
 
-    whole, tiling = replace(problem, steps=steps), executable.tiling
-    machine = as_machine("host") if executable.device is None else device_machine(executable.device.device)
+    whole, tiling = replace(problem, steps=steps), kernel.tiling
+    machine = device_machine(kernel.program.device) if isinstance(kernel, GpuKernel) else as_machine("host")
     try:
-        blocks = None if executable.halo is None else blocks_of(whole, machine, tiling)
+        blocks = None if kernel.halo is None else blocks_of(whole, machine, tiling)
         costs = time_model.predict(whole, tiling, machine) if blocks is None else blocks.costs
     except TilewrightError:
         return None

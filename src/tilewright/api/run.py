@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
-from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing, SourceList, warn_if_held, with_mask, with_sources
 from tilewright.api.levels import copy_levels, several_levels, warn_if_at_rest
 from tilewright.api.memo import prepared
@@ -28,6 +27,7 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.runtime.device_arrays import DeviceArray
 from tilewright.runtime.host import thread_count
+from tilewright.runtime.kernels import GpuKernel, Kernel
 from tilewright.tilings.tiling import Tiling
 
 
@@ -123,18 +123,18 @@ def run(
     targets = () if out is None else _targets(problem, out, levels=levels)
     plain = watch is None and out is None and where is None and sources is None
     here = on_device(given, backend, plain=plain)
-    executable = prepared(portion(problem, watch, forcing), tiling, here or backend, strict=strict, threads=count)
+    kernel = prepared(portion(problem, watch, forcing), tiling, here or backend, strict=strict, threads=count)
     begin = time.perf_counter()
     found: dict[str, Any] = {}
     if here is not None:
-        found |= compute_on_device(executable, problem, given)
+        found |= _compute_there(kernel, problem, given)
         done = steps
     elif watch is None and not forcing.steps and not ((levels or record) and several_levels(problem)):
-        results = compute(executable, problem, given, count, targets[0] if targets else None)
+        results = kernel.run(problem, given.inputs(targets[0] if targets else None), count)
         found |= {field: (values,) for field, values in results.items()}
         done = steps
     else:
-        state = march(executable, problem, given, count, watch, forcing, levels=levels or record)
+        state = march(kernel, problem, given, count, watch, forcing, levels=levels or record)
         try:
             found |= copy_levels(state, problem, targets, deep=levels or record)
             done = state.steps
@@ -142,7 +142,7 @@ def run(
             state.close()
     seconds = time.perf_counter() - begin
     if watch is None and here is None:
-        first = partial(first_wild_step, executable, problem, given, count, forcing)
+        first = partial(first_wild_step, kernel, problem, given, count, forcing)
         warn_if_wild(problem, given, {field: versions[0] for field, versions in found.items()}, first)
     by_field = [
         tuple(like(values, arrays[chosen.fields.index(field)]) for values in found[field])
@@ -158,11 +158,11 @@ def run(
         levels=kept,
         problem=problem,
         steps_done=done,
-        backend=executable.backend,
-        tiling=executable.tiling,
-        threads=threads_of(executable, count),
+        backend=kernel.backend,
+        tiling=kernel.tiling,
+        threads=threads_of(kernel, count),
         seconds=seconds,
-        predicted_seconds=predicted_seconds(executable, problem, done),
+        predicted_seconds=predicted_seconds(kernel, problem, done),
     )
 
 
@@ -192,63 +192,11 @@ def portion(problem: Problem, watch: Watch | None, forcing: Forcing) -> Problem:
     return problem if part == steps else replace(problem, steps=part)
 
 
-def compute(
-    executable: Executable, problem: Problem, given: Given, threads: int, out: Mapping[str, Array] | None = None
-) -> dict[str, Array]:
-    """Run a prepared problem.
-
-    Args:
-        executable: What :func:`tilewright.api.compile.prepare` made of the problem.
-        problem: The problem.
-        given: Checked arrays and scalars.
-        threads: Number of threads.
-        out: Arrays to write into, by field.
-
-    Returns:
-        The newest version of every updated field.
-
-    Raises:
-        ArrayError: If memory does not hold the run.
-    """
-    if executable.device is not None:
-        from tilewright.api.watch import make_state
-
-        state = make_state(executable, problem, given, threads)
-        try:
-            state.advance(problem.steps)
-            return state.results(out)
-        finally:
-            state.close()
-    if executable.compiled is not None:
-        from tilewright.runtime.cpu import execute
-        from tilewright.runtime.session import Inputs
-
-        inputs = Inputs(arrays=given.versions, scalars=given.scalars, out=out)
-        return execute(executable.compiled, problem, inputs, threads, halo=executable.halo)
-    from tilewright.programs import reference
-    from tilewright.runtime.memory import check_memory
-
-    copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
-    check_memory(copies * problem.cells * problem.itemsize)
-    results = reference.run(problem, given.versions, given.scalars)
-    for field, target in (out or {}).items():
-        np.copyto(target, results[field], casting="same_kind")
-    return results
-
-
-def compute_on_device(executable: Executable, problem: Problem, given: Given) -> "dict[str, tuple[DeviceArray, ...]]":
-    """Run a prepared problem on arrays of its device.
-
-    Returns:
-        The time levels of every updated field, newest first, where they were computed.
-    """
-    from tilewright.runtime.gpu import GpuSession
-    from tilewright.runtime.session import Inputs
-
-    if executable.device is None:
+def _compute_there(kernel: Kernel, problem: Problem, given: Given) -> "dict[str, tuple[DeviceArray, ...]]":
+    """Run on arrays of a device; returns the time levels of every updated field, newest first, where they lie."""
+    if not isinstance(kernel, GpuKernel):
         raise ArrayError("an array lies on a GPU, and the run does not", "use backend='cuda'")
-    inputs = Inputs(arrays=given.versions, scalars=given.scalars)
-    session = GpuSession(executable.device, problem, inputs, executable.halo)
+    session = kernel.start(problem, given.inputs(), 1)
     try:
         session.advance(problem.steps)
         return {field: session.take(field) for field in problem.program.updated}

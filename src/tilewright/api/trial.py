@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.api.arrays import Array, Given
-from tilewright.api.compile import Executable, prepare
+from tilewright.api.compile import prepare
 from tilewright.api.data import random_arrays
-from tilewright.api.run import compute
 from tilewright.base.errors import SpillsError, WrongResultError
 from tilewright.base.records import Resources
 from tilewright.programs import rounding
 from tilewright.programs.problem import Problem
 from tilewright.runtime import measure
+from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel
 from tilewright.runtime.memory import Workspace
-from tilewright.runtime.session import Inputs, Session
+from tilewright.runtime.session import Session
 from tilewright.tilings.tiling import Tiling
 
 CHECK_OPERATIONS = 3e7
@@ -66,8 +66,7 @@ def build(job: TrialJob) -> Resources | None:
         SpillsError: If its values do not fit into registers.
         ToolchainError: If it does not compile or load.
     """
-    made = _executable(job.problem, job.tiling, strict=job.strict, backend=job.backend)
-    needs = None if made.device is None else made.device.resources
+    needs = _kernel(job.problem, job.tiling, strict=job.strict, backend=job.backend).resources
     if needs is not None and (needs.spill_bytes or needs.stack_bytes):
         raise SpillsError(f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes")
     return needs
@@ -81,8 +80,8 @@ def check(job: TrialJob) -> None:
     """
     problem = small_problem(job.problem, job.tiling)
     given = _given(problem, job.scalars)
-    executable = _executable(problem, job.tiling, strict=job.strict, backend=job.backend)
-    results = compute(executable, problem, given, job.threads, _blank(problem))
+    kernel = _kernel(problem, job.tiling, strict=job.strict, backend=job.backend)
+    results = kernel.run(problem, given.inputs(_blank(problem)), job.threads)
     exact, allowed = _reference(problem, job.scalars)
     for field, result in results.items():
         error, good = rounding.worst_excess(result, exact[field], allowed[field])
@@ -102,12 +101,12 @@ def sample(job: TrialJob) -> float:
         further steps.
     """
     problem = replace(job.problem, steps=job.steps)
-    executable = _executable(problem, job.tiling, strict=job.strict, backend=job.backend)
-    if executable.device is not None:
-        return _device_sample(executable, problem, job)
+    kernel = _kernel(problem, job.tiling, strict=job.strict, backend=job.backend)
+    if isinstance(kernel, GpuKernel):
+        return _device_sample(kernel, problem, job)
     make = _whole if job.steps == job.problem.steps else _advance
-    make(executable, problem, job, min(job.steps, 2 * job.tiling.time))()
-    return measure.sample(lambda: make(executable, problem, job, job.steps))
+    make(kernel, problem, job, min(job.steps, 2 * job.tiling.time))()
+    return measure.sample(lambda: make(kernel, problem, job, job.steps))
 
 
 def confirm(job: TrialJob, second: Tiling) -> None:
@@ -124,11 +123,11 @@ def confirm(job: TrialJob, second: Tiling) -> None:
     problem = job.problem
     given = _data(job)
     alone = second == job.tiling
-    executable = _executable(problem, second, strict=job.strict or alone, backend=job.backend)
-    expected = compute(executable, problem, given, 1 if alone else job.threads)
-    allowed = _tolerances(executable, job, given, expected)
-    own = _executable(problem, job.tiling, strict=job.strict, backend=job.backend)
-    results = compute(own, problem, given, job.threads, _blank(problem))
+    kernel = _kernel(problem, second, strict=job.strict or alone, backend=job.backend)
+    expected = kernel.run(problem, given.inputs(), 1 if alone else job.threads)
+    allowed = _tolerances(kernel, job, given, expected)
+    own = _kernel(problem, job.tiling, strict=job.strict, backend=job.backend)
+    results = own.run(problem, given.inputs(_blank(problem)), job.threads)
     for field, result in results.items():
         with np.errstate(all="ignore"):
             bad = ~((np.abs(result - expected[field]) <= allowed[field]) | ~np.isfinite(expected[field]))
@@ -183,19 +182,13 @@ def _reference(problem: Problem, scalars: tuple[tuple[str, float], ...]) -> tupl
 
 
 @functools.lru_cache(maxsize=64)
-def _executable(problem: Problem, tiling: Tiling, *, strict: bool, backend: str) -> Executable:
+def _kernel(problem: Problem, tiling: Tiling, *, strict: bool, backend: str) -> Kernel:
     return prepare(problem, tiling, backend, strict=strict)
 
 
-def _device_sample(executable: Executable, problem: Problem, job: TrialJob) -> float:
+def _device_sample(kernel: GpuKernel, problem: Problem, job: TrialJob) -> float:
     """A sample by the device's events, after a warm-up; its memory is handed back."""
-    from tilewright.runtime.gpu import GpuSession
-
-    given = _data(job)
-    inputs = Inputs(arrays=given.versions, scalars=given.scalars)
-    if executable.device is None:
-        raise WrongResultError("a candidate without a kernel cannot be timed")
-    session = GpuSession(executable.device, problem, inputs, executable.halo)
+    session = kernel.start(problem, _data(job).inputs(), job.threads)
     try:
         session.advance(min(job.steps, 2 * job.tiling.time))
         return session.timed(job.steps)
@@ -211,21 +204,20 @@ def _data(job: TrialJob) -> Given:
 _workspace = Workspace()
 
 
-def _whole(executable: Executable, problem: Problem, job: TrialJob, steps: int) -> Callable[[], None]:
+def _whole(kernel: Kernel, problem: Problem, job: TrialJob, steps: int) -> Callable[[], None]:
     given = _data(job)
 
     def run() -> None:
-        compute(executable, replace(problem, steps=steps), given, job.threads)
+        kernel.run(replace(problem, steps=steps), given.inputs(), job.threads)
 
     return run
 
 
-def _advance(executable: Executable, problem: Problem, job: TrialJob, steps: int) -> Callable[[], None]:
+def _advance(kernel: Kernel, problem: Problem, job: TrialJob, steps: int) -> Callable[[], None]:
     given = _data(job)
-    if executable.compiled is None:
+    if not isinstance(kernel, CpuKernel):
         raise WrongResultError("a candidate without a kernel cannot be timed")
-    inputs = Inputs(arrays=given.versions, scalars=given.scalars)
-    session = Session(executable.compiled, problem, inputs, job.threads, halo=executable.halo, workspace=_workspace)
+    session = kernel.start(problem, given.inputs(), job.threads, _workspace)
     return _Run(session, steps)
 
 
@@ -249,9 +241,7 @@ def _blank(problem: Problem) -> dict[str, Array]:
     return {field: np.full(problem.shape, value, dtype) for field in problem.program.updated}
 
 
-def _tolerances(
-    executable: Executable, job: TrialJob, given: Given, expected: dict[str, Array]
-) -> dict[str, float | Array]:
+def _tolerances(kernel: Kernel, job: TrialJob, given: Given, expected: dict[str, Array]) -> dict[str, float | Array]:
     """How far two schedules of the user's problem may lie apart, per field."""
     problem = job.problem
     if np.dtype(problem.dtype).kind in "iu":
@@ -261,7 +251,7 @@ def _tolerances(
         field: tuple(_nudge(array, eps) for array in versions) if field in problem.program.updated else versions
         for field, versions in given.versions.items()
     }
-    moved = compute(executable, problem, replace(given, versions=nudged), job.threads)
+    moved = kernel.run(problem, replace(given, versions=nudged).inputs(), job.threads)
     largest = max(float(np.max(np.abs(versions[0]))) for versions in given.versions.values())
     per_step = rounding.FACTOR * eps * (problem.program.flops + problem.program.loads)
     allowed: dict[str, float | Array] = {}

@@ -3,18 +3,18 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tilewright.api.arrays import Array, Given
-from tilewright.api.compile import Executable
 from tilewright.api.forcing import Forcing
 from tilewright.base.errors import UsageError
 from tilewright.base.units import whole_number
-from tilewright.programs import reference, stability
+from tilewright.programs import stability
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
+from tilewright.runtime.kernels import Kernel, State
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn, warn_once
 
@@ -45,70 +45,6 @@ class Watch:
     callback: Callback | None = None
     until: float | None = None
     levels: bool = False
-
-
-class State(Protocol):
-    """A run in memory."""
-
-    @property
-    def steps(self) -> int:
-        """Steps done so far."""
-
-    def advance(self, steps: int) -> None:
-        """Compute further steps."""
-
-    def newest(self, field: str, age: int = 0) -> Array:
-        """See a field's newest version, or an older one."""
-
-    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
-        """Set one cell of a field that no statement updates."""
-
-    def results(self, out: Any = None, age: int = 0) -> dict[str, Array]:  # noqa: ANN401
-        """Copy the newest version, or an older one, of every updated field that keeps it."""
-
-    def close(self) -> None:
-        """Hand the memory back."""
-
-
-class ReferenceState:
-    """A run in memory that NumPy advances."""
-
-    def __init__(self, problem: Problem, given: Given) -> None:
-        copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
-        check_memory(copies * problem.cells * problem.itemsize)
-        self.steps = 0
-        self._problem = problem
-        self._state = reference.start(problem, given.versions)
-        kind = np.dtype(problem.dtype).type
-        self._scalars = {name: kind(value) for name, value in given.scalars.items()}
-
-    def advance(self, steps: int) -> None:
-        """Compute further steps."""
-        with np.errstate(all="ignore"):
-            for _ in range(steps):
-                self._state = reference.step(self._problem, self._state, self._scalars)
-        self.steps += steps
-
-    def newest(self, field: str, age: int = 0) -> Array:
-        """See a field's newest version, or an older one."""
-        return self._state[field][age]
-
-    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
-        """Set one cell of a field that no statement updates."""
-        self._state[field][0][cell] = value
-
-    def results(self, out: Any = None, age: int = 0) -> dict[str, Array]:  # noqa: ANN401
-        """Return the newest version, or an older one, of every updated field that keeps it, or copy it."""
-        program = self._problem.program
-        found = {field: self._state[field][age] for field in program.updated if age < program.history(field)}
-        if out is None:
-            return found
-        for field, values in found.items():
-            np.copyto(out[field], values, casting="same_kind")
-        return {field: out[field] for field in found}
-
-    def close(self) -> None:
-        """Hand the memory back."""
 
 
 def make_watch(
@@ -171,13 +107,11 @@ def warn_if_wild(problem: Problem, given: Given, results: Mapping[str, Array], f
         return
 
 
-def first_wild_step(
-    executable: Executable, problem: Problem, given: Given, threads: int, forcing: Forcing
-) -> int | None:
+def first_wild_step(kernel: Kernel, problem: Problem, given: Given, threads: int, forcing: Forcing) -> int | None:
     """Repeat a run to find the first step after which a value is not finite.
 
     Args:
-        executable: As for :func:`march`; so are problem, given, threads and forcing.
+        kernel: As for :func:`march`; so are problem, given, threads and forcing.
         problem: The problem.
         given: Checked arrays and scalars, finite.
         threads: Threads to use.
@@ -190,9 +124,9 @@ def first_wild_step(
         return None
     watch = Watch(every=math.isqrt(problem.steps) + 1)
     found: list[int] = []
-    state = make_state(executable, problem, given, threads)
+    state = kernel.start(problem, given.inputs(), threads)
     try:
-        look = _Look(executable, problem, given, threads, watch, forcing, state)
+        look = _Look(kernel, problem, given, threads, watch, forcing, state)
 
         def seek(done: int) -> bool:
             found.extend(look.wild_step(done))
@@ -207,7 +141,7 @@ def first_wild_step(
 
 
 def march(
-    executable: Executable,
+    kernel: Kernel,
     problem: Problem,
     given: Given,
     threads: int,
@@ -219,7 +153,7 @@ def march(
     """Run a problem in portions, after which the state holds every time level that a next step reads.
 
     Args:
-        executable: The prepared problem.
+        kernel: The prepared problem.
         problem: The problem.
         given: Checked arrays and scalars.
         threads: Threads to use.
@@ -233,33 +167,17 @@ def march(
     Raises:
         ArrayError: If memory does not hold the run.
     """
-    state = make_state(executable, problem, given, threads)
+    state = kernel.start(problem, given.inputs(), threads)
     try:
         if levels:
             copied = sum(problem.program.history(field) for field in problem.program.updated)
             check_memory(copied * problem.cells * problem.itemsize)
-        look = None if watch is None else _Look(executable, problem, given, threads, watch, forcing, state)
+        look = None if watch is None else _Look(kernel, problem, given, threads, watch, forcing, state)
         _advance(state, problem.steps, forcing, 0 if watch is None else watch.every, look)
     except BaseException:
         state.close()
         raise
     return state
-
-
-def make_state(executable: Executable, problem: Problem, given: Given, threads: int) -> State:
-    """Take memory for a run and fill it."""
-    if executable.device is not None:
-        from tilewright.runtime.gpu import GpuSession
-        from tilewright.runtime.session import Inputs
-
-        given_ = Inputs(arrays=given.versions, scalars=given.scalars)
-        return GpuSession(executable.device, problem, given_, executable.halo)
-    if executable.compiled is None:
-        return ReferenceState(problem, given)
-    from tilewright.runtime.session import Inputs, Session
-
-    inputs = Inputs(arrays=given.versions, scalars=given.scalars)
-    return Session(executable.compiled, problem, inputs, threads, halo=executable.halo)
 
 
 def _advance(
@@ -289,7 +207,7 @@ class _Look:
 
     def __init__(
         self,
-        executable: Executable,
+        kernel: Kernel,
         problem: Problem,
         given: Given,
         threads: int,
@@ -297,7 +215,7 @@ class _Look:
         forcing: Forcing,
         state: State,
     ) -> None:
-        self._parts = (executable, problem, given, threads)
+        self._parts = (kernel, problem, given, threads)
         self._watch, self._forcing, self._state = watch, forcing, state
         self._fields = problem.program.updated
         self._finite = np.dtype(problem.dtype).kind in "fc" and self._all_finite(state)
@@ -364,10 +282,10 @@ class _Look:
 
     def _first_wild_step(self, done: int) -> int:
         """Repeat the steps since the last look one by one and return the first with a value that is not finite."""
-        executable, problem, given, threads = self._parts
+        kernel, problem, given, threads = self._parts
         sources = {source.field: (self._state_of_source(source.field),) for source in self._forcing.sources}
         again = replace(given, versions={**given.versions, **self._before, **sources})
-        state = make_state(executable, problem, again, threads)
+        state = kernel.start(problem, again.inputs(), threads)
         found = [done]
 
         def look(step: int) -> bool:

@@ -1,0 +1,243 @@
+"""Kernels that are ready to run: C code on this CPU, kernels on a GPU, or the NumPy reference, all used alike.
+
+A kernel starts *sessions*: runs in memory that are advanced as often as one likes. ``run`` is a whole run at once, for
+which a CPU's code may read and write the caller's own arrays.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tilewright.base.records import Resources
+from tilewright.programs import reference
+from tilewright.programs.problem import Problem
+from tilewright.runtime import cpu, gpu
+from tilewright.runtime.memory import Array, Workspace, check_memory
+from tilewright.runtime.session import Halo, Inputs, Session
+from tilewright.tilings.tiling import NONE, Tiling
+
+
+class State(Protocol):
+    """A run in memory."""
+
+    @property
+    def steps(self) -> int:
+        """Steps done so far."""
+
+    def advance(self, steps: int) -> None:
+        """Compute further steps."""
+
+    def newest(self, field: str, age: int = 0) -> Array:
+        """See a field's newest version, or an older one."""
+
+    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
+        """Set one cell of a field that no statement updates."""
+
+    def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
+        """Copy the newest version, or an older one, of every updated field that keeps it."""
+
+    def close(self) -> None:
+        """Hand the memory back."""
+
+
+class Kernel(Protocol):
+    """What computes a problem; its shape and steps may be any, but for the steps of a block of a periodic grid."""
+
+    @property
+    def backend(self) -> str:
+        """``c``, ``opencl``, ``cuda`` or ``numpy``."""
+
+    @property
+    def tiling(self) -> Tiling:
+        """The tiling that it follows."""
+
+    @property
+    def halo(self) -> Halo | None:
+        """Periodic copies around a grid that wraps and runs in time tiles."""
+
+    @property
+    def resources(self) -> Resources | None:
+        """What its code needs, where the compiler says."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether it uses as many threads of the processor as it is told to."""
+
+    def start(self, problem: Problem, inputs: Inputs, threads: int) -> State:
+        """Take memory for a run and fill it. Raises an ArrayError if there is not enough."""
+
+    def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
+        """Run all steps; returns the newest version of every updated field. Raises an ArrayError as ``start`` does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuKernel:
+    """C code, compiled and loaded.
+
+    Attributes:
+        compiled: The code.
+        tiling: The tiling that it follows.
+        halo: Periodic copies around a grid that wraps and runs in time tiles.
+    """
+
+    compiled: cpu.CompiledKernel
+    tiling: Tiling
+    halo: Halo | None = None
+
+    @property
+    def backend(self) -> str:
+        """The backend's name."""
+        return "c"
+
+    @property
+    def resources(self) -> Resources | None:
+        """Nothing: C compilers do not say."""
+        return None
+
+    @property
+    def parallel(self) -> bool:
+        """Whether it was compiled with OpenMP."""
+        return self.compiled.parallel
+
+    def start(self, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None) -> Session:
+        """Take memory for a run, that of earlier runs by default, and fill it."""
+        return Session(self.compiled, problem, inputs, threads, halo=self.halo, workspace=workspace)
+
+    def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
+        """Run all steps."""
+        return cpu.execute(self.compiled, problem, inputs, threads, halo=self.halo)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuKernel:
+    """Kernels on a GPU.
+
+    Attributes:
+        program: The kernels.
+        halo: Periodic copies around a grid that wraps and runs in time tiles.
+    """
+
+    program: gpu.Program
+    halo: Halo | None = None
+
+    @property
+    def backend(self) -> str:
+        """The language of the kernels."""
+        return self.program.device.dialect
+
+    @property
+    def tiling(self) -> Tiling:
+        """The tiling that they follow."""
+        return self.program.tiling
+
+    @property
+    def resources(self) -> Resources | None:
+        """What their code needs, where the compiler says."""
+        return self.program.resources
+
+    @property
+    def parallel(self) -> bool:
+        """False: the processor's threads have no part in it."""
+        return False
+
+    def start(self, problem: Problem, inputs: Inputs, threads: int) -> gpu.GpuSession:  # noqa: ARG002
+        """Take memory of the device for a run and fill it; arrays of the inputs may lie there already."""
+        return gpu.GpuSession(self.program, problem, inputs, self.halo)
+
+    def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
+        """Run all steps and copy the results to the host."""
+        session = self.start(problem, inputs, threads)
+        try:
+            session.advance(problem.steps)
+            return session.results(inputs.out)
+        finally:
+            session.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumpyKernel:
+    """The NumPy reference, which needs no compiler and knows every element type."""
+
+    @property
+    def backend(self) -> str:
+        """The backend's name."""
+        return "numpy"
+
+    @property
+    def tiling(self) -> Tiling:
+        """No tiling."""
+        return NONE
+
+    @property
+    def halo(self) -> Halo | None:
+        """Nothing: the reference wraps by itself."""
+        return None
+
+    @property
+    def resources(self) -> Resources | None:
+        """Nothing."""
+        return None
+
+    @property
+    def parallel(self) -> bool:
+        """False: NumPy's loops have one thread."""
+        return False
+
+    def start(self, problem: Problem, inputs: Inputs, threads: int) -> "NumpySession":  # noqa: ARG002
+        """Copy the arrays of a run."""
+        return NumpySession(problem, inputs)
+
+    def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
+        """Run all steps."""
+        session = self.start(problem, inputs, threads)
+        session.advance(problem.steps)
+        return session.results(inputs.out)
+
+
+class NumpySession:
+    """A run in memory that NumPy advances."""
+
+    def __init__(self, problem: Problem, inputs: Inputs) -> None:
+        """Start from arrays, which are only read.
+
+        Raises:
+            ArrayError: If there is not enough memory.
+        """
+        copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
+        check_memory(copies * problem.cells * problem.itemsize)
+        self.steps = 0
+        """Steps done so far."""
+        self._problem = problem
+        self._state = reference.start(problem, inputs.arrays)
+        kind = np.dtype(problem.dtype).type
+        self._scalars = {name: kind(value) for name, value in inputs.scalars.items()}
+
+    def advance(self, steps: int) -> None:
+        """Compute further steps."""
+        with np.errstate(all="ignore"):
+            for _ in range(steps):
+                self._state = reference.step(self._problem, self._state, self._scalars)
+        self.steps += steps
+
+    def newest(self, field: str, age: int = 0) -> Array:
+        """See a field's newest version, or an older one."""
+        return self._state[field][age]
+
+    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
+        """Set one cell of a field that no statement updates."""
+        self._state[field][0][cell] = value
+
+    def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
+        """Return the newest version, or an older one, of every updated field that keeps it, or copy it."""
+        program = self._problem.program
+        found = {field: self._state[field][age] for field in program.updated if age < program.history(field)}
+        if out is None:
+            return found
+        for field, values in found.items():
+            np.copyto(out[field], values, casting="same_kind")
+        return {field: out[field] for field in found}
+
+    def close(self) -> None:
+        """Hand the memory back."""
