@@ -238,3 +238,21 @@ def test_a_run_that_is_too_long_to_repeat_says_how_the_step_is_found(monkeypatch
     square = tw.stencil(lambda u: 3.0 * u[0, 0] * u[0, 0])
     with pytest.warns(tw.TilewrightWarning, match=r"not finite after 40 steps of .*; every=… names the step"):
         tw.run(square, 2.0 + field((40, 50)), steps=40)
+
+
+def test_a_portions_tiling_is_chosen_without_the_copies_of_a_whole_run(monkeypatch):
+    """Arrays are copied in and out once, however many portions there are."""
+    from tilewright.api import predict
+
+    asked = []
+    choose = predict.choose_tiling
+
+    def heard(problem, machine="host", *, copies=True):
+        asked.append((problem.steps, copies))
+        return choose(problem, machine, copies=copies)
+
+    monkeypatch.setattr(predict, "choose_tiling", heard)
+    u = np.ones((33, 45), np.float32)
+    tw.run("heat2d", u, steps=12, every=4, callback=lambda *_: None)
+    tw.run("heat2d", u, steps=12)
+    assert asked == [(4, False), (12, True)]

@@ -28,6 +28,7 @@ def prepare(
     *,
     strict: bool = False,
     threads: int | None = None,
+    copies: bool = True,
 ) -> Kernel:
     """Make a problem ready to run: choose its tiling, write its kernel, compile or load it.
 
@@ -37,6 +38,7 @@ def prepare(
         backend: One of :data:`BACKENDS`; ``auto`` is C where a compiler and the element type allow, else NumPy.
         strict: Bit-equal to the untiled order of operations.
         threads: Threads that it will run on; only what was tuned for as many counts.
+        copies: Whether a run copies its arrays in and out each time; False for one portion of a longer run.
 
     Returns:
         What computes it.
@@ -61,7 +63,7 @@ def prepare(
         backend = "numpy"
     if backend == "numpy":
         return NumpyKernel()
-    chosen = default_tiling(problem) if asked is None else asked
+    chosen = default_tiling(problem, copies=copies) if asked is None else asked
     halo = None
     if blocks is not None:
         whole = blocks.extended.problem
@@ -126,11 +128,11 @@ def check_tiling(problem: Problem, tiling: Tiling | str) -> Tiling:
     return parsed
 
 
-def default_tiling(problem: Problem) -> Tiling:
-    """Return the tiling that the cost model expects to be fastest on this machine."""
+def default_tiling(problem: Problem, *, copies: bool = True) -> Tiling:
+    """Return the tiling that the cost model expects to be fastest on this machine; see :func:`prepare` for copies."""
     from tilewright.api.predict import choose_tiling
 
-    return choose_tiling(problem)
+    return choose_tiling(problem, copies=copies)
 
 
 def _learned(problem: Problem, threads: int | None) -> Tiling | None:

@@ -199,7 +199,7 @@ def perform(job: Job, note: Note) -> Report:
     }
     threads = thread_count(job.threads)
     part = portion(problem, looks.watch, forcing)
-    kernel = prepare(part, job.tile, job.backend, strict=job.strict, threads=threads)
+    kernel = prepare(part, job.tile, job.backend, strict=job.strict, threads=threads, copies=part is problem)
     warn_if_unstable(problem, given[0])
     warn_if_at_rest(given[0], files=True)
     deep = any(is_archive(path) for path in job.outputs)

@@ -23,18 +23,20 @@ _entries: "OrderedDict[tuple[Any, ...], Kernel]" = OrderedDict()
 _seen: dict[str, Any] = {"when": 0.0, "wisdom": None}
 
 
-def prepared(problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool, threads: int) -> Kernel:
+def prepared(
+    problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool, threads: int, copies: bool = True
+) -> Kernel:
     """Return :func:`tilewright.api.compile.prepare`'s result, from an earlier call where there was one.
 
     A fallback to NumPy for want of a compiler is not kept.
     """
-    key = (problem, tiling, backend, strict, threads, *map(os.environ.get, _VARIABLES))
+    key = (problem, tiling, backend, strict, threads, copies, *map(os.environ.get, _VARIABLES))
     with _lock:
         _look()
         found = _entries.get(key)
         if found is not None:
             return found
-    made = prepare(problem, tiling, backend, strict=strict, threads=threads)
+    made = prepare(problem, tiling, backend, strict=strict, threads=threads, copies=copies)
     if made.backend == "c":
         with _lock:
             _entries[key] = made

@@ -123,7 +123,8 @@ def run(
     targets = () if out is None else _targets(problem, out, levels=levels)
     plain = watch is None and out is None and where is None and sources is None
     here = on_device(given, backend, plain=plain)
-    kernel = prepared(portion(problem, watch, forcing), tiling, here or backend, strict=strict, threads=count)
+    part = portion(problem, watch, forcing)
+    kernel = prepared(part, tiling, here or backend, strict=strict, threads=count, copies=part is problem)
     begin = time.perf_counter()
     found: dict[str, Any] = {}
     if here is not None:
