@@ -82,6 +82,7 @@ class Setting:
         reuse: What lies between two uses of a row in them.
         block: How streaming tiles of the problem grow in thread blocks, on a GPU.
         gpu: The GPU's own numbers.
+        guessed: Whether the machine is a CPU whose speeds nobody has measured.
     """
 
     shape: tuple[int, ...]
@@ -129,6 +130,7 @@ class Setting:
     reuse: Uses | None = None
     block: stream_block.Footing | None = None
     gpu: Hardware | None = None
+    guessed: bool = False
 
     @property
     def updated(self) -> int:
@@ -225,6 +227,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         reuse=None if stream is None else uses(program, of_problem(problem), stream.rows),
         gpu=None if cpu else hardware(machine, int((machine.block_shared_bytes or machine.shared_bytes).value)),
         block=stream_block.footing(problem) if not cpu and streaming.applies(problem, blocks=True) else None,
+        guessed=cpu and machine.dram_bandwidth.source == "estimated",
     )
 
 
