@@ -76,7 +76,7 @@ def host_machine(description: CpuDescription) -> Machine:
         outer_bandwidth=guessed(_L3_BYTES_PER_CYCLE * clock, "B/s", 0.4, 1.5, "30 bytes a nominal cycle from L3"),
         outer_latency=outer_latency(),
         advance_seconds=guessed(75 / clock, "s", 0.2, 3.0, "75 cycles: entry and row ends of a block of rows"),
-        blocked_ratio=guessed(0.8, "1", 0.75, 1.9, "more shared loads than elsewhere; 0.97 on a Zen 4, 0.8 on a Zen 3"),
+        blocked_ratio=guessed(0.8, "1", 0.75, 1.9, "shared loads; 0.97 on a Zen 4, 0.8 fits short runs on a Zen 3"),
         line_ratio=guessed(1.0, "1", 0.5, 2.0, "fetched ahead, beside arithmetic; 1.06 on a Zen 4"),
         row_seconds=guessed(10 / clock, "s", 0.25, 3.0, "entry, remainder and misprediction of a vectorised loop"),
     )
