@@ -18,7 +18,7 @@ def applied(text: str) -> Applied:
     stmt = parse_code(text, "x")
     types = scalar_types(stmt, {})
     return apply_transforms(
-        localise(inline_temporaries(stmt), types),
+        localise(inline_temporaries(stmt, {}), types),
         Setting(types=dict.fromkeys("xyzA", "double")),
         lambda each: formula(each).value({}),
         lambda each: parse_code(f"v = {each};", "x").value,

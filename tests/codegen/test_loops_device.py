@@ -28,7 +28,7 @@ CODES = {
 
 def made(text: str, kind: str = "CUDA", **args) -> DeviceProgram:
     stmt = parse_code(text, "x")
-    stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
+    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
     shapes = {"a": ("5",), "x": ("n",), "y": ("n",)}
     return lower(
         stmt, {"kind": kind, "threadCount": 32, "blockCount": 14, **args}, Setting(types=scalar_types(stmt, {})), shapes

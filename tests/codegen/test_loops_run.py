@@ -120,7 +120,7 @@ def extent(name: str) -> tuple[str, ...]:
 def program_of(nest: Nest, prefix: str, args: dict[str, object]) -> DeviceProgram:
     stmt = parse_code(nest.text, "x")
     types = scalar_types(stmt, {**nest.scalars, **nest.arrays})
-    stmt = localise(inline_temporaries(stmt, kept=nest.scalars), types, kept=nest.scalars)
+    stmt = localise(inline_temporaries(stmt, types, kept=nest.scalars), types, kept=nest.scalars)
     shapes = {name: ("9", "9") if name == "B" else extent(name) for name in nest.arrays}
     shapes |= {name: (count,) for name, count in nest.counts.items()}
     return lower(stmt, args, Setting(types=types, kept=frozenset(nest.scalars)), shapes, prefix)
@@ -264,7 +264,7 @@ def test_transformed_loops_touch_only_what_the_loops_touch(tmp_path):
         for transform in asked if name in GUARDED else asked[:2]:
             stmt = parse_code(f"{transform} {nest.text}", "x")
             types = scalar_types(stmt, {**nest.scalars, **nest.arrays})
-            stmt = localise(inline_temporaries(stmt, kept=nest.scalars), types, kept=nest.scalars)
+            stmt = localise(inline_temporaries(stmt, types, kept=nest.scalars), types, kept=nest.scalars)
             setting = Setting(types=types, kept=frozenset(nest.scalars))
             read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
             cases.append((f"{name}: {transform}", nest, apply_transforms(stmt, setting, read, parse).stmt))

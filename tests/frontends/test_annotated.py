@@ -5,9 +5,10 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.frontends import annotated_macros as macros
 from tilewright.frontends.annotated import regions
-from tilewright.frontends.annotated_c import parse_code, parse_parameters
+from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.frontends.annotated_file import read_file, read_input_files
+from tilewright.frontends.annotated_scope import visible
 from tilewright.frontends.annotated_spec import arguments, read_spec
 from tilewright.programs.loopnest import Assign, Block, Declare, Loop, Transform, statements
 from tilewright.runtime.build_command import current_architecture, parse_build_command, substitute
@@ -117,7 +118,7 @@ def test_declarations_and_allocations_are_read():
 
 
 def test_parameters_of_functions():
-    found = parse_parameters("int n, double *y, float A[10][20], struct s *q, const double **B")
+    found = visible("void f(int n, double *y, float A[10][20], struct s *q, const double **B) {").declared
     assert {name: (each.ctype, len(each.dims)) for name, each in found.items()} == {
         "n": ("int", 0),
         "y": ("double", 1),

@@ -39,13 +39,14 @@ TEMPORARY = "for (i=0;i<=N-1;i++) { double s; s = x[i]; y[i] = s*s; }"
 SPREAD = "for (i=0;i<=N-1;i++) for (j=0;j<M;j++) y[i+j+2] = x[2*i] + x[j];"
 _EXTENTS = {"A": ("N", "N"), "B": ("N", "N"), "C": ("N", "N"), "a": ("5",), "x": ("n",), "y": ("n",)}
 _HYBRID = "hybrid:t=2,s=4x16,rows=1"
+_TYPES = dict.fromkeys((*_EXTENTS, "r"), "double")
 _NUMBERS = {"M": 16, "N": 16, "K": 16, "n": 64, "T": 4}
 
 
 def _transformed(text: str) -> Stmt:
     stmt = parse_code(text, "a golden file")
-    stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
-    setting = Setting(known={}, types=dict.fromkeys(_EXTENTS, "double"))
+    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
+    setting = Setting(known={}, types=_TYPES)
     return apply_transforms(
         stmt,
         setting,
@@ -79,16 +80,16 @@ def _extents() -> str:
 
 def _openmp(device: str, loops: str) -> str:
     stmt = parse_code(loops, "a golden file")
-    stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
-    made, _ = on_cpu(stmt, {"kind": device, "unrollInner": 2}, Setting(types=dict.fromkeys(_EXTENTS, "double")))
+    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
+    made, _ = on_cpu(stmt, {"kind": device, "unrollInner": 2}, Setting(types=_TYPES))
     return region_text(made)
 
 
 def _device(loops: str, kind: str, arguments: Mapping[str, Any]) -> DeviceProgram:
     stmt = parse_code(loops, "a golden file")
-    stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
+    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
     known = {"kind": kind, "threadCount": 32, "blockCount": 14} if kind == "CUDA" else {"kind": kind}
-    setting = Setting(known=_NUMBERS, types=dict.fromkeys(_EXTENTS, "double"))
+    setting = Setting(known=_NUMBERS, types=_TYPES)
     return lower(stmt, {**known, **arguments}, setting, _EXTENTS)
 
 

@@ -230,7 +230,7 @@ def unit(case: NestCase, name: str) -> str:
         TilewrightError: If what is asked for is refused.
     """
     stmt = parse_code(case.text, "a law")
-    stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
+    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
     setting = Setting(known=NUMBERS, types=dict.fromkeys(RANKS, "double"))
     applied = apply_transforms(
         stmt,

@@ -261,7 +261,7 @@ def loops_on_devices() -> Iterator[str]:
 
         def written(case=case, arguments=arguments) -> str:
             stmt = parse_code(case.text, "a nest")
-            stmt = localise(inline_temporaries(stmt), scalar_types(stmt, {}))
+            stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
             setting = Setting(known=nests.NUMBERS, types=dict.fromkeys(nests.RANKS, "double"))
             shapes = {name: (str(nests.EXTENT),) * rank for name, rank in nests.RANKS.items()}
             made = lower(stmt, {"kind": "CUDA", "threadCount": 32, "blockCount": 14, **arguments}, setting, shapes)

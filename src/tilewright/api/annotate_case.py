@@ -3,14 +3,15 @@
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.api.annotate_types import file_value, region_types, scalars
 from tilewright.base.errors import UsageError
 from tilewright.codegen.loop_apply import Applied, apply_transforms
 from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_harness import Bound, emit_unit
+from tilewright.codegen.loops_harness import Bound, emit_reference, emit_unit
 from tilewright.codegen.loops_openmp import on_cpu
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import Plain, formula
@@ -33,7 +34,7 @@ from tilewright.programs.loopnest import (
     walk,
     written,
 )
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
+from tilewright.programs.loopnest_scalars import exposed, inline_temporaries, localise, subscripts
 from tilewright.programs.loopnest_values import evaluate
 from tilewright.runtime.build_command import parse_build_command, substitute, unknown_parameters
 from tilewright.runtime.host import available_bytes
@@ -43,8 +44,8 @@ PARALLEL = "parallel"
 """The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
 MOST_SIZES = 64
 """Most sizes of the input that one specification may be tuned for."""
-_SHARE = 0.25
-"""Share of the free memory that the inputs may take; they are held three times."""
+_SHARE = 0.15
+"""Share of the free memory that the inputs may take; they are held five times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ class Case:
         known: Whole numbers that names stand for in the regions.
         inputs: What is bound from outside; results among them.
         bound: The same for the generator.
-        loose: Types of scalars that nobody declares.
+        loose: Types of scalars that the regions set before they read them.
         types: Types of scalars and of arrays' elements.
         init: Code that gives the inputs their first values, or an empty block.
         shapes: Extents of arrays, where known.
@@ -75,12 +76,20 @@ class Case:
 
     def unit(self, bodies: Sequence[Stmt], prelude: str = "") -> str:
         """Return the translation unit in which the regions are replaced by bodies."""
-        body = self.site.filled(bodies)
+        closed = [
+            Block((body, *loop.finals)) if loop.finals else body
+            for body, loop in zip(bodies, self.site.loops, strict=True)
+        ]
+        body = self.site.filled(closed)
         return emit_unit(body, self.bound, numbers=self.numbers, loose=self.loose, prelude=prelude)
 
     def original(self) -> str:
         """Return the unit with the original bodies."""
         return self.unit([loop.old for loop in self.site.loops])
+
+    def reference(self) -> str:
+        """Return the unit that runs the regions as the file has them."""
+        return emit_reference(self.site.text, self.bound, numbers=self.numbers, loose=self.loose)
 
     def initial(self) -> str:
         """Return the unit that only initialises the inputs, or an empty text."""
@@ -139,22 +148,22 @@ def make_case(site: Site, spec: TuningSpec, size: Mapping[str, Plain], folder: P
     variables = {each.name: _input(each, {**spec.lets, **size}) for each in spec.variables}
     variables |= {each.name: _declared_input(each, whole) for each in files.variables}
     old = site.filled([loop.old for loop in site.loops])
-    known = _constants(old, whole, {**variables}, files.init)
-    results = _results(site, variables)
     declared = {node.name: node for node in statements(old) if isinstance(node, Declare)}
-    types = _types(old, site, variables, declared)
+    types = region_types(site, _ctypes(spec, files), numbers)
+    taken = set(variables) | set(numbers) | set(declared)
+    live = {each.name: each for each in _live(site, old, types, taken, _results(site, variables, types))}
+    known = _constants(old, whole, {**variables, **live}, files.init)
+    fixed = subscripts(old) | set(known)
     inputs = [
-        *variables.values(),
-        *(Input(name=name, dtype=DTYPES[types.get(name, "double")], init=0) for name in results),
+        replace(each, wide=each.name not in fixed and not isinstance(each.init, tuple))
+        for each in (*variables.values(), *live.values())
     ]
     _check_memory(inputs)
-    ctypes = {**{name: types.get(name, "double") for name in results}, **_ctypes(spec, files)}
     bound = tuple(
-        Bound(ctype=ctypes[each.name], name=each.name, extents=each.extents, inside=each.name in declared)
+        Bound(ctype=types[each.name], name=each.name, extents=each.extents, inside=each.name in declared)
         for each in inputs
     )
-    taken = {each.name for each in inputs} | set(numbers) | set(declared)
-    loose = {name: types.get(name, "double") for name in sorted(_scalars(old) - taken)}
+    loose = {name: types[name] for name in sorted((scalars(old) | counters(old)) - taken - set(live))}
     shapes = {each.name: each.extents for each in variables.values() if each.extents}
     for name, node in declared.items():
         extents = [evaluate(each, known) for each in node.dims]
@@ -265,37 +274,39 @@ def _constants(stmt: Stmt, numbers: Mapping[str, int], inputs: Mapping[str, Inpu
     return known
 
 
-def _results(site: Site, variables: Mapping[str, Input]) -> list[str]:
+def _results(site: Site, variables: Mapping[str, Input], types: Mapping[str, str]) -> list[str]:
     """Return scalars that the regions leave behind: those that are assigned and not private to an iteration."""
     found: dict[str, None] = {}
     for loop in site.loops:
-        types = scalar_types(loop.old, {})
-        plain = localise(inline_temporaries(loop.old, site.behind), types, site.behind)
+        plain = localise(inline_temporaries(loop.old, types, site.behind), types, site.behind)
         inner = {node.name for node in statements(plain) if isinstance(node, Declare)}
-        for node in statements(plain):
+        for node in (*statements(plain), *loop.finals):
             if isinstance(node, Assign) and isinstance(node.target, Name):
                 name = node.target.name
-                if name not in inner | set(variables) | counters(loop.old):
+                if name not in inner | set(variables) and (node in loop.finals or name not in counters(loop.old)):
                     found[name] = None
     return list(found)
 
 
-def _types(stmt: Stmt, site: Site, variables: Mapping[str, Input], declared: Mapping[str, Declare]) -> dict[str, str]:
-    back = {dtype: ctype for ctype, dtype in reversed(list(DTYPES.items()))}
-    found = {name: each.ctype for name, each in site.parameters.items()}
-    found |= {name: each.ctype for name, each in declared.items()}
-    found |= {name: back[each.dtype] for name, each in variables.items()}
-    return scalar_types(stmt, found)
+def _live(site: Site, old: Stmt, types: Mapping[str, str], taken: set[str], results: Sequence[str]) -> list[Input]:
+    """Return the scalars that the code takes from outside, or leaves behind, with their first values.
 
-
-def _scalars(stmt: Stmt) -> set[str]:
-    """Return every scalar that a statement mentions outside loops that would declare it."""
-    found = {
-        node.target.name for node in statements(stmt) if isinstance(node, Assign) and isinstance(node.target, Name)
-    }
-    for node in statements(stmt):
-        for expr in expressions(node):
-            found |= {part.name for part in walk(expr) if isinstance(part, Name)}
+    Raises:
+        UsageError: If loops or subscripts depend on one whose value is not known.
+    """
+    chosen = subscripts(old)
+    found = []
+    names = [name for name in sorted(scalars(old) - taken - counters(old)) if exposed(old, name)[0]]
+    for name in dict.fromkeys((*results, *names)):
+        value = file_value(site, name)
+        if value is None and name in chosen and name in names:
+            raise UsageError(
+                f"the loops or subscripts in the region of line {site.region.line} depend on {name!r}, "
+                "which has no value there",
+                f"give it one in input_params or input_vars, such as decl int {name} = 100;",
+            )
+        init: Any = "random" if value is None else value
+        found.append(Input(name=name, dtype=DTYPES[types[name]], init=init))
     return found
 
 
@@ -304,7 +315,7 @@ def _check_memory(inputs: Sequence[Input]) -> None:
     free = available_bytes()
     if free is not None and total > _SHARE * free:
         raise UsageError(
-            f"the inputs take {total / 2**30:.1f} GiB, more than a quarter of the free memory",
+            f"the inputs take {total / 2**30:.1f} GiB, more than 15% of the free memory",
             "choose a smaller size with --set NAME=VALUE",
         )
 
@@ -312,7 +323,7 @@ def _check_memory(inputs: Sequence[Input]) -> None:
 def prepared(loop: LoopRegion, case: Case) -> Stmt:
     """Return a region's code with its temporaries inside the loops."""
     kept = case.site.behind | {each.name for each in case.inputs if not each.extents} | _outside(case, loop)
-    return localise(inline_temporaries(loop.code, kept), case.types, kept)
+    return localise(inline_temporaries(loop.code, case.types, kept), case.types, kept)
 
 
 def _outside(case: Case, loop: LoopRegion) -> set[str]:

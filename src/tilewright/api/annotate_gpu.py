@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.api.annotate_case import Case, command_of, prepared, setting_of, transformed
 from tilewright.api.annotate_guard import guard_of, sized_arrays
-from tilewright.api.annotate_meter import CpuMeter, Variant, shown_command
+from tilewright.api.annotate_meter import NARROW, CpuMeter, Variant, shown_command
 from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.base.errors import TilewrightError, UsageError
@@ -309,7 +309,7 @@ def _tune_opencl(case: Case, options: Options, deadline: Deadline) -> SizeResult
         original_command=shown_command(meter.original_command),
         ratios=tuple(each / choice.winner.seconds for each in meter.baseline.seconds),
         choice=choice,
-        notes=made.notes,
+        notes=(*made.notes, *([] if meter.wide else [NARROW])),
         command=("cc", "-lOpenCL"),
         finite=meter.finite,
         text=made.bodies,

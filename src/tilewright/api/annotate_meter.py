@@ -21,13 +21,15 @@ from tilewright.runtime.toolchain import compiler_identity, find_command
 from tilewright.runtime.workers import Pool
 from tilewright.tuning.loop_search import Deadline
 
+NARROW = "compared on inputs as specified alone: on wider ones the file's own text gives infinities"
 TRIAL_SECONDS = 60.0
 """Limit on the first run of a variant and its comparison, beyond ten times the original's."""
 _ORIGINAL_SECONDS = 240.0
-_SECOND_BUILD = "-ffp-contract=off"
 _BASELINE = 0.1
 """Share of the time that is left in which the original body is timed."""
 _NO_TIME = ("the time was over before the original body was built and run", "give more --seconds")
+_REFERENCE = ("-O1", "-ffp-contract=off")
+"""How the file's own text is compiled: nothing is reordered or fused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,8 @@ class CpuMeter:
         log: File of earlier results, or None.
         deadline: When everything has to end: compilers and runs that are not done by then are killed.
         baseline: Seconds of the original body, after :meth:`start`.
+        finite: Whether the results are finite.
+        wide: Whether they are compared on wide inputs, too.
     """
 
     case: Case
@@ -103,32 +107,36 @@ class CpuMeter:
     original_command: tuple[str, ...] = ()
     baseline: Measurement = field(default_factory=Measurement)
     finite: bool = True
+    wide: bool = True
     reused: int = 0
     _codes: list[Stmt] = field(default_factory=list)
     _known: dict[str, Measurement] = field(default_factory=dict)
     _compiled: dict[str, bytes] = field(default_factory=dict)
-    _objects: tuple[bytes, bytes, bytes] = (b"", b"", b"")
+    _objects: runtime.Originals | None = None
     _scope: str = ""
     _ready: bool = False
 
     def start(self) -> None:
-        """Build and run the original body.
+        """Build and run the original body, and the file's own text beside it.
 
         Raises:
-            ToolchainError: If it does not compile.
-            UsageError: If it crashes or takes too long, or the time is over before it ran.
+            ToolchainError: If one of them does not compile.
+            UsageError: If one crashes or takes too long, they differ, or the time is over before they ran.
         """
         self._codes = [prepared(loop, self.case) for loop in self.case.site.loops]
         command = full_level(self.compiler(neutral_command(self.case.site.spec)))
         self.original_command = command
         text = self.case.original()
         initial = self.case.initial()
-        wanted = [(command, text), ((*command, _SECOND_BUILD), text), *([(command, initial)] if initial else [])]
+        own = self.case.reference()
+        wanted = [(command, text), ((command[0], *_REFERENCE), own), (command, own)]
         with ThreadPoolExecutor(max_workers=2) as threads:
-            built = list(threads.map(self._original, wanted))
-        self._objects = (built[0], built[1], built[2] if initial else b"")
+            built = list(threads.map(self._original, [*wanted, *([(command, initial)] if initial else [])]))
+        self._objects = runtime.Originals(
+            timed=built[0], reference=built[1], second=built[2], initial=built[3] if initial else b""
+        )
         self._scope = fingerprint(
-            "loop-log", text, initial, command, compiler_identity(), self.case.inputs, self.repeats, self.seed
+            "loop-log", text, own, initial, command, compiler_identity(), self.case.inputs, self.repeats, self.seed
         )
         self._prepare()
         self._known = self._recorded()
@@ -143,15 +151,12 @@ class CpuMeter:
             raise
 
     def _prepare(self) -> None:
-        original, second, initial = self._objects
         left = self.deadline.left
         if left <= 0:
             raise UsageError(*_NO_TIME)
         reply = self.pool.call(
             runtime.prepare,
-            original,
-            second,
-            initial,
+            self._objects,
             self.case.inputs,
             self.seed,
             self.repeats,
@@ -160,12 +165,20 @@ class CpuMeter:
         )
         if reply.outcome is Outcome.TIMEOUT and self.deadline.left <= 0:
             raise UsageError(*_NO_TIME)
+        if reply.outcome is Outcome.WRONG:
+            line = self.case.site.region.line
+            raise UsageError(
+                f"the region of line {line} cannot be transformed: read as loops it computes something else than its "
+                f"own text: {reply.detail}",
+                "write it with fewer of C's implicit conversions",
+            )
         if reply.outcome is not Outcome.OK:
             raise UsageError(
                 f"the original body did not run ({reply.outcome}): {reply.detail}",
                 "choose a smaller size with --set NAME=VALUE",
             )
-        samples, self.finite = reply.value
+        samples, self.finite, wide = reply.value
+        self.wide = wide or not any(each.wide for each in self.case.inputs)
         if not self.baseline.seconds:
             self.baseline = Measurement(seconds=tuple(samples))
         self._ready = True

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from tilewright.api.annotate_result import SiteResult, SizeResult
+from tilewright.codegen.loops_c import code
 from tilewright.codegen.loops_c import text as expression_text
 from tilewright.codegen.loops_harness import region_text
 from tilewright.frontends.annotated_eval import Plain
@@ -27,7 +28,8 @@ def replaced(text: str, results: Sequence[tuple[Site, SiteResult]], backend: str
     for site, result in results:
         heads += [size.extra.get("_prelude", "") for size in result.sizes]
         for number, loop in enumerate(site.loops):
-            changes.append((loop.region.body_start, loop.region.body_end, _body(number, _old(text, loop), result)))
+            body = _body(number, _old(text, loop), result) + "".join(code(each, 1) for each in loop.finals)
+            changes.append((loop.region.body_start, loop.region.body_end, body))
     out: list[str] = []
     place = 0
     for start, end, new in changes:

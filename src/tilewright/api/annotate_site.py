@@ -6,16 +6,16 @@ from dataclasses import replace
 from tilewright.api.annotate_case import PARALLEL, Case, command_notes, prepared, setting_of, threaded
 from tilewright.api.annotate_gpu import plain_device, tune_device
 from tilewright.api.annotate_guard import conditions_of, cpu_guards
-from tilewright.api.annotate_meter import Beside, CpuMeter, shown_command
+from tilewright.api.annotate_meter import NARROW, Beside, CpuMeter, shown_command
 from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
+from tilewright.api.annotate_types import region_types
 from tilewright.base.errors import UsageError
 from tilewright.codegen.loop_apply import DEVICE
 from tilewright.frontends.annotated_file import Site
 from tilewright.frontends.annotated_spec import TuningSpec
 from tilewright.programs.loopnest import Stmt, Transform, statements
 from tilewright.programs.loopnest_bounds import check_bounds
-from tilewright.programs.loopnest_scalars import scalar_types
 from tilewright.runtime.workers import pool
 from tilewright.tuning.loop_search import Budget, Deadline, Space, search_loops
 
@@ -27,9 +27,7 @@ _KEEP = 0.95
 
 def plain_site(site: Site, options: Options) -> SiteResult:
     """Transform a region that has no tuning specification; its arguments must be literals."""
-    types = scalar_types(
-        site.filled([loop.old for loop in site.loops]), {n: d.ctype for n, d in site.parameters.items()}
-    )
+    types = region_types(site, {}, {})
     case = Case(site=site, numbers={}, known={}, inputs=(), bound=(), loose={}, types=types)
     if options.backend != "c":
         return plain_device(case, options)
@@ -59,7 +57,7 @@ def tune_site(site: Site, cases: Sequence[Case], options: Options, deadline: Dea
     tune: Callable[[Case, Options, Deadline], SizeResult] = _tune_cpu if options.backend == "c" else tune_device
     results = []
     for number, case in enumerate(cases):
-        check_bounds(site.filled([loop.old for loop in site.loops]), case.shapes, case.known)
+        check_bounds(site.filled([loop.old for loop in site.loops]), case.shapes, case.known, case.types)
         results.append(tune(case, options, deadline.part(1 / (len(cases) - number))))
     return SiteResult(
         line=site.region.line,
@@ -110,6 +108,7 @@ def _tune_cpu(case: Case, options: Options, deadline: Deadline) -> SizeResult:
         return replace(found, choice=choice, notes=(*variant.notes, *found.notes), finite=meter.finite)
     notes, bodies, kept, guards = list(variant.notes), variant.bodies, False, cpu_guards(case, choice.winner.values)
     notes += [] if handed is None else [handed.note]
+    notes += [] if meter.wide else [NARROW]
     if theirs < _KEEP * ours:
         notes.insert(0, "no variant is faster than the original body built alike, so that stays")
         bodies, kept, guards = tuple(loop.old for loop in case.site.loops), True, ()

@@ -280,11 +280,11 @@ class _Applier:
 
     def parallel_directive(self, loop: Loop, pragma: str) -> str | None:
         """Return the directive that runs a loop in parallel, or None (with a note) where that is illegal."""
-        bad = parallel(loop, analyse(loop, self.setting.known, self.setting.overlap))
+        bad = parallel(loop, analyse(loop, self.setting.known, self.setting.overlap), self.setting.types)
         if not self._true(f"running the loop over {loop.index!r} in parallel", bad):
             return None
         clauses = "".join(f" {clause}" for clause in _CLAUSE.findall(pragma) if not clause.startswith("collapse"))
-        found = [each for each in reductions(loop) if each.name in written(loop)]
+        found = [each for each in reductions(loop, self.setting.types) if each.name in written(loop)]
         clauses += "".join(f" reduction({each.op}:{each.name})" for each in found)
         return f"omp parallel for{clauses}" if self.openmp else None
 

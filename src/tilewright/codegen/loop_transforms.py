@@ -137,7 +137,7 @@ def _untrue(pragma: str, loop: Loop, setting: Setting) -> Dependence | None:
     if not asserts(pragma):
         return None
     nest = analyse(loop, setting.known, setting.overlap)
-    return parallel(loop, nest) if pragma.startswith("omp") else nest.carried(loop)
+    return parallel(loop, nest, setting.types) if pragma.startswith("omp") else nest.carried(loop)
 
 
 def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
@@ -197,7 +197,10 @@ def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> tuple[Stmt, l
         time = nest.time(site)
         dims = [time[2 * place + 1] for place in places]
         times[site.number] = [*itertools.chain.from_iterable(("0", each) for each in dims), *time[2 * len(loops) :]]
-    refuse(f"the order ({', '.join(loop.index for loop in new)})", nest.violated(_even(times), ignored(loops[0])))
+    refuse(
+        f"the order ({', '.join(loop.index for loop in new)})",
+        nest.violated(_even(times), ignored(loops[0], setting.types)),
+    )
     # A dependence that a loop around it carried is the loop's own once that loop has gone inside.
     outward = {id(loop) for loop in new if not _around(loop, loops) <= _around(loop, new)}
     stmt, made = _rebuilt(stmt, loops, new)
@@ -209,9 +212,9 @@ def _around(loop: Loop, loops: Sequence[Loop]) -> set[int]:
     return {id(each) for each in itertools.takewhile(lambda each: each is not loop, loops)}
 
 
-def ignored(loop: Loop) -> set[str]:
+def ignored(loop: Loop, types: Mapping[str, str]) -> set[str]:
     """Reductions of a loop: their order is free up to rounding."""
-    return {reduction.name for reduction in reductions(loop)}
+    return {reduction.name for reduction in reductions(loop, types)}
 
 
 def _rebuilt(stmt: Stmt, old: Sequence[Loop], new: Sequence[Loop]) -> tuple[Stmt, list[Loop]]:
@@ -296,9 +299,9 @@ def _outermost_first(tiles: Sequence[tuple[Sequence[str], int, str]], made: Coll
     return sorted(level, key=lambda index: -level[index])
 
 
-def parallel(loop: Loop, nest: Nest) -> Dependence | None:
+def parallel(loop: Loop, nest: Nest, types: Mapping[str, str]) -> Dependence | None:
     """Return a dependence between iterations of a loop that is no reduction, or None."""
-    return nest.carried(loop, ignored(loop))
+    return nest.carried(loop, ignored(loop, types))
 
 
 def add_pragma(stmt: Stmt, loop: Loop, pragmas: Sequence[str]) -> Stmt:

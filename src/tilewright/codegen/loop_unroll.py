@@ -91,7 +91,7 @@ def _jam_forbidden(loop: Loop, factor: int, setting: Setting) -> str:
     for site in nest.sites:
         time = nest.time(site)
         times[site.number] = [time[0], f"floor((v0 - ({start}))/{factor * loop.step})", *time[2:], "v0"]
-    bad = nest.violated(_even_jam(times), ignored(loop))
+    bad = nest.violated(_even_jam(times), ignored(loop, setting.types))
     return "" if bad is None else str(bad) if bad.array != "?" else "its dependences cannot be analysed"
 
 

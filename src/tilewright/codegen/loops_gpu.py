@@ -114,12 +114,12 @@ class _Lowering:
 
     def _loop(self, loop: Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
         nest = analyse(loop, self.setting.known, self.setting.overlap)
-        bad = parallel(loop, nest)
+        bad = parallel(loop, nest, self.setting.types)
         bounds = arrays(loop.first) | arrays(loop.last)
         if bounds & self.away or (bad is not None and bounds):
             raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
         if bad is None:
-            found = reductions(loop)
+            found = reductions(loop, self.setting.types)
             return [Run(kernel=self._kernel(loop, loop.body, found, local, launch_of(asked)))]
         if not any(isinstance(node, Loop) for node in statements(loop.body)):
             raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")

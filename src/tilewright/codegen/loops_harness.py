@@ -15,6 +15,11 @@ _HEAD = """#define _GNU_SOURCE
 #include <stdlib.h>
 #include <time.h>
 """
+_ALIASES = """#include <stdbool.h>
+typedef double PetscScalar;
+typedef double PetscReal;
+typedef int PetscInt;
+"""
 _CLOCK = """static double tw_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -60,21 +65,56 @@ def emit_unit(
     Returns:
         C text.
     """
-    parts = [_HEAD, prelude, _CLOCK]
-    parts += [f"#define {name} ({value!r})\n" for name, value in (numbers or {}).items()]
-    parts += [_global(each) for each in bound if not each.inside]
+    items = body.body if isinstance(body, Block) else (body,)
+    text = [line for each in items for line in lines(each, 2)]
+    owned = [node.name for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
+    return _HEAD + prelude + _unit(text, bound, numbers or {}, loose or {}, owned, aliases=False)
+
+
+def emit_reference(
+    text: str, bound: Sequence[Bound], *, numbers: Mapping[str, int | float], loose: Mapping[str, str]
+) -> str:
+    """Print a unit with ``double tw_run(void **)`` that runs code as the file has it.
+
+    Args:
+        text: The code's own text.
+        bound: What is bound, in the order of the pointers.
+        numbers: Parameters of the input; they are constants of the unit.
+        loose: Types of scalars that nobody declares.
+
+    Returns:
+        C text.
+    """
+    head = _HEAD + _ALIASES
+    for name, compare in (("min", "<"), ("max", ">")):
+        if name not in {each.name for each in bound}:
+            head += f"#define {name}(a, b) ((a) {compare} (b) ? (a) : (b))\n"
+    return head + _unit(text.splitlines(), bound, numbers, loose, (), aliases=True)
+
+
+def _unit(
+    text: Sequence[str],
+    bound: Sequence[Bound],
+    numbers: Mapping[str, int | float],
+    loose: Mapping[str, str],
+    owned: Sequence[str],
+    *,
+    aliases: bool,
+) -> str:
+    """Print what both kinds of units have: the bindings, the clock, and the results behind the code."""
+    parts = [_CLOCK]
+    parts += [f"#define {name} ({value!r})\n" for name, value in numbers.items()]
+    parts += [_global(each, aliases=aliases) for each in bound if each.extents and not each.inside]
     out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
     out += [f"  {_bind(each, place)}" for place, each in enumerate(bound) if not each.inside]
-    out += [f"  {ctype} {name} = 0;" for name, ctype in (loose or {}).items()]
-    out += [f"  (void){name};" for name in loose or {}]
-    out += ["  tw_begin = tw_now();", "  {"]
-    items = body.body if isinstance(body, Block) else (body,)
-    out += [line for each in items for line in lines(each, 2)]
+    out += [f"  {ctype} {name} = 0;" for name, ctype in loose.items()]
+    out += [f"  (void){name};" for name in loose]
+    out += ["  tw_begin = tw_now();", "  {", *text]
     out.append("    tw_end = tw_now();")
     for place, each in enumerate(bound):
         if not each.extents:
             out.append(f"    *({each.ctype} *)tw_p[{place}] = {each.name};")
-    out += [f"    free({node.name});" for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
+    out += [f"    free({name});" for name in owned]
     out += ["  }", "  return tw_end - tw_begin;", "}", ""]
     return "".join(parts) + "\n".join(out)
 
@@ -83,16 +123,15 @@ def _allocated(node: Declare) -> bool:
     return node.heap and bool(node.dims) and getattr(node.dims[0], "text", "") != "0"
 
 
-def _global(each: Bound) -> str:
-    if not each.extents:
-        return f"static {each.ctype} {each.name};\n"
+def _global(each: Bound, *, aliases: bool) -> str:
+    word = "" if aliases else "restrict "
     inner = "".join(f"[{extent}]" for extent in each.extents[1:])
-    return f"static {each.ctype} (*{each.name}){inner};\n" if inner else f"static {each.ctype} *restrict {each.name};\n"
+    return f"static {each.ctype} (*{each.name}){inner};\n" if inner else f"static {each.ctype} *{word}{each.name};\n"
 
 
 def _bind(each: Bound, place: int) -> str:
     if not each.extents:
-        return f"{each.name} = *({each.ctype} *)tw_p[{place}];"
+        return f"{each.ctype} {each.name} = *({each.ctype} *)tw_p[{place}];"
     inner = "".join(f"[{extent}]" for extent in each.extents[1:])
     return (
         f"{each.name} = ({each.ctype} (*){inner})tw_p[{place}];"

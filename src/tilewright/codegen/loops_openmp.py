@@ -49,9 +49,9 @@ def plan_parallel(stmt: Stmt, setting: Setting) -> Plan:
 
 
 def _visit(loop: Loop, setting: Setting, plan: Plan) -> None:
-    bad = parallel(loop, analyse(loop, setting.known, setting.overlap))
+    bad = parallel(loop, analyse(loop, setting.known, setting.overlap), setting.types)
     if bad is None:
-        plan.loops.append((loop, reductions(loop)))
+        plan.loops.append((loop, reductions(loop, setting.types)))
         return
     plan.sequential.append((loop, bad))
     for inner in outermost(loop.body):

@@ -4,21 +4,12 @@
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.annotated_convert import ALIASES, LABEL, Converter
+from tilewright.frontends.annotated_convert import LABEL, Converter
 from tilewright.frontends.annotated_spec import arguments
-from tilewright.programs.loopnest import (
-    INTEGER_TYPES,
-    REAL_TYPES,
-    Assign,
-    Declare,
-    Expr,
-    Num,
-    Stmt,
-)
+from tilewright.programs.loopnest import Declare, Stmt
 
 MAX_CODE = 2**17
 """Longest code of a region, characters."""
@@ -157,49 +148,6 @@ def _closing(text: str, start: int) -> int:
     return -1
 
 
-def parse_parameters(text: str) -> dict[str, Declare]:
-    """Read a function's parameter list; what is no number or array is left out, what holds pointers is on the heap.
-
-    >>> parse_parameters("int n, double *y, double a[static n][3]")["a"].dims
-    (Name(name='n'), Num(text='3'))
-    >>> parse_parameters("int n, double *y")["y"].dims
-    (Num(text='0'),)
-    """
-    found: dict[str, Declare] = {}
-    for part in text.split(","):
-        plain = re.sub(r"\b(const|restrict|__restrict__|__restrict|register|static)\b", " ", part).strip()
-        match = re.fullmatch(
-            r"(?P<type>[A-Za-z_][\w ]*?)\s*(?P<stars>\**)\s*(?P<name>[A-Za-z_]\w*)\s*(?P<dims>(?:\[[^\]]*\]\s*)*)",
-            plain,
-        )
-        if match is None:
-            continue
-        ctype = ALIASES.get(" ".join(match["type"].split()), " ".join(match["type"].split()))
-        if ctype not in INTEGER_TYPES | REAL_TYPES:
-            continue
-        dims = [Num("0")] * len(match["stars"]) + [_extent(each) for each in re.findall(r"\[([^\]]*)\]", match["dims"])]
-        found[match["name"]] = Declare(ctype=ctype, name=match["name"], dims=tuple(dims), heap=len(match["stars"]) > 1)
-    return found
-
-
-def _extent(text: str) -> Expr:
-    """Read what a parameter's brackets hold; 0 where that is nothing, or no expression."""
-    try:
-        stmt = parse_code(f"tw_value = {text.strip()};", "an extent") if text.strip() not in {"", "*"} else None
-    except UsageError:
-        return Num("0")
-    return stmt.value if isinstance(stmt, Assign) else Num("0")
-
-
-_FUNCTION = re.compile(r"\b[A-Za-z_]\w*\s*\((?P<params>[^(){};]*)\)\s*\{")
-
-
-def enclosing_parameters(text: str) -> Mapping[str, Declare]:
-    """Return the parameters of the last function that begins in a text (without comments)."""
-    best: Mapping[str, Declare] = {}
-    for match in _FUNCTION.finditer(text):
-        head = text[: match.start()].rstrip()
-        word = re.search(r"(\w+)\s*$", text[: match.end()].partition("(")[0])
-        if head and not head.endswith(("if", "for", "while", "switch")) and word is not None:
-            best = parse_parameters(match["params"])
-    return best
+def without_transforms(text: str) -> str:
+    """Return a region's code with its ``transform NAME(…)`` taken out, as C text."""
+    return re.sub(rf"\b{LABEL}\d+:", "", _labelled(text, Converter("a region")))

@@ -237,8 +237,16 @@ class Converter:
             self.fail("types are numbers'", node)
         words = [word for word in getattr(node.type, "names", []) if word not in {"signed", "register"}]
         text = " ".join(words) or "int"
-        text = "unsigned" if "unsigned" in words else ALIASES.get(text, text)
-        text = {"long int": "long", "short int": "short", "long double": "double"}.get(text, text)
+        text = ALIASES.get(text, text)
+        text = {
+            "long int": "long",
+            "short int": "short",
+            "long double": "double",
+            "unsigned int": "unsigned",
+            "unsigned long": "size_t",
+            "unsigned long int": "size_t",
+            "long unsigned int": "size_t",
+        }.get(text, text)
         if text not in INTEGER_TYPES | REAL_TYPES:
             self.fail(f"types are {', '.join(sorted(INTEGER_TYPES | REAL_TYPES))}, got {text[:40]!r}", node)
         return text

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
 
 from tilewright.base.errors import UsageError
 from tilewright.frontends import annotated_macros as macros
 from tilewright.frontends.annotated import MAX_FILE, Region, regions
-from tilewright.frontends.annotated_c import enclosing_parameters, parse_code, parse_unit
+from tilewright.frontends.annotated_c import parse_code, parse_unit, without_transforms
+from tilewright.frontends.annotated_scope import Scope, assigned, visible
 from tilewright.frontends.annotated_spec import TuningSpec, read_spec
 from tilewright.programs.loopnest import (
     Assign,
@@ -17,15 +19,18 @@ from tilewright.programs.loopnest import (
     Name,
     Stmt,
     Transform,
+    counters,
     map_statements,
     statements,
 )
+from tilewright.programs.loopnest_counters import read_outside, settle
 
 LOOPS = frozenset({"Loop", "Loops"})
 PASSED = frozenset({"Align"})
 """Modules whose annotation is accepted and has no effect: only what is inside counts."""
 STENCILS = frozenset({"Stencil"})
 _MARK = "tw_region_"
+_COUNTER_TYPES = ("int", "long", "short", "unsigned", "size_t", "int32_t", "int64_t", "PetscInt", "register", "char")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +41,8 @@ class LoopRegion:
         region: Where it is.
         code: What the annotation says, transforms included.
         old: The old body, or the annotation's code without transforms where the old body is empty.
+        text: The old body's own text, without comments and with its macros expanded.
+        finals: What the old body's counters are left with, where they are read behind it.
         stencil: Text of a stencil expression, for the module ``Stencil``.
         notes: What was noticed.
     """
@@ -43,6 +50,8 @@ class LoopRegion:
     region: Region
     code: Stmt
     old: Stmt
+    text: str = ""
+    finals: tuple[Assign, ...] = ()
     stencil: str = ""
     notes: tuple[str, ...] = ()
 
@@ -56,15 +65,19 @@ class Site:
         spec: The specification, or None.
         around: The code inside the specification's region, a mark for every region of loops.
         loops: Those regions.
-        parameters: Variables of the function around it.
-        behind: Names in the rest of the function.
+        text: The text of the code around, the old bodies' own texts in it.
+        parameters: Scalars and arrays that the file declares where the region stands.
+        values: Numbers that the file gives to scalars and never changes, as texts.
+        behind: Names in the rest of the function, and those whose values outlive it.
     """
 
     region: Region
     spec: TuningSpec | None
     around: Stmt
     loops: tuple[LoopRegion, ...]
+    text: str = ""
     parameters: Mapping[str, Declare] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
     behind: frozenset[str] = frozenset()
 
     def filled(self, bodies: Sequence[Stmt]) -> Stmt:
@@ -140,14 +153,70 @@ def _site(text: str, region: Region) -> Site:
     plain, known = macros.preprocess(around, known)
     code = parse_code(plain, f"the code around line {region.line}")
     loops = tuple(_loop_region(text, each, known) for each in inner)
+    scope = _scope(before, text[region.end :])
+    types = {name: each.ctype for name, each in scope.declared.items()}
+    types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
+    types |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare)}
+    loops = tuple(
+        _settled(each, [code, *(other.old for other in loops if other is not each)], types, text, scope)
+        for each in loops
+    )
     return Site(
         region=region,
         spec=spec,
         around=code,
         loops=loops,
-        parameters=enclosing_parameters(before),
-        behind=_behind(text[region.end :]),
+        text=re.sub(rf"\b{_MARK}(\d+) = 0;", lambda mark: loops[int(mark[1])].text, plain),
+        parameters=scope.declared,
+        values=scope.values,
+        behind=_behind(text[region.end :]) | scope.lasting,
     )
+
+
+def _settled(loop: LoopRegion, others: Sequence[Stmt], types: Mapping[str, str], text: str, scope: Scope) -> LoopRegion:
+    """Return a region with the values of counters that are read behind their loops."""
+    declared = rf"\bfor\s*\(\s*(?:{'|'.join(_COUNTER_TYPES)})\b[\s\w]*?\b"
+    own = {name for name in counters(loop.old) | counters(loop.code) if re.search(rf"{declared}{name}\s*=", loop.text)}
+    behind = _rest(text[loop.region.end :])
+    live = {
+        name
+        for name in counters(loop.old) - own
+        if name in types
+        and (name in scope.lasting or read_behind(behind, name) or any(read_outside(each, name) for each in others))
+    }
+
+    def refuse(name: str) -> NoReturn:
+        raise UsageError(
+            f"the counter {name!r} is read behind its loop in the region of line {loop.region.line}, where its value "
+            "is not known before the loop runs",
+            "count with a variable of the loop's own, and keep the value that is needed in another one",
+        )
+
+    old, finals = settle(loop.old, live, own, types, refuse)
+    return replace(loop, old=old, code=settle(loop.code, (), own, types, refuse)[0], finals=finals)
+
+
+def _scope(before: str, behind: str) -> Scope:
+    """Return what the file declares before a region."""
+    try:
+        plain = macros.preprocess(before, {})[0]
+    except UsageError:
+        # A directive that is not followed here stays without effect, as it has always been for the text around.
+        plain = re.sub(r"^[ \t]*#.*$", "", before.replace("\\\n", "  "), flags=re.MULTILINE)
+    scope = visible(plain)
+    later = behind if scope.lasting else ""
+    values = {
+        name: value
+        for name, value in scope.values.items()
+        if name not in scope.lasting or not (assigned(name, later) or assigned(name, _tail(plain, name)))
+    }
+    return Scope(declared=scope.declared, values=values, lasting=scope.lasting)
+
+
+def _tail(text: str, name: str) -> str:
+    """Return a text behind the first mention of a name, which declares it."""
+    match = re.search(rf"\b{re.escape(name)}\b\s*=?", text)
+    return "" if match is None else text[match.end() :]
 
 
 def _macros_before(text: str) -> dict[str, macros.Macro]:
@@ -209,14 +278,21 @@ def _loop_region(text: str, region: Region, known: Mapping[str, macros.Macro]) -
     if region.module in STENCILS:
         if old is None:
             raise UsageError(f"{where} needs an old body, which says what the stencil replaces")
-        return LoopRegion(region=region, code=Block(()), old=old, stencil=region.code, notes=tuple(notes))
-    code = parse_code(macros.preprocess(macros.without_comments(region.code), known)[0], where)
+        return LoopRegion(region=region, code=Block(()), old=old, text=body, stencil=region.code, notes=tuple(notes))
+    said = macros.preprocess(macros.without_comments(region.code), known)[0]
+    code = parse_code(said, where)
     if _bare(code) and old is not None:
         code = _with_body(code, old)
     plain = map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
     if old is None and plain == Block(()):
         raise UsageError(f"{where} is empty")
-    return LoopRegion(region=region, code=code, old=plain if old is None else old, notes=tuple(notes))
+    return LoopRegion(
+        region=region,
+        code=code,
+        old=plain if old is None else old,
+        text=without_transforms(said) if old is None else body,
+        notes=tuple(notes),
+    )
 
 
 def _bare(code: Stmt) -> bool:
@@ -233,7 +309,12 @@ def _with_body(code: Stmt, body: Stmt) -> Stmt:
 
 
 def _behind(text: str) -> frozenset[str]:
-    """Return the names in the rest of a function: up to the brace that closes it."""
+    """Return the names in the rest of a function."""
+    return frozenset(re.findall(r"[A-Za-z_]\w*", _rest(text)[:200_000]))
+
+
+def _rest(text: str) -> str:
+    """Return the rest of a function, without comments: up to the brace that closes it."""
     try:
         plain = macros.without_comments(text)
     except UsageError:
@@ -242,9 +323,22 @@ def _behind(text: str) -> frozenset[str]:
     for place, character in enumerate(plain):
         depth += (character == "{") - (character == "}")
         if depth < 0:
-            plain = plain[:place]
-            break
-    return frozenset(re.findall(r"[A-Za-z_]\w*", plain[:200_000]))
+            return plain[:place]
+    return plain
+
+
+def read_behind(text: str, name: str) -> bool:
+    """Whether a text may read a variable before it assigns it.
+
+    >>> read_behind("for (i = 0; i < n; i++) y[i] = 0;", "i"), read_behind("if (c) i = 0; y[0] = i;", "i")
+    (False, True)
+    """
+    first = re.search(rf"\b{re.escape(name)}\b", text)
+    if first is None:
+        return False
+    before = text[: first.start()]
+    plain = before.count("{") == before.count("}") and re.search(r"(?:^|[;{}])\s*(?:for\s*\(\s*)?$", before)
+    return not plain or re.match(r"\s*=(?!=)", text[first.end() :]) is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

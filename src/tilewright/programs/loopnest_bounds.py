@@ -12,20 +12,23 @@ from tilewright.programs.loopnest_scalars import inline_temporaries
 _MAX_OPERATIONS = 300_000
 
 
-def check_bounds(stmt: Stmt, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, int]) -> None:
+def check_bounds(
+    stmt: Stmt, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, int], types: Mapping[str, str]
+) -> None:
     """Check every access whose loops, conditions and subscripts are affine.
 
     Args:
         stmt: The nest.
         shapes: Extents of the arrays.
         known: Values of names.
+        types: Types of scalars and of arrays' elements.
 
     Raises:
         UsageError: If an access surely leaves its array; the element is named.
     """
     import islpy  # noqa: PLC0415  (an optional dependency; the dependence analysis has said so where it is missing)
 
-    stmt = inline_temporaries(stmt)
+    stmt = inline_temporaries(stmt, types)
     changed = written(stmt) | counters(stmt) | {node.name for node in statements(stmt) if isinstance(node, Declare)}
     fixed = {name: value for name, value in known.items() if name not in counters(stmt)}
     for site in collect(stmt):

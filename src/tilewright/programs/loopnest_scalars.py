@@ -4,18 +4,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.programs.loopnest import (
+    INTEGER_TYPES,
+    REAL_TYPES,
     Assign,
     Binary,
     Block,
     Call,
+    Choose,
+    Convert,
     Declare,
     Expr,
     If,
     Item,
     Loop,
     Name,
+    Num,
     Stmt,
     Transform,
+    Unary,
     arrays,
     block,
     counters,
@@ -29,6 +35,8 @@ from tilewright.programs.loopnest import (
     walk,
     written,
 )
+from tilewright.programs.loopnest_math import MATH_FUNCTIONS
+from tilewright.programs.loopnest_values import literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +75,61 @@ def exposed(stmt: Stmt, name: str) -> tuple[bool, bool]:  # noqa: PLR0911
     return any(name in names(expr) for expr in expressions(stmt)), False
 
 
-def inline_temporaries(stmt: Stmt, kept: Iterable[str] = ()) -> Stmt:
+def inline_temporaries(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> Stmt:
     """Put temporaries that only choose elements or conditions into the places where they are used.
 
     Before: ``col = i + off[j]; if (col >= 0) y[i] += x[col];`` After: ``if (i + off[j] >= 0) y[i] += x[i + off[j]];``
 
+    What is put in is converted to the temporary's type, where that is not the value's own.
+
     Args:
         stmt: The region.
+        types: Types of scalars and of arrays' elements.
         kept: Names that are needed after it.
     """
     keep = set(kept) | counters(stmt)
     candidates = {name for name in _choosing(stmt) if name in written(stmt)} - keep
     for name in sorted(candidates):
-        stmt = _inline(stmt, name)
+        stmt = _inline(stmt, name, types)
     return stmt
+
+
+def subscripts(stmt: Stmt) -> set[str]:
+    """Return the scalars and arrays whose values choose elements or bound loops, also by way of other scalars."""
+    found: set[str] = set()
+    for node in statements(stmt):
+        exprs = expressions(node)
+        if isinstance(node, Loop) or (isinstance(node, Declare) and node.dims):
+            found |= {name for expr in exprs for name in names(expr) | arrays(expr)}
+        targets = (node.target,) if isinstance(node, Assign) else ()
+        for expr in (*exprs, *targets):
+            for part in walk(expr):
+                if isinstance(part, Item):
+                    found |= {name for each in part.index for name in names(each) | arrays(each)}
+    while True:
+        more = {
+            name
+            for target, values in _definitions(stmt)
+            if target in found
+            for value in values
+            for name in names(value) | arrays(value)
+        }
+        if more <= found:
+            return found
+        found |= more
+
+
+def _definitions(stmt: Stmt) -> list[tuple[str, tuple[Expr, ...]]]:
+    """Return what is assigned to every name, and the name."""
+    found: list[tuple[str, tuple[Expr, ...]]] = []
+    for node in statements(stmt):
+        if isinstance(node, Assign):
+            found.append((node.target.array if isinstance(node.target, Item) else node.target.name, (node.value,)))
+        elif isinstance(node, Declare) and node.value is not None:
+            found.append((node.name, node.value if isinstance(node.value, tuple) else (node.value,)))
+        elif isinstance(node, Loop):
+            found.append((node.index, (node.first, node.last)))
+    return found
 
 
 def _choosing(stmt: Stmt) -> set[str]:
@@ -98,9 +147,11 @@ def _choosing(stmt: Stmt) -> set[str]:
     return found
 
 
-def _inline(stmt: Stmt, name: str) -> Stmt:
+def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
     """Inline one temporary everywhere, or nowhere."""
     done = 0
+    local = {**types, **{node.name: node.ctype for node in statements(stmt) if isinstance(node, Declare)}}
+    local |= {index: local.get(index, "int") for index in counters(stmt)}
 
     def change(node: Stmt) -> Stmt:
         nonlocal done
@@ -117,11 +168,82 @@ def _inline(stmt: Stmt, name: str) -> Stmt:
             if any(name in written(each) for each in rest):
                 return node
             done += 1
-            return block(*body[:place], *(rename(each, {name: item.value}) for each in rest))
+            return block(*body[:place], *(rename(each, {name: _converted(item.value, name, local)}) for each in rest))
         return node
 
     new = map_statements(stmt, change)
     return new if done and name not in used(new) else stmt
+
+
+def _converted(value: Expr, name: str, types: Mapping[str, str]) -> Expr:
+    """Return a value as an assignment to a variable leaves it there."""
+    ctype = types.get(name)
+    return value if ctype is None or type_of(value, types) == ctype else Convert(ctype, value)
+
+
+def type_of(expr: Expr, types: Mapping[str, str]) -> str | None:  # noqa: PLR0911
+    """Return the type in which C computes an expression, or None where it is not known.
+
+    >>> type_of(Binary("*", Name("k"), Num("0.5")), {"k": "int"})
+    'double'
+    """
+    match expr:
+        case Num(text):
+            value = literal(text)
+            if isinstance(value, int):
+                return "int" if abs(value) < 2**31 and not set(text.lower()) & {"u", "l"} else None
+            return None if value is None else "float" if text.lower().endswith("f") else "double"
+        case Name(name) | Item(name, _):
+            return types.get(name)
+        case Convert(ctype, _):
+            return ctype
+        case Unary("!", _) | Binary("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||", _, _):
+            return "int"
+        case Unary(_, operand):
+            return _promoted(type_of(operand, types))
+        case Binary("<<" | ">>", left, _):
+            return _promoted(type_of(left, types))
+        case Binary(_, left, right) | Choose(_, left, right) | Call("min" | "max", (left, right)):
+            return _common(type_of(left, types), type_of(right, types))
+        case Call("abs", _):
+            return "int"
+        case Call(function, _):
+            return "float" if function.endswith("f") and function.removesuffix("f") in MATH_FUNCTIONS else "double"
+    return None
+
+
+def _promoted(ctype: str | None) -> str | None:
+    return "int" if ctype in {"char", "short", "int32_t"} else ctype
+
+
+def _common(left: str | None, right: str | None) -> str | None:
+    """Return the type in which C joins two operands; None among it stands for an integer of a width not known."""
+    sides = {_promoted(left), _promoted(right)}
+    for ctype in ("double", "float"):
+        if ctype in sides:
+            return ctype
+    return sides.pop() if len(sides) == 1 else None
+
+
+def whole(expr: Expr, types: Mapping[str, str]) -> bool:  # noqa: PLR0911
+    """Whether C surely computes an expression in whole numbers."""
+    match expr:
+        case Num(text):
+            return isinstance(literal(text), int)
+        case Name(name) | Item(name, _):
+            return types.get(name) in INTEGER_TYPES
+        case Convert(ctype, _):
+            return ctype in INTEGER_TYPES
+        case Unary(op, operand):
+            return op in {"!", "~"} or whole(operand, types)
+        case Binary(op, left, right):
+            compares = op in {"<", "<=", ">", ">=", "==", "!=", "&&", "||"}
+            return compares or (whole(left, types) and whole(right, types))
+        case Choose(_, then, other):
+            return whole(then, types) and whole(other, types)
+        case Call("min" | "max", args):
+            return all(whole(each, types) for each in args)
+    return isinstance(expr, Call) and expr.function == "abs"
 
 
 def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> Stmt:
@@ -191,9 +313,18 @@ def _mentions(stmt: Stmt, name: str) -> int:
     return count
 
 
-def reductions(loop: Loop) -> tuple[Reduction, ...]:
-    """Return the scalars that a loop only accumulates."""
+def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
+    """Return the scalars that a loop only accumulates.
+
+    An integer that floating-point terms are added to is none: every step truncates, so that the order counts.
+
+    Args:
+        loop: The loop.
+        types: Types of scalars and of arrays' elements.
+    """
     found: dict[str, str] = {}
+    inner = {**types, **{node.name: node.ctype for node in statements(loop) if isinstance(node, Declare)}}
+    inner |= {index: inner.get(index, "int") for index in counters(loop)}
     bad: set[str] = set()
     local = {node.name for node in statements(loop.body) if isinstance(node, Declare)}
     for node in statements(loop.body):
@@ -201,6 +332,8 @@ def reductions(loop: Loop) -> tuple[Reduction, ...]:
             continue
         op = accumulation(node)
         name = node.target.name
+        if types.get(name) not in REAL_TYPES and not whole(node.value, inner):
+            op = None
         if op is None or found.get(name, op) != op:
             bad.add(name)
         else:

@@ -38,6 +38,10 @@ _LINKED = ("-fPIC", "-shared", "-w", "-std=gnu17")
 _ROUNDINGS = 4096.0
 _NOISE = 64.0
 _STACK = 2**30
+_SPREADS = ((-2.0, 8.0), (0.5, 8.0))
+"""Ranges of wide inputs: some numbers are negative, sums stay away from 0; without roots of negative numbers else."""
+_LARGEST = 100
+"""Whole numbers of wide inputs are below this; the smallest type holds them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +53,14 @@ class Input:
         dtype: NumPy's name of its type.
         extents: Its extents; empty for a scalar.
         init: ``random``, a number for every element, or one per element.
+        wide: Whether it may begin with any numbers: nothing chooses elements or bounds loops by it.
     """
 
     name: str
     dtype: str
     extents: tuple[int, ...] = ()
     init: "str | float | int | tuple[float | int, ...]" = "random"
+    wide: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -100,11 +106,12 @@ def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -
 class _Bench:
     """The inputs of a region, and what its original body makes of them."""
 
-    def __init__(self, inputs: Sequence[Input], seed: int) -> None:
-        rng = np.random.default_rng(seed)
+    def __init__(
+        self, inputs: Sequence[Input], start: "list[npt.NDArray[Any]]", work: "list[npt.NDArray[Any]]"
+    ) -> None:
         self.inputs = tuple(inputs)
-        self.start = [make_input(each, rng, inputs) for each in inputs]
-        self.work = [np.empty_like(array) for array in self.start]
+        self.start = start
+        self.work = work
         self.expected: list[npt.NDArray[Any]] = []
         self.bounds: list[float] = []
 
@@ -116,6 +123,17 @@ class _Bench:
         self.reset()
         pointers = (ctypes.c_void_p * max(1, len(self.work)))(*(array.ctypes.data for array in self.work))
         return float(function(pointers))
+
+    def expect(self, reference: Any, second: Any) -> bool:  # noqa: ANN401
+        """Keep what the file's own text makes, and how far two builds of it differ; return whether it is finite."""
+        self.run(reference)
+        self.expected = [array.copy() for array in self.work]
+        self.run(second)
+        self.bounds = [
+            tolerance(each, got, wanted)
+            for each, got, wanted in zip(self.inputs, self.work, self.expected, strict=True)
+        ]
+        return all(bool(np.isfinite(each).all()) for each in (*self.expected, *self.work))
 
     def compare(self) -> None:
         for each, bound, got, wanted in zip(self.inputs, self.bounds, self.work, self.expected, strict=True):
@@ -157,56 +175,86 @@ def distance(got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
         return float(np.max(np.abs(np.where(finite, got - wanted, 0.0)), initial=0.0))
 
 
-def prepare(  # noqa: PLR0913, PLR0917  (it is called in a worker, by places)
-    original: bytes,
-    second: bytes,
-    initial: bytes,
-    inputs: Sequence[Input],
-    seed: int,
-    repeats: int,
-    seconds: float,
-) -> tuple[list[float], bool]:
-    """Run the original body and keep what it makes; in a worker.
+def wide_input(
+    each: Input, start: npt.NDArray[Any], rng: np.random.Generator, spread: tuple[float, float]
+) -> npt.NDArray[Any]:
+    """Return first values of an input from a wider range, or its own where elements are chosen by it.
+
+    Whole numbers are positive, since regions divide by them.
+    """
+    if not each.wide:
+        return start
+    if start.dtype.kind == "f":
+        return rng.uniform(*spread, start.shape).astype(start.dtype)
+    return rng.integers(1, _LARGEST, start.shape).astype(start.dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Originals:
+    """Shared objects of what a region is before it is transformed.
+
+    Attributes:
+        timed: The original body as it was read, which is timed.
+        reference: The file's own text, which everything is compared with.
+        second: Another build of that, whose difference is the noise of the problem.
+        initial: Code that gives the inputs their first values, or nothing.
+    """
+
+    timed: bytes
+    reference: bytes
+    second: bytes
+    initial: bytes
+
+
+def prepare(
+    originals: Originals, inputs: Sequence[Input], seed: int, repeats: int, seconds: float
+) -> tuple[list[float], bool, bool]:
+    """Run the file's own text and keep what it makes; in a worker.
 
     Args:
-        original: The original body's shared object.
-        second: Another build of it, whose difference is the noise of the problem.
-        initial: Code that gives the inputs their first values, or nothing.
+        originals: What is run.
         inputs: The inputs.
         seed: Of their values.
         repeats: How often to time it at most.
         seconds: When to stop repeating.
 
     Returns:
-        Seconds, one per repeat, and whether all results are finite.
+        Seconds, one per repeat, whether all results are finite, and whether they are compared on wide inputs, too.
 
     Raises:
         ArrayError: If there is not enough memory.
+        WrongResultError: If the original body as it was read computes something else than the file's own text.
     """
     set_limit("RLIMIT_STACK", _STACK)
     _bench.clear()
     try:
-        bench = _Bench(inputs, seed)
+        rng = np.random.default_rng(seed)
+        start = [make_input(each, rng, inputs) for each in inputs]
+        bench = _Bench(inputs, start, [np.empty_like(array) for array in start])
     except MemoryError:
         raise ArrayError("there is not enough memory for the inputs") from None
-    if initial:
-        bench.run(_load(initial))
+    if originals.initial:
+        bench.run(_load(originals.initial))
         for target, source in zip(bench.start, bench.work, strict=True):
             np.copyto(target, source)
-    function = _load(original)
-    samples = [bench.run(function)]
-    bench.expected = [array.copy() for array in bench.work]
-    bench.run(_load(second))
-    finite = True
-    for each, got, wanted in zip(bench.inputs, bench.work, bench.expected, strict=True):
-        bench.bounds.append(tolerance(each, got, wanted))
-        finite = finite and bool(np.isfinite(wanted).all())
-    warm = samples[0]
-    samples = []
+    function, own, other = _load(originals.timed), _load(originals.reference), _load(originals.second)
+    finite = bench.expect(own, other)
+    _bench.append(bench)
+    if any(each.wide for each in inputs):
+        for spread in _SPREADS:
+            wider = [wide_input(each, first, rng, spread) for each, first in zip(inputs, bench.start, strict=True)]
+            broad = _Bench(inputs, wider, bench.work)
+            if broad.expect(own, other):
+                _bench.append(broad)
+                break
+    for each in _bench:
+        each.run(function)
+        each.compare()
+    samples: list[float] = []
+    warm = bench.run(function)
     while len(samples) < max(1, repeats) and (not samples or sum(samples) + warm < seconds):
         samples.append(bench.run(function))
-    _bench.append(bench)
-    return samples, finite
+    return samples, finite, len(_bench) > 1
 
 
 def tolerance(each: Input, got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
@@ -238,6 +286,9 @@ def trial(variant: bytes, repeats: int, seconds: float) -> list[float]:
         raise ArrayError("the original body was not run before")
     bench = _bench[0]
     function = _load(variant)
+    for wider in _bench[1:]:
+        wider.run(function)
+        wider.compare()
     first = bench.run(function)
     bench.compare()
     if first > seconds:

@@ -16,13 +16,12 @@ static double tw_now(void) {
 static double *restrict x;
 static double *restrict y;
 static double (*A)[16];
-static double r;
 double tw_run(void **tw_p) {
   double tw_begin, tw_end;
   x = (double *)tw_p[0];
   y = (double *)tw_p[1];
   A = (double (*)[16])tw_p[2];
-  r = *(double *)tw_p[3];
+  double r = *(double *)tw_p[3];
   tw_begin = tw_now();
   {
     for (int i = 0; i <= N - 1; i++) {
