@@ -6,9 +6,10 @@ import itertools
 import numpy as np
 import pytest
 
+from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Sizes
-from tilewright.costs.gpu_code import WARP, bank_conflicts, body, count, distinct_reads
+from tilewright.costs.gpu_code import bank_conflicts, body, count, distinct_reads
 from tilewright.costs.gpu_terms import (
     TERMS,
     Constants,

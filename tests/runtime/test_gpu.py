@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
-from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.codegen.gpu_prism import thread_shape
 from tilewright.programs.catalogue import names, program
@@ -178,7 +178,7 @@ def test_a_tile_that_does_not_fit_is_refused(device):
     problem = make_problem(program("j2d5pt"), (100, 100), 8)
     tiling = parse("hybrid:t=64,s=64x512")
     source = emit_device(problem, tiling, "opencl")
-    assert source.kernels[0].room_bytes == source.shared_bytes == chip_bytes(problem, tiling) > STATIC_BYTES
+    assert source.kernels[0].room_bytes == source.shared_bytes == chip_bytes(problem, tiling) > STATIC_SHARED
     with pytest.raises(ArrayError, match="on chip"):
         gpu.load(device, source, tiling)
 
@@ -311,7 +311,7 @@ def test_the_default_configurations_compile_without_spills():
     for (name, architecture), (tiling, source, code) in zip(jobs, results, strict=True):
         assert code.cubin.startswith(b"\x7fELF")
         assert code.resources.registers
-        assert code.resources.shared_bytes == source.shared_bytes <= STATIC_BYTES
+        assert code.resources.shared_bytes == source.shared_bytes <= STATIC_SHARED
         assert name == "smith_waterman" or tiling.family != "none"
         if code.resources.spill_bytes or code.resources.stack_bytes:
             spilling.append((name, architecture, code.resources))
@@ -330,7 +330,7 @@ def test_double_precision_compiles_without_spills(name):
 def test_every_default_configuration_in_double_precision_compiles_without_spills(name, architecture):
     tiling, source, code = compiled(name, architecture, "float64")
     assert (tiling.family == "none") == (name in {"star3d4r", "box3d4r"})  # not even the smallest tile fits
-    assert code.resources.shared_bytes == source.shared_bytes <= STATIC_BYTES
+    assert code.resources.shared_bytes == source.shared_bytes <= STATIC_SHARED
     assert (code.resources.spill_bytes, code.resources.stack_bytes) == (0, 0), str(tiling)
 
 

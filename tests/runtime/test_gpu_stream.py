@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.programs.catalogue import names, program
 from tilewright.programs.dependences import analyse
@@ -151,7 +151,7 @@ def compiled(name, architecture, dtype="float32"):
     source = emit_device(problem, tiling, "cuda")
     needs = nvrtc.compile_cuda(source.text, architecture).resources
     assert needs.registers
-    assert needs.shared_bytes == source.shared_bytes <= STATIC_BYTES
+    assert needs.shared_bytes == source.shared_bytes <= STATIC_SHARED
     assert (needs.spill_bytes, needs.stack_bytes) == (0, 0), (architecture, str(tiling))
 
 

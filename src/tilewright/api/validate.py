@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.api.predict import MachineLike, as_machine
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.costs import selector, traffic
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, Sizes
 from tilewright.costs.gpu_terms import Constants
-from tilewright.costs.hardware import STATIC_SHARED, Hardware, hardware
+from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.selector_fit import Calibration, Points, calibrate, sample, scale_of
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine

@@ -17,8 +17,6 @@ from tilewright.programs.problem import Problem
 from tilewright.tilings.geometry import Face, Hexagon
 from tilewright.tilings.prism import Prism
 
-STATIC_BYTES = 48 * 1024
-"""Memory on chip that a text may declare; more has to be given at the launch."""
 Span = tuple[int, int]
 _MOST_PIECES = 3
 """A slot whose cells come in more pieces is loaded as one."""

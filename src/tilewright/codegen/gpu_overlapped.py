@@ -7,9 +7,9 @@ reads; for programs that keep two versions of every updated field and read no ol
 import math
 from collections.abc import Callable, Iterator
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, unpacked
 from tilewright.codegen.gpu_sweep import STEP, in_bounds, places
 from tilewright.codegen.ir import (
@@ -77,7 +77,7 @@ def overlapped_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function,
     maker = _Maker(site, tiling)
     numbers = _NUMBERS[: 1 + site.rank]
     size = maker.values * site.problem.itemsize
-    shared, room = (size, 0) if size <= STATIC_BYTES else (0, size)
+    shared, room = (size, 0) if size <= STATIC_SHARED else (0, size)
     kernel = DeviceKernel(
         entry=f"{site.prefix}_0",
         threads=math.prod(maker.threads),

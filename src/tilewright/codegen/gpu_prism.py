@@ -14,13 +14,9 @@ Source: Prajapati et al. 2017, sections 3 and 4; Grosser et al. 2014.
 import math
 from collections.abc import Iterator
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen.faces import face_note
-from tilewright.codegen.gpu_chip import (
-    STATIC_BYTES,
-    fixed_chip,
-    parametric_chip,
-    parametric_values,
-)
+from tilewright.codegen.gpu_chip import fixed_chip, parametric_chip, parametric_values
 from tilewright.codegen.gpu_prism_rows import PrismRows
 from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
 from tilewright.codegen.gpu_sweep import conjunction
@@ -81,7 +77,7 @@ def prism_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, Devi
         names = ()
         chip = fixed_chip(site.problem, cut)
         total = chip.values.value * itemsize if isinstance(chip.values, Int) else 0
-        shared, room = (total, 0) if total <= STATIC_BYTES else (0, total)
+        shared, room = (total, 0) if total <= STATIC_SHARED else (0, total)
     numbers = (*_NUMBERS, *(var.name for var in names))
     maker = _Maker(site=site, tiling=complete(site.problem, tiling), cut=cut, chip=chip, shape=shape)
     kernel = DeviceKernel(

@@ -16,9 +16,9 @@ the scheme; a single barrier per advance is ours.
 import math
 from collections.abc import Iterator
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_chip import STATIC_BYTES
 from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
 from tilewright.codegen.gpu_stream_cut import cut_body
 from tilewright.codegen.gpu_stream_plan import DEST, LEVELS, SOURCE, Plan, make_plan
@@ -63,7 +63,7 @@ def stream_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, Dev
     """
     plan = make_plan(site, _completed(site.problem, tiling))
     size = plan.values * site.problem.itemsize
-    shared, room = (size, 0) if size <= STATIC_BYTES else (0, size)
+    shared, room = (size, 0) if size <= STATIC_SHARED else (0, size)
     kernel = DeviceKernel(
         entry=f"{site.prefix}_0",
         threads=math.prod(plan.tiling.threads),

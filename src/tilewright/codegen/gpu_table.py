@@ -13,6 +13,7 @@ Memory is linear in the extents unless the tables are wanted.
 import re
 from dataclasses import dataclass
 
+from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.gpu import gpu_literal
@@ -23,9 +24,6 @@ from tilewright.codegen.table_expression import Places, Words, check_fits, lower
 from tilewright.programs.expression import Apply, Read
 from tilewright.programs.table import Recurrence
 
-MAX_THREADS = 1024
-STATIC_BYTES = 48 * 1024
-"""Memory on chip that every GPU gives a group without being asked."""
 ABOVE, BESIDE = 3, 2
 """Sets of edges that are kept."""
 _KINDS = {**TYPES, "int16": "short", "bool": "unsigned char"}
@@ -119,7 +117,7 @@ def _check(program: Recurrence, dtype: str, shape: TableShape) -> None:
             f"a thread's sub-tile of {shape.sub} columns is smaller than the {left} that {program.name!r} reaches back",
             f"make sub at least {left}",
         )
-    if shape.threads > MAX_THREADS or _passed_bytes(program, dtype, shape) > STATIC_BYTES:
+    if shape.threads > MAX_BLOCK_THREADS or _passed_bytes(program, dtype, shape) > STATIC_SHARED:
         raise UsageError(
             f"a tile of {shape.threads} sub-tiles is more than one group of threads can run", "make s / sub smaller"
         )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
 from tilewright.programs.loopnest import (
     Loop,
@@ -12,8 +13,6 @@ from tilewright.programs.loopnest import (
 )
 from tilewright.programs.loopnest_scalars import Reduction
 
-WARP = 32
-MAX_THREADS = 1024
 MAX_BLOCKS = 65535
 MAX_STREAMS = 16
 _FLAG = re.compile(r"(?:-cl-[a-z0-9.-]+(?:=[\w.]+)?|-w|-D[A-Za-z_]\w*(?:=[\w.]+)?|-O[0-3])")
@@ -71,7 +70,7 @@ def launch_of(args: Mapping[str, Any]) -> Launch:
     threads = args.get("workItemsPerGroup", args.get("threadCount", 128))
     blocks = args.get("workGroups", args.get("blockCount", 14))
     given = {
-        "threadCount": (threads, 1, MAX_THREADS),
+        "threadCount": (threads, 1, MAX_BLOCK_THREADS),
         "blockCount": (blocks, 1, MAX_BLOCKS),
         "streamCount": (args.get("streamCount", 1), 1, MAX_STREAMS),
         "unrollInner": (args.get("unrollInner") or 0, 0, 1024),

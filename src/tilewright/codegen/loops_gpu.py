@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loop_scalars import shifted
 from tilewright.codegen.loop_transforms import Setting, parallel
@@ -48,7 +49,6 @@ from tilewright.programs.loopnest import (
 from tilewright.programs.loopnest_dependences import analyse
 from tilewright.programs.loopnest_scalars import Reduction, reductions
 
-_SHARED_BYTES = 48 * 1024
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _BYTES = {
     "double": 8,
@@ -173,7 +173,7 @@ class _Lowering:
         if abs(loop.step) != 1:
             return ()
         found = []
-        budget = _SHARED_BYTES - launch.threads * sum(self._bytes(each.name) for each in sums)
+        budget = STATIC_SHARED - launch.threads * sum(self._bytes(each.name) for each in sums)
         for array in sorted(_used_arrays(loop) - written(body)):
             shifts = _shifts(body, array, loop.index)
             if shifts is None:

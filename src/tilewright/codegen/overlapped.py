@@ -7,6 +7,7 @@ in place of the grid's, moved so that cells keep their places on the grid.
 import itertools
 from dataclasses import dataclass
 
+from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.ir import (
     Call,
@@ -40,8 +41,6 @@ from tilewright.tilings.catalogue import complete
 from tilewright.tilings.overlapped import NAME, Ghosts, geometry, local_box
 from tilewright.tilings.tiling import Tiling
 
-_LINE = 64
-_PAGE = 4096
 _STEPS, _BANDS, _BAND, _SIDE = Var("steps"), Var("bands"), Var("band"), Var("side")
 _BEGIN, _LEVELS, _TILE, _T = Var("begin"), Var("levels"), Var("tile"), Var("t")
 _SLOT = Var("slot")
@@ -84,7 +83,7 @@ class _Local:
 
 def _local(problem: Problem, tiling: Tiling) -> _Local:
     shape = geometry(problem, tiling)
-    line, page = _LINE // problem.itemsize, _PAGE // problem.itemsize
+    line, page = CACHE_LINE // problem.itemsize, PAGE // problem.itemsize
     lengths = [high - low for low, high in local_box(problem, shape, tiling.time)]
     strides, size = [1], lengths[-1]
     for length in reversed(lengths[:-1]):

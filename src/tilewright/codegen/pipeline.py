@@ -7,12 +7,13 @@ Memory of a thread, per field: *persistent* slabs, which outlive an advance (two
 
 from dataclasses import dataclass
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.ir import Expr, Int, Let, Op, Stmt, Var, add, mul, select, sub
 from tilewright.codegen.sites import Site, box_bounds
 from tilewright.programs.problem import Boundary
 from tilewright.tilings.catalogue import complete
-from tilewright.tilings.pipeline import LINE, Pipeline, line_cells, of_problem
+from tilewright.tilings.pipeline import Pipeline, line_cells, of_problem
 from tilewright.tilings.tiling import Tiling
 
 GX, GY, N, X0, X1 = Var("gx"), Var("gy"), Var("n"), Var("x0"), Var("x1")
@@ -88,9 +89,9 @@ class Plan:
     @property
     def scratch_bytes(self) -> int:
         """Upper bound on a thread's memory, for any vector length."""
-        slab = self.lines * (self.widest * self.site.problem.itemsize + (sum(self.reach) + 2) * LINE)
+        slab = self.lines * (self.widest * self.site.problem.itemsize + (sum(self.reach) + 2) * CACHE_LINE)
         total = sum(self.slabs(field) for field in range(len(self.fields))) * slab
-        return round_up(total + 2 * self.widest * self.site.problem.itemsize + 64 * LINE, 4096)
+        return round_up(total + 2 * self.widest * self.site.problem.itemsize + 64 * CACHE_LINE, 4096)
 
     def boundary(self, field: int, axis: int) -> tuple[Boundary, Boundary]:
         """The sides of a field along an axis."""

@@ -10,6 +10,7 @@ are. It pays where loads and stores take longer than the arithmetic.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen.ir import (
     Assign,
     Expr,
@@ -36,8 +37,6 @@ from tilewright.programs.operators import SPECIAL
 from tilewright.programs.stencil import Statement
 
 _FROM, _LENGTH = Var("beside_from"), Var("beside_length")
-_LINE = 64
-"""Bytes of a register that holds a cache line."""
 _MOST_ROWS = 12
 """Rows read at several places whose vectors are kept from one place to the next; with more they wait in memory."""
 _MOST_WEIGHTS = 16
@@ -83,7 +82,7 @@ def carried(site: Site, statement: Statement, rows: Rows, block: int, *, aligned
             offsets.setdefault(rows.of(read, shift), set()).add(read.offset[-1])
     found = tuple(Carried(row, min(at) < 0, max(at) > 0) for row, at in offsets.items() if at != {0})
     furthest = max((abs(at) for each in offsets.values() for at in each), default=0)
-    if len(found) > _MOST_ROWS or furthest > _LINE // site.problem.itemsize:
+    if len(found) > _MOST_ROWS or furthest > CACHE_LINE // site.problem.itemsize:
         return ()
     loads = sum(_LOAD if at == 0 and aligned else _CROSSING for each in offsets.values() for at in each)
     operations = [node.op for node in statement.tape if isinstance(node, Apply)]
@@ -102,7 +101,7 @@ def _many_weights(statement: Statement) -> bool:
 def long(site: Site, statement: Statement, length: Expr) -> Expr:
     """Whether rows of boxes so long are for this: where registers hold cache lines, and most vectors are whole."""
     least = mul(Var(f"LANES:{site.dtype}"), _LEAST[0 if _many_weights(statement) else 1])
-    return Op("and", (Op("eq", (Var("TW_BYTES"), Int(_LINE))), Op("ge", (length, least))))
+    return Op("and", (Op("eq", (Var("TW_BYTES"), Int(CACHE_LINE))), Op("ge", (length, least))))
 
 
 def bounds(site: Site, begin: tuple[Expr, Expr], end: tuple[Expr, Expr]) -> tuple[Stmt, ...]:

@@ -6,6 +6,7 @@ here, once per group. Nothing of the shape is in the text but whether the group 
 
 from dataclasses import dataclass
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import c
 from tilewright.codegen.row_pass import PassPorts, Source, pass_function, ports
@@ -13,7 +14,7 @@ from tilewright.codegen.rows_rings import Rings
 from tilewright.codegen.rows_text import HEAD, conversion, map_name
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group
-from tilewright.tilings.rows import LINE, Pass, RowTile, plan_rows
+from tilewright.tilings.rows import Pass, RowTile, plan_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +138,7 @@ void {self.entry}(void *const *array, const int64_t *size, char *work, const dou
             arrays.append(f"  const int64_t {', '.join(strides)};")
         for grid in self.plan.group.inputs:
             halo = self.plan.grid(grid).halo[-1]
-            slack = LINE // self.problem.itemsize(grid)
+            slack = CACHE_LINE // self.problem.itemsize(grid)
             lows.append(f"x0 < {halo[0]} || x1 + {halo[1] + slack} > n{last}")
         steps = [self.span(grid) for grid in self.plan.group.inputs]
         steps += [self.span(self.problem.pipeline.stencils[p.stencils[0]].output) for p in self.plan.passes]
@@ -188,7 +189,7 @@ static void {self.entry}_tile(void *const *array, const int64_t *size, char *own
             )
             ask = f"""    else {{
       for (int64_t y = tw_max(at + {self.rows}, {low}); y < tw_min(at + {2 * self.rows}, {high}); ++y)
-        for (int64_t x = x0 - {left}; x < x1 + {right}; x += {LINE // self.problem.itemsize(grid)})
+        for (int64_t x = x0 - {left}; x < x1 + {right}; x += {CACHE_LINE // self.problem.itemsize(grid)})
           __builtin_prefetch(in_{grid} + {inside} * in_{grid}_s0 + x, 0, 3);
     }}
 """

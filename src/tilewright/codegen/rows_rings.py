@@ -3,13 +3,14 @@
 Every method returns C text, or a size that C text is made of.
 """
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import c
 from tilewright.codegen.c_helpers import CTYPES
 from tilewright.codegen.rows_text import map_name
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.programs.problem import Boundary
-from tilewright.tilings.rows import LINE, RowPlan, RowTile, pitch
+from tilewright.tilings.rows import RowPlan, RowTile, pitch
 
 
 class Rings:
@@ -23,14 +24,14 @@ class Rings:
         place = 0
         for grid in plan.grids:
             self.start[grid.name] = place
-            place = round_up(place + self.slab(grid.name) * grid.depth * problem.itemsize(grid.name), LINE)
+            place = round_up(place + self.slab(grid.name) * grid.depth * problem.itemsize(grid.name), CACHE_LINE)
         self.fill: dict[tuple[str, float], int] = {}
         for grid in plan.grids:
             for side in (s for pair in problem.sides(grid.name)[:-1] for s in pair):
                 if side.kind == "constant":
                     self.fill[grid.name, side.value] = place
-                    place = round_up(place + self.pitch(grid.name) * problem.itemsize(grid.name), LINE)
-        self.scratch = round_up(place + 2 * LINE, 4096) + LINE
+                    place = round_up(place + self.pitch(grid.name) * problem.itemsize(grid.name), CACHE_LINE)
+        self.scratch = round_up(place + 2 * CACHE_LINE, 4096) + CACHE_LINE
 
     def pitch(self, grid: str) -> int:
         """Elements from one row of a ring to the next."""

@@ -8,6 +8,7 @@ This is our own extension; nothing of it is printed.
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
@@ -24,7 +25,7 @@ from tilewright.costs.levels import (
     off_chip,
     share_missed,
 )
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 
 FAR = 1.25
 """Time of rows of hexagons in a grid in memory over one in L2: 1.15 to 1.37 for five programs at 4096 x 4096 and three

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.costs.arrays import Floats
 from tilewright.costs.energy_constants import NAMES, Constants, constants
 from tilewright.machines.machine import Machine
@@ -24,7 +25,6 @@ from tilewright.programs.operators import SPECIAL
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
 
-WORD = 4
 _MULTIPLIES = frozenset({"mul"})
 _MAXIMA = frozenset({"maximum", "minimum"})
 

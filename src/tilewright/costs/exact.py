@@ -8,10 +8,11 @@ ceilings; any reach, several fields and several stages per step are covered; k t
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.costs import published, traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 
 
 def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:

@@ -9,6 +9,7 @@ whole vectors. Arithmetic and memory time are added: the rings' traffic keeps th
 
 from dataclasses import dataclass
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
 from tilewright.programs.expression import Apply
@@ -16,7 +17,7 @@ from tilewright.programs.operators import SPECIAL
 from tilewright.programs.pipeline import ITEMSIZE, Halo, Stencil
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group
-from tilewright.tilings.rows import LINE, Pass, RowPlan, RowTile, plan_rows, ring_bytes
+from tilewright.tilings.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
 
 _CALL_CYCLES = 30.0
 """Entry and exit of a pass over a row."""
@@ -145,7 +146,7 @@ def _count_pass(problem: PipelineProblem, step: Pass, rows: int, machine: Machin
 
 def _pass_cycles(problem: PipelineProblem, step: PassCounts, tile: RowTile, machine: Machine, ring: int) -> float:
     """Cycles of one pass over the whole picture, on one core."""
-    travel = _spill(machine, ring) * step.lines * LINE / _cache_rate(machine)
+    travel = _spill(machine, ring) * step.lines * CACHE_LINE / _cache_rate(machine)
     width = min(tile.width, problem.shape[-1])
     vectors = -(-(width + sum(step.halo[-1])) // step.lanes)
     per_row = vectors * max(step.cycles, travel) + step.call

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.constants import BANKS, WARP
 from tilewright.machines.machine import Machine
 from tilewright.programs.expression import Apply
 from tilewright.programs.operators import SPECIAL
@@ -26,10 +27,8 @@ from tilewright.tilings.fusion import Group, GroupPlan, plan_group, slots
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 MODELS = ("published", "exact")
-WARP = 32
 SECTOR = 32
 """Bytes of one transaction."""
-BANKS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

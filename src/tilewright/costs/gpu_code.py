@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.base.constants import BANKS, WARP
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.setting import Setting
@@ -20,8 +21,6 @@ from tilewright.programs.expression import Apply
 from tilewright.programs.operators import SPECIAL
 from tilewright.programs.stencil import Program
 
-WARP = 32
-BANKS = 32
 _ADDITIVE = frozenset({"add", "sub"})
 _SPECIAL_SLOTS = 2
 

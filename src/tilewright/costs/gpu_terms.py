@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.base.constants import WARP, WORD
 from tilewright.costs.arrays import Floats, Ints, ceil_div
-from tilewright.costs.gpu_code import WARP, Work
+from tilewright.costs.gpu_code import Work
 from tilewright.costs.hardware import Hardware
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 
 MOST_REGISTERS = 255
 """Registers that a thread can address."""

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine, Quantity
 
-STATIC_SHARED = 49152
-"""Shared memory that a block of any CUDA device can declare statically, bytes."""
 _L2_BYTES_PER_CYCLE = 17.5
 
 

@@ -6,9 +6,10 @@ all cores fit L3 together it costs L3's bandwidth, which lies between the other 
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.reuse import lost_at_random
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 
 USABLE = 0.75
 """Share of a core's own cache that data may use before it spills."""

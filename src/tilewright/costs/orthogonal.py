@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.energy import Usage, count_operations, price
@@ -31,7 +32,6 @@ from tilewright.programs.table import LOOKUP, Recurrence
 from tilewright.tilings import orthogonal
 from tilewright.tilings.tiling import Tiling
 
-WORD = 4
 LETTER = 0.25
 """Words of an input's value per row or per column: a letter is a byte, as the thesis counts it."""
 _ROWS = tuple(2**power for power in range(4, 12))

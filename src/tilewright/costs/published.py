@@ -7,9 +7,10 @@ They cover first-order stencils of one field in a flat hierarchy, and are used u
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 
 
 def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
@@ -30,7 +31,7 @@ from tilewright.costs.gpu_terms import (
     whole_tiles,
 )
 from tilewright.costs.hardware import Hardware
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 from tilewright.programs.stencil import Program
 
 _LINE_WORDS = 32

@@ -3,6 +3,7 @@
 import functools
 from dataclasses import dataclass
 
+from tilewright.base.constants import WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.energy import Energy, make_energy
 from tilewright.costs.hardware import Hardware, hardware
@@ -22,8 +23,6 @@ from tilewright.tilings.streaming import Footing
 _WIDE = 16
 """Values of float32 in a vector of processors that have 32 vector registers."""
 SCOPES = ("device", "per_sm")
-WORD = 4
-"""Bytes of the papers' words."""
 IN_PLACE = 36.0
 """Cycles that a piece of a row waits at its end where a tile cuts rows and a statement updates in place: the cut moves
 with every step, so that vectors read what two others have just stored, and wait until the stores have left the core.

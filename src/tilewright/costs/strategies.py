@@ -8,6 +8,7 @@ of this is printed.
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs import exact, published, traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes
@@ -21,7 +22,7 @@ from tilewright.costs.levels import (
     missed_outside,
     off_chip,
 )
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 from tilewright.costs.strategy_work import Work, work_of
 
 FAMILIES = ("skewed", "diamond", "overlapped")

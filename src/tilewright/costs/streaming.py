@@ -10,6 +10,7 @@ the last band only. This is our own extension; shares were fitted to measurement
 
 import numpy as np
 
+from tilewright.base.constants import CACHE_LINE, PAGE, WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Floats, Sizes
@@ -26,7 +27,7 @@ from tilewright.costs.levels import (
     off_chip,
 )
 from tilewright.costs.reuse import Uses, lost_at_random, lost_in_order
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 from tilewright.tilings import streaming
 
 LIFT, LOWER, COPY = 12.0, 20.0, 3.0
@@ -39,9 +40,6 @@ IDLE = 2.0
 Ten programs' sweeps prefer 2 to 1, 3 and 4 a little. In 3D it is refuted: of 25 choices that it changes there none
 gains 5 % and the mean loses 10 %; of 31 in 2D the mean gains 4 % and star2d2r 11 to 24 % (decision 0129).
 """
-PAGE = 4096
-"""Bytes of a page: a set of L1 is found by the place in it, so that L1 has one way per page that it holds."""
-_LINE = 64
 
 
 def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
@@ -88,7 +86,7 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
         shape, space = (1, *shape), (1, *space)
     bands = streaming.bands(steps, levels, setting.history)
     depth = min(levels, ceil_div(steps, bands))
-    unit = max(1, _LINE // setting.itemsize)
+    unit = max(1, CACHE_LINE // setting.itemsize)
     cuts = [ceil_div(extent, size) for extent, size in zip(shape, space, strict=True)]
     sides = [ceil_div(extent, count) for extent, count in zip(shape, cuts, strict=True)]
     growth, rows = footing.growth, footing.rows
@@ -159,7 +157,7 @@ def _line_seconds(footprint: float, row: int, side: int, setting: Setting) -> tu
     memory = FETCHED * setting.word_seconds / WORD
     outer = FELT * FETCHED * setting.outer_byte_seconds if setting.outer_bytes else memory
     near = inner * setting.cache_byte_seconds * setting.line_ratio
-    return _LINE * near, _LINE * (mid * outer + (last * memory if setting.outer_bytes else 0.0))
+    return CACHE_LINE * near, CACHE_LINE * (mid * outer + (last * memory if setting.outer_bytes else 0.0))
 
 
 def fills(footprint: float, row: int, side: int, setting: Setting) -> tuple[float, float, float]:
@@ -175,7 +173,7 @@ def fills(footprint: float, row: int, side: int, setting: Setting) -> tuple[floa
         setting: The problem on a CPU.
     """
     footing, known = _known(setting)
-    lines, ways = ceil_div(row, _LINE), max(1, setting.l1_bytes // PAGE)
+    lines, ways = ceil_div(row, CACHE_LINE), max(1, setting.l1_bytes // PAGE)
     apart = [((between + 1.0) * side - 1.0, count) for between, count in known.near]
     apart.append((footprint / row - 1.0, known.far))
     inner = sum(count * lost_in_order(between, lines, ways) for between, count in apart)

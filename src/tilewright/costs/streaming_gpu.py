@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.constants import WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.gpu_code import WARP, body
+from tilewright.costs.gpu_code import body
 from tilewright.costs.gpu_terms import MOST_REGISTERS, Compiled, Constants
 from tilewright.costs.hardware import Hardware
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 from tilewright.tilings.stream_block import Footing
 
 CELL_SLOTS, LEVEL_SLOTS, LOAD_SLOTS, ADVANCE_SLOTS = 4.0, 7.0, 9.0, 8.0

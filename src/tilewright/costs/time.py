@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
 from tilewright.costs import cached, exact, published, selector, strategies, streaming, streaming_gpu, untiled
@@ -13,7 +14,7 @@ from tilewright.costs.energy import Joules, price
 from tilewright.costs.energy_tiles import printed_amounts
 from tilewright.costs.gpu_terms import Compiled
 from tilewright.costs.hardware import hardware
-from tilewright.costs.setting import WORD, Setting, make_setting
+from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling

@@ -7,6 +7,7 @@ share of misses in place of a sharp limit.
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.costs import traffic
 from tilewright.costs.arrays import ceil_div
 from tilewright.costs.breakdown import Breakdown
@@ -23,7 +24,7 @@ from tilewright.costs.levels import (
     share_missed,
 )
 from tilewright.costs.reuse import lost_at_random
-from tilewright.costs.setting import WORD, Setting
+from tilewright.costs.setting import Setting
 
 _PIECE_ROWS = 2
 """Rows over which the statements of a step follow each other, where rows are wide."""

@@ -6,8 +6,9 @@ What a run takes by default is the cost model's choice, see :mod:`tilewright.tun
 import itertools
 from collections.abc import Iterator
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.gpu_chip import STATIC_BYTES, fixed_chip
+from tilewright.codegen.gpu_chip import fixed_chip
 from tilewright.codegen.ir import Int
 from tilewright.programs.dependences import slopes
 from tilewright.programs.problem import Problem
@@ -24,7 +25,7 @@ _SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
 _HEIGHTS = {1: (32, 16, 8, 4, 2), 2: (16, 8, 4, 2), 3: (6, 4, 2)}
 
 
-def calibration_tiling(problem: Problem, limit: int = STATIC_BYTES) -> Tiling:
+def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
     """Return a legal hexagonal or hybrid tiling in which a program can be calibrated.
 
     Args:

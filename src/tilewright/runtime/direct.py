@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import Kernel
 from tilewright.programs.problem import Problem
 from tilewright.runtime.memory import Array, Workspace, check_memory, copy_jobs, frame, layout, spread
 from tilewright.runtime.session import SHARED, Inputs, Runnable
 
-_PAGE = 4096
-_LINE = 64
 _MOST_WASTE = 1.5
 """Cells of a tile's row per cell of the grid's up to which the state between bands is kept as the kernel orders it."""
 
@@ -41,7 +40,7 @@ def slots_of(kernel: Kernel, problem: Problem) -> Slots:
     plan = layout(problem.shape, problem.itemsize)
     lines, cells = problem.cells // problem.shape[-1], problem.shape[-1]
     lifted = problem.program.rank > 1 and cells <= kernel.width <= _MOST_WASTE * cells
-    distance = max(plan.slot, round_up(lines * kernel.width, _LINE)) if lifted else plan.slot
+    distance = max(plan.slot, round_up(lines * kernel.width, CACHE_LINE)) if lifted else plan.slot
     return Slots(strides=plan.strides, distance=distance, lifted=lifted)
 
 
@@ -85,7 +84,7 @@ def execute(
     program, kernel = problem.program, compiled.kernel
     plan = slots_of(kernel, problem)
     slots = [0 if copies == 1 else copies for copies in kernel.copies]  # fields that do not change stay where they are
-    own = round_up(sum(slots) * plan.distance * problem.itemsize, _PAGE)
+    own = round_up(sum(slots) * plan.distance * problem.itemsize, PAGE)
     total = own + kernel.scratch * threads
     check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(program.updated)))
     memory = workspace or SHARED
@@ -93,7 +92,7 @@ def execute(
         field: memory.lend_grid(problem.shape, problem.dtype) if inputs.out is None else inputs.out[field]
         for field in program.updated
     }
-    buffer = memory.take(max(total, _PAGE))
+    buffer = memory.take(max(total, PAGE))
     try:
         start = buffer.ctypes.data
         versions = {field: _versions(problem, field, inputs.arrays[field], threads, memory) for field in program.fields}

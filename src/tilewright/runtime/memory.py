@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
 from tilewright.base.units import format_bytes
@@ -24,9 +25,7 @@ from tilewright.runtime import forks
 from tilewright.runtime.host import available_bytes
 
 Array = npt.NDArray[Any]
-_LINE = 64
-_PAGE = 4096
-_SHIFT = 8 * _LINE
+_SHIFT = 8 * CACHE_LINE
 """Distance modulo a page between versions: what is stored to one is not loaded from the same place of another."""
 _HUGE = 2**21
 _SURE = 2**24
@@ -67,15 +66,15 @@ def layout(shape: tuple[int, ...], itemsize: int) -> Layout:
         strides.append(stride)
         size = stride * extent
     slot = (
-        round_up(size * itemsize, _PAGE) + _SHIFT if size * itemsize > _PAGE else _spread(size * itemsize)
+        round_up(size * itemsize, PAGE) + _SHIFT if size * itemsize > PAGE else _spread(size * itemsize)
     ) // itemsize
     return Layout(shape=shape, strides=tuple(reversed(strides)), slot=slot, itemsize=itemsize)
 
 
 def _spread(size: int) -> int:
     """Round up to whole cache lines, and past a multiple of a page."""
-    rounded = round_up(size, _LINE)
-    return rounded + _LINE if rounded % _PAGE == 0 else rounded
+    rounded = round_up(size, CACHE_LINE)
+    return rounded + CACHE_LINE if rounded % PAGE == 0 else rounded
 
 
 def check_memory(size: int) -> None:
@@ -189,7 +188,7 @@ def allocate(size: int) -> Array:
     Raises:
         ArrayError: If the system has no such memory.
     """
-    align = _HUGE if size >= _HUGE else _LINE
+    align = _HUGE if size >= _HUGE else CACHE_LINE
     try:
         if size < _HUGE:
             raw = np.empty(size + align, dtype=np.uint8)

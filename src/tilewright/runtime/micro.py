@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.codegen.emit import Kernel, KernelSource
 from tilewright.runtime.cpu import CompiledKernel, compile_source
 from tilewright.runtime.memory import allocate
@@ -70,7 +71,6 @@ void tw_micro_team(float **field, const int64_t *size, const float *scalar, cons
 }
 """
 _ENTRIES = ("tw_micro_copy", "tw_micro_barrier", "tw_micro_team")
-_WORD = 4
 _SHORT_REPEATS, _SHORT_TIMINGS = 32, 24
 _SLOW = 1e-3
 _SHORTEST = 2e-4
@@ -119,13 +119,13 @@ def bandwidth(micro: Micro, size: int, threads: int, *, cached: bool, samples: i
     Returns:
         Bytes per second, one sample each.
     """
-    elements = max(256, size // 2 // _WORD // 256 * 256)
+    elements = max(256, size // 2 // WORD // 256 * 256)
     apart = elements + 32 * 1024 if not cached else elements + 1024
-    buffers = [allocate(apart * threads * _WORD) for _ in range(2)]
+    buffers = [allocate(apart * threads * WORD) for _ in range(2)]
     for buffer in buffers:
         buffer.view(np.float32)[:] = 1.0
     fields = np.array([buffer.ctypes.data for buffer in buffers], dtype=np.uintp)
-    moved = elements * _WORD * threads * (2 if cached else 3)
+    moved = elements * WORD * threads * (2 if cached else 3)
     seconds = _time(micro.copy, fields, (elements, threads, apart), samples)
     return tuple(moved / each for each in seconds)
 

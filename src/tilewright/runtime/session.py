@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tilewright.base.constants import PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import Kernel
 from tilewright.programs.problem import Problem
@@ -30,7 +31,6 @@ from tilewright.runtime.memory import (
 )
 
 Ranges = tuple[tuple[int, int], ...]
-_PAGE = 4096
 _SMALL = 2**20
 """Bytes up to which a run copies with one thread."""
 _SPREAD_BYTES = 2**23
@@ -378,7 +378,7 @@ def _static(problem: Problem, whole: tuple[int, ...], copies: tuple[int, ...]) -
     return _Static(
         plan=plan,
         offsets=tuple(offsets),
-        own=round_up(total, _PAGE),
+        own=round_up(total, PAGE),
         histories=histories,
         updated=program.updated,
         copies_in=tuple(_copies_in(problem, copies, histories)),

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_bytes
 from tilewright.runtime.memory import allocate, check_memory
 from tilewright.sparse.matvec import DTYPES, Matvec
 
 Array = npt.NDArray[Any]
-_LINE = 64
-_PAGE = 4096
 _SHIFT = 576
 """Diagonals start this far apart modulo a page, so that equal rows of several do not meet in one set of a cache."""
 
@@ -46,11 +45,11 @@ def room(shape: tuple[int, int], offsets: Sequence[int], dtype: npt.DTypeLike) -
     kind = np.dtype(dtype)
     starts, end = [], 0
     for number, offset in enumerate(offsets):
-        end += (number * _SHIFT - end) % _PAGE if length(shape, offset) * kind.itemsize > _PAGE else -end % _LINE
+        end += (number * _SHIFT - end) % PAGE if length(shape, offset) * kind.itemsize > PAGE else -end % CACHE_LINE
         starts.append(end)
         end += length(shape, offset) * kind.itemsize
     check_memory(end)
-    block = allocate(max(end, _LINE))
+    block = allocate(max(end, CACHE_LINE))
     block[:] = 0
     return tuple(
         np.ndarray((length(shape, offset),), kind, block, start) for offset, start in zip(offsets, starts, strict=True)

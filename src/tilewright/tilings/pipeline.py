@@ -12,12 +12,10 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Boundary, Problem
 from tilewright.programs.stencil import Program
-
-LINE = 64
-"""Bytes of a cache line: tiles start and end at lines along the innermost axis."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +126,7 @@ def of_problem(problem: Problem, pause: int = 0) -> Pipeline:
 
 def line_cells(problem: Problem) -> int:
     """Cells of a cache line."""
-    return LINE // problem.itemsize
+    return CACHE_LINE // problem.itemsize
 
 
 def _edges(program: Program, stages: Sequence[Sequence[int]], stage_of: Sequence[int]) -> Iterator[_Edge]:

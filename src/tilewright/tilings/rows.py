@@ -11,14 +11,12 @@ side.
 
 from dataclasses import dataclass
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.units import format_shape
 from tilewright.programs.pipeline import Halo
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group, GroupPlan, plan_group
-
-LINE = 64
-"""Bytes of a cache line and of the widest vector."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,8 +224,8 @@ def _kind(
 def pitch(problem: PipelineProblem, grid: RowGrid, width: int) -> int:
     """Elements between rows of a ring: the strip, its halos, what a vector may overshoot, an odd number of lines."""
     size = problem.itemsize(grid.name)
-    lines = -(-(width + sum(grid.halo[-1])) * size // LINE) + 1
-    return (lines | 1) * LINE // size
+    lines = -(-(width + sum(grid.halo[-1])) * size // CACHE_LINE) + 1
+    return (lines | 1) * CACHE_LINE // size
 
 
 def ring_bytes(problem: PipelineProblem, plan: RowPlan, tile: RowTile, *, inputs: bool = True) -> int:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
@@ -29,7 +30,6 @@ from tilewright.tilings.tiling import Tiling
 Ints = NDArray[np.int64]
 PAUSE = 1
 """Cells by which a unit runs behind what its reads need: those of an advance."""
-MAX_THREADS = 1024
 MOST_READS = 2000
 """Reads up to which a kernel of a tile is written out; beyond, it is slow to compile and to run."""
 _HEIGHTS = {2: (7, 5, 3, 1), 3: (2, 1)}
@@ -37,8 +37,6 @@ _ROWS = {2: (512, 256), 3: (128, 32, 32)}
 """Own rows of a tile, and what it loads of the other axes, where the tiling does not say."""
 _CELLS = {2: 256, 3: 512}
 """Threads of a block where the tiling does not say."""
-_CHIP_BYTES = 48 * 1024
-"""Memory on chip that the blocks of every GPU may use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,8 +222,8 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     count = 1
     for each in tiling.threads:
         count *= each
-    if count > MAX_THREADS:
-        raise UsageError(f"a thread block has at most {MAX_THREADS} threads, got {tiling}", example)
+    if count > MAX_BLOCK_THREADS:
+        raise UsageError(f"a thread block has at most {MAX_BLOCK_THREADS} threads, got {tiling}", example)
     time = time if tiling.time == 1 and not tiling.space else tiling.time
     return replace(tiling, time=time, space=tiling.space or space)
 
@@ -251,7 +249,7 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
         space = tuple(max(1, row - more) for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
         tiling = Tiling(family="streaming", time=time, space=(_ROWS[rank][0], *space))
         wide = all(2 * more <= row for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
-        small = _bytes(problem, time, tiling.space) <= _CHIP_BYTES
+        small = _bytes(problem, time, tiling.space) <= STATIC_SHARED
         short = written_reads(problem, threads_for(problem, tiling)) <= MOST_READS
         if time == _HEIGHTS[rank][-1] or (wide and small and short):
             chosen = time, tiling.space
@@ -261,7 +259,7 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
 def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
     """Halve the loaded cells along axis 1 until the tile fits on the chip: wide reaches in double precision."""
     low, high = halo(of_block(problem), whole_levels(time, history(problem)))
-    while space[1] > 1 and _bytes(problem, time, space) > _CHIP_BYTES:
+    while space[1] > 1 and _bytes(problem, time, space) > STATIC_SHARED:
         more = low[1] + high[1]
         space = (space[0], max(1, (space[1] + more) // 2 - more), *space[2:])
     return space

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.base.constants import WORD
 from tilewright.costs.arrays import Floats
-from tilewright.costs.energy import WORD, rule
+from tilewright.costs.energy import rule
 from tilewright.costs.energy_constants import Constants, require_known
 from tilewright.machines.machine import Machine
 from tilewright.tuning.codesign import Case

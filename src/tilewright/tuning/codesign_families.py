@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.base.constants import WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies, strategy_work
 from tilewright.costs.arrays import Floats, Ints, Sizes
-from tilewright.costs.setting import WORD, Setting, make_setting
+from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.tuning.codesign import Axes, Case, Options, expand
 from tilewright.tuning.codesign_energy import Energy
@@ -22,7 +23,6 @@ from tilewright.tuning.codesign_search import Search
 from tilewright.tuning.codesign_tiles import Configurations, arranged
 from tilewright.tuning.space import families
 
-_WARP = 32
 _HIGHEST, _FIRST, _MIDDLE, _LAST, _LAST_1D = 128, 256, 64, 1024, 16384
 _PITCHES = (2, 3, 4, 6, 8, 16)
 """Pitches of diamonds as multiples of half the least one."""
@@ -140,7 +140,7 @@ def _grid(family: str, setting: Setting, *, coarse: bool) -> Sizes:
     heights = [int(t) for t in _geometric(2, min(_HIGHEST, 2 * max(1, setting.steps)), 2, density)]
     if family == "overlapped":
         heights = [t for t in heights if t <= max(1, setting.steps)] or [1]
-    last = _geometric(_WARP, _LAST_1D if rank == 1 else _LAST, _WARP, density)
+    last = _geometric(WARP, _LAST_1D if rank == 1 else _LAST, WARP, density)
     axes: list[Ints] = [np.array(heights, dtype=np.int64)]
     axes += [_geometric(1, size, 1, density) for size in (_FIRST, _MIDDLE)[: rank - 1]]
     axes.append(last)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.base.constants import WORD
 from tilewright.costs import separable, untiled
 from tilewright.costs.arrays import Floats, ceil_div
-from tilewright.costs.setting import WORD, Setting, make_setting
+from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil import Program
 from tilewright.tuning.codesign import Axes, Case, Options

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs import published, traffic
 from tilewright.costs.arrays import Ints, Sizes
@@ -18,7 +19,6 @@ from tilewright.tuning.codesign import Options
 
 _HIGHEST, _WIDEST, _WIDEST_MIDDLE, _LONGEST = 128, 1024, 128, 1024
 _LONGEST_1D = 16384
-_WARP = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,12 +110,12 @@ def _grid(setting: Setting, *, coarse: bool) -> Sizes:
     per_doubling, dense = (4, 8) if coarse else (8, 16)
     heights = _steps(2, 2 * dense, _HIGHEST, per_doubling, 2)
     if rank == 1:
-        axes = [_steps(_WARP, _WARP * dense, _LONGEST_1D, per_doubling, _WARP)]
+        axes = [_steps(WARP, WARP * dense, _LONGEST_1D, per_doubling, WARP)]
     else:
         base = max(1, setting.slopes[0])
         axes = [_steps(base, max(base, dense), _WIDEST, per_doubling, 1)]
         axes += [_steps(1, dense, _WIDEST_MIDDLE, per_doubling, 1) for _ in range(rank - 2)]
-        axes.append(_steps(_WARP, _WARP * dense // 2, _LONGEST, per_doubling, _WARP))
+        axes.append(_steps(WARP, WARP * dense // 2, _LONGEST, per_doubling, WARP))
     grids = [grid.ravel() for grid in np.meshgrid(heights, *axes, indexing="ij")]
     sizes = Sizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
     return sizes.take(sizes.space[0] >= setting.slopes[0])

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tilewright.base.constants import WARP
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
 
-WARP = 32
 PIECE_POINTS = 2**18
 """About this many points are yielded at a time, whatever the size of the set."""
 _MOST_PER_AXIS = 4096

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from tilewright.base.constants import WARP
 from tilewright.base.intmath import round_up
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
-from tilewright.tuning.enumeration import WARP
 
 _PITCHES = (2, 3, 4, 6, 8, 16)
 """Pitches of diamonds as multiples of half the smallest one."""

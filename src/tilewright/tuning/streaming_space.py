@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.setting import Setting
 
-_LINE = 64
 _LEVELS = {1: (8, 16, 24, 32, 52, 64, 100, 128), 2: (4, 6, 8, 12, 16, 20, 24, 32, 52), 3: (2, 3, 4, 5, 6, 7, 8, 10)}
 _STRIPS = (1, 2, 4, 8, 16)
 _MIDDLE = (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32)
@@ -15,7 +15,7 @@ _WIDTHS = (256, 352, 512, 704, 1024, 2048, 4096, 8192)
 
 def points(setting: Setting) -> Sizes:
     """Enumerate levels and tile sizes worth a look on a CPU; shape (n,)."""
-    rank, unit = len(setting.shape), max(1, _LINE // setting.itemsize)
+    rank, unit = len(setting.shape), max(1, CACHE_LINE // setting.itemsize)
     times = sorted({min(t, max(1, setting.steps)) for t in _LEVELS[rank]})
     axes = [_parts(setting.shape[0], 1, _STRIPS, 16)] if rank > 1 else []
     if rank == 3:

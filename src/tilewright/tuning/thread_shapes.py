@@ -11,13 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from tilewright.base.constants import WARP
 from tilewright.costs import selector
 from tilewright.costs.arrays import Floats, Ints, Sizes
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.programs.stencil import Program
 from tilewright.tuning import select as selection
-from tilewright.tuning.enumeration import WARP, pieces
+from tilewright.tuning.enumeration import pieces
 
 Shape = tuple[int, ...]
 _LARGEST_OUTER = 32

@@ -1,0 +1,16 @@
+"""Sizes that are the same on every machine here, so that texts, tiles and models take them from one place."""
+
+WORD = 4
+"""Bytes of a word, in which the papers count traffic and on-chip memory."""
+CACHE_LINE = 64
+"""Bytes of a cache line of a CPU, and of its widest vector."""
+PAGE = 4096
+"""Bytes of a page of memory."""
+WARP = 32
+"""Threads of a GPU that execute one instruction together."""
+BANKS = 32
+"""Banks of a GPU's shared memory, each a word wide."""
+MAX_BLOCK_THREADS = 1024
+"""Threads that a thread block has at most in CUDA."""
+STATIC_SHARED = 48 * 1024
+"""Bytes of shared memory that a thread block has without asking for more when it is launched."""
