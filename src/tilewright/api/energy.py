@@ -24,7 +24,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.table import Recurrence
-from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.tilings.tiling import Tiling, parse
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
@@ -349,7 +349,7 @@ class _Pool:
         _, sizes, _ = self.parts[part]
         count = len(self.values[part][0])
         inside = cost[start : start + count]
-        index = selection.best(inside, sizes) if self.parts[part][0] != "none" else 0
+        index = selection.best(inside, sizes)
         return start + (index or 0)
 
     def _where(self, index: int) -> tuple[int, int]:
@@ -364,7 +364,7 @@ class _Pool:
         part, start = self._where(index)
         family, sizes, clock = self.parts[part]
         seconds, joules, traffic = (float(each[index - start]) for each in self.values[part])
-        chosen = NONE if family == "none" else space.tiling_at(family, sizes, index - start)
+        chosen = space.tiling_at(family, sizes, index - start)
         return Point(tiling=chosen, clock=clock, seconds=seconds, joules=joules, dram_bytes=traffic)
 
 

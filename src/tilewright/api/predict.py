@@ -172,7 +172,7 @@ def select(
         kept = sizes.take(inside)
         result = time_model.evaluate(family, kept, setting, model)
         for index, place in enumerate(inside.tolist()):
-            chosen = NONE if family == "none" else space.tiling_at(family, kept, index)
+            chosen = space.tiling_at(family, kept, index)
             costs = time_model.costs_at(result, index, setting)
             found.append((float(cost[place]), number, _prediction(problem, where, model, chosen, costs, setting)))
     found.sort(key=lambda item: item[:2])
@@ -320,7 +320,7 @@ def _choose(
         cost = np.inf if index is None else expected(family, float(result.seconds[index]))
         if index is not None and cost < lowest:
             lowest = cost
-            chosen = NONE if family == "none" else space.tiling_at(family, sizes, index)
+            chosen = space.tiling_at(family, sizes, index)
     return chosen
 
 

@@ -61,10 +61,10 @@ class Case:
         setting, found = make_setting(problem, self.machine), []
         for family in model_api.families_of(problem, setting, self.model):
             sizes, result = model_api.evaluated(setting, family, self.model)
-            index = 0 if family == "none" else selection.best(result.seconds, sizes)
+            index = selection.best(result.seconds, sizes)
             if index is None or result.joules is None or not np.isfinite(result.seconds[index]):
                 continue
-            tiling = "none" if family == "none" else str(space.tiling_at(family, sizes, index))
+            tiling = str(space.tiling_at(family, sizes, index))
             found.append(
                 Choice(tiling=tiling, seconds=float(result.seconds[index]), joules=float(result.joules[index]))
             )

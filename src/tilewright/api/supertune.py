@@ -20,7 +20,7 @@ from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.programs.problem import BoundarySpec, make_problem
 from tilewright.tilings import streaming
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tilings.tiling import Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
@@ -218,12 +218,12 @@ def _best(family: str, sizes: Sizes | None, setting: Setting, how: _How) -> Entr
         sizes = sizes.take(np.flatnonzero(space.possible(family, sizes, setting)))
         result = time_model.evaluate(family, sizes, setting, how[0])
     cost = cost_of(result, how[1])
-    index = 0 if family == "none" else selection.best(cost, sizes)
+    index = selection.best(cost, sizes)
     if index is None:
         return None
     costs = time_model.costs_at(result, index, setting)
     return Entry(
-        tiling=NONE if family == "none" else space.tiling_at(family, sizes, index),
+        tiling=space.tiling_at(family, sizes, index),
         value=float(cost[index]),
         costs=costs,
         points=int(np.isfinite(cost).sum()),

@@ -21,7 +21,7 @@ from tilewright.machines.machine import Machine
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.table import Recurrence
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tilings.tiling import Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
 
@@ -166,9 +166,9 @@ def _best(problem: Problem, machine: Machine, how: _How) -> tuple[Tiling, Costs,
     for family in families_of(problem, setting, how[1]):
         sizes, result = evaluated(setting, family, how[1], coarse=True)
         cost = cost_of(result, how[0])
-        index = 0 if family == "none" else selection.best(cost, sizes)
+        index = selection.best(cost, sizes)
         if index is not None and (found is None or cost[index] < found[2]):
-            tiling = NONE if family == "none" else space.tiling_at(family, sizes, index)
+            tiling = space.tiling_at(family, sizes, index)
             found = tiling, time_model.costs_at(result, index, setting), float(cost[index])
     if found is None:
         raise UsageError(f"no tiling of {problem.program.name} fits {machine.name}")

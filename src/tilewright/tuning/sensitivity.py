@@ -1,5 +1,6 @@
 """How much a ranking depends on each parameter of a machine: the parameter moved up and down, the rankings compared."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats
 from tilewright.machines.machine import Machine, Quantity
+from tilewright.tuning.validation import kendall
 
 MOST = 1500
 """Candidates that are compared pair by pair; of more, the best and an even sample of the rest."""
@@ -46,26 +48,6 @@ class Sensitivity:
         return {**asdict(self), "insensitive": self.insensitive}
 
 
-def kendall(a: Floats, b: Floats) -> float:
-    """Return Kendall's rank correlation (tau-b) of two costs of the same candidates.
-
-    Args:
-        a: Costs; shape (n,).
-        b: Costs; shape (n,).
-
-    Returns:
-        1 for the same order, -1 for the reverse; 1 where nothing can be ordered. Takes n^2 bytes.
-
-    >>> kendall(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
-    0.3333333333333333
-    """
-    first = np.sign(a[:, None] - a[None, :]).astype(np.int8)
-    second = np.sign(b[:, None] - b[None, :]).astype(np.int8)
-    agreeing = float(np.sum(first * second, dtype=np.int64))
-    ordered = np.sqrt(float(np.count_nonzero(first)) * float(np.count_nonzero(second)))
-    return float(agreeing / ordered) if ordered else 1.0
-
-
 def sensitivities(
     machine: Machine,
     program: str,
@@ -101,8 +83,8 @@ def sensitivities(
             Sensitivity(
                 parameter=name,
                 share=share,
-                tau_down=kendall(base[picked], down[picked]),
-                tau_up=kendall(base[picked], up[picked]),
+                tau_down=_agreement(base[picked], down[picked]),
+                tau_up=_agreement(base[picked], up[picked]),
                 loss=float(max(base[winner] for winner in winners) / base[order[0]] - 1.0),
                 winner_moves=any(base[winner] > base[order[0]] for winner in winners),
             )
@@ -131,3 +113,9 @@ def moved(machine: Machine, program: str, name: str, factor: float) -> Machine:
         raise UsageError(f"{machine.name} has no parameter {name!r}")
     changes: dict[str, Any] = {name: scaled(quantity)}
     return replace(machine, **changes)
+
+
+def _agreement(first: Floats, second: Floats) -> float:
+    """Return Kendall's tau of two rankings; 1 where nothing can be ordered, since then nothing has moved."""
+    tau = kendall(first, second)
+    return 1.0 if math.isnan(tau) else tau

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.base.errors import UsageError
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
 from tilewright.programs.problem import Problem
 from tilewright.tilings import overlapped, streaming
 from tilewright.tilings.legality import untileable
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning import strategy_space, stream_block_space, streaming_space
 from tilewright.tuning.enumeration import pieces
 
@@ -91,13 +90,9 @@ def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
 
 
 def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:
-    """Return one point of a space as a tiling.
-
-    Raises:
-        UsageError: If the family has no sizes.
-    """
-    if family == "none":
-        raise UsageError("no time tiling has no sizes")
+    """Return one point of a space as a tiling; the only point of ``none`` is the absence of time tiling."""
+    if family == NONE.family:
+        return NONE
     return Tiling(
         family=family,
         time=int(sizes.time[index]),
