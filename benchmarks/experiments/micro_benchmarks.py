@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path("results/micro_benchmarks"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
-    protocol, tools = (calibrate.QUICK if chosen.quick else calibrate.FULL), toolchain()
+    protocol, tools = (calibrate.QUICK if chosen.quick else calibrate.THOROUGH), toolchain()
     machines = [calibrate.measure_machine(tools, protocol, lambda _: None) for _ in range(2)]
     lines = ["| parameter | first | spread | second | within |", "| --- " * 5 + "|"]
     repeatable = []
@@ -47,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows, values, drawn, steady = [], {}, {}, []
     for name in STENCILS:
         published = load("gtx980").iteration_seconds(name).value  # table 4
-        runs = [calibrate.measure_program(program(name), machines[0], tools, protocol) for _ in range(2)]
+        series = calibrate.tile_series(program(name), machines[0], protocol)
+        kernels = calibrate.build(series, tools)
+        runs = [calibrate.measure(series, kernels, machines[0]) for _ in range(2)]
         first, second = (calibrate_fits.fitted(run) for run in runs)
         values[name] = first.iteration
         each = [(math.prod(i.shape), _alone(i, first)) for i in runs[0]]

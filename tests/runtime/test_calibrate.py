@@ -17,7 +17,7 @@ from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.tiling import NONE
 
-TINY = calibrate.Protocol(instances=6, samples=3, stream_bytes=2**20)
+TINY = calibrate.Protocol(instances=6, samples=3, stream_bytes=2**20, streams=6)
 
 
 @pytest.fixture(autouse=True)
@@ -94,9 +94,9 @@ def test_all_programs_are_measured_in_turn_and_again_and_the_shorter_time_of_an_
 
 @pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])
 def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
-    first = calibrate.measure_program(program(name), described, toolchain(), TINY)
-    again = calibrate.measure_program(program(name), described, toolchain(), TINY)
-    assert [i.shape for i in first] == [i.shape for i in again]
+    series = calibrate.tile_series(program(name), described, TINY)
+    assert series == calibrate.tile_series(program(name), described, TINY)
+    first = calibrate.measure(series, calibrate.build(series, toolchain()), described)
     assert len({i.shape for i in first}) > 1
     for instance in first:
         values = 1
@@ -113,7 +113,8 @@ def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
 
 def test_streaming_tiles_tell_c_iter_an_advance_and_lines(described):
     names = ("j2d5pt", "wave2d", "j1d3pt")
-    instances = {n: calibrate.measure_streams(program(n), described, toolchain(), TINY) for n in names}
+    series = {n: calibrate.stream_series(program(n), described, TINY) for n in names}
+    instances = {n: calibrate.measure(s, calibrate.build(s, toolchain()), described) for n, s in series.items()}
     assert {str(i.tiling.space[-1]) for i in instances["wave2d"]} == {"256", "352", "512", "688", "1024", "2048"}
     machine, fits = calibrate_fits.fitted_streams(described, instances)
     assert machine.line_ratio.source == machine.advance_seconds.source == "measured"

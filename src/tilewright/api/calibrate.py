@@ -1,6 +1,5 @@
 """``tw.calibrate``: this machine's parameters measured, with their spread, and how much each of them matters."""
 
-import functools
 import html
 import math
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ import numpy as np
 
 from tilewright.api import memo
 from tilewright.api.gpu import is_gpu, open_device
-from tilewright.api.predict import MachineLike, as_machine, evaluated, families_of, select
+from tilewright.api.predict import MachineLike, as_machine, evaluated, families_of
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_seconds
@@ -22,11 +21,17 @@ from tilewright.machines.machine import Machine
 from tilewright.programs import catalogue
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
+from tilewright.report.progress import Update, bar
+from tilewright.runtime import calibrate as runtime
+from tilewright.runtime import calibrate_fits as fitting
 from tilewright.runtime import calibrate_gpu as devices
+from tilewright.runtime import hosts
 from tilewright.runtime.files import check_place
 from tilewright.runtime.gpu import Device
+from tilewright.runtime.host import available_cpus
+from tilewright.runtime.toolchain import toolchain
+from tilewright.runtime.workers import pool
 from tilewright.tilings.legality import untileable
-from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.sensitivity import Sensitivity, sensitivities
 
 DEFAULT_PROGRAMS = (
@@ -46,6 +51,10 @@ _MEASURED = (
 _GPU_MEASURED = ("c_iter", "dram_bandwidth", "barrier_seconds", "launch_seconds")
 _SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 _STEPS = 256
+_COMPILED_TOGETHER = 4
+"""Series that a worker compiles between two movements of the progress bar."""
+_COMPILE_SECONDS = 120.0
+"""Time limit for the kernels of one series; those that take longer are compiled again without a limit."""
 _SPREAD = 0.35
 """A range, of the 5th to 95th percentile and of what was found at the end, wider than this share is called unstable."""
 
@@ -131,8 +140,10 @@ def calibrate(
     backend: str = "auto",
     output: str | Path | None = None,
     quick: bool = False,
+    thorough: bool = False,
     seconds: float | None = None,
     note: Callable[[str], None] | None = None,
+    progress: bool | None = None,
 ) -> Calibration:
     """Measure this machine's parameters with micro-benchmarks and C_iter with random small instances, each twice.
 
@@ -144,11 +155,13 @@ def calibrate(
         backend: ``auto`` or ``c`` for this machine's processor; ``opencl`` or ``cuda``, perhaps with a device, for a
             GPU.
         output: A machine file to write in place of the user's store.
-        quick: Fewer samples and instances.
+        quick: Fewer samples and instances, and on a processor fewer programs.
+        thorough: More samples and instances on a processor: some three minutes in place of one, on two cores.
         seconds: Time for the instances of all programs, on a GPU; by default 150, 60 with ``quick``, and 75 or 30
             where a processor is behind OpenCL. A program gets fewer instances where its share is spent, and none where
             nothing is left.
         note: Called with a line about what goes on.
+        progress: Whether to show a progress bar for a processor; by default where standard error is a terminal.
 
     Returns:
         The calibration. What is kept in the user's store is what the machine ``host`` is from now on, as long as
@@ -158,15 +171,15 @@ def calibrate(
         UsageError: If a program is unknown or cannot be tiled in time, or there is no such backend.
         ToolchainError: If there is no compiler that works.
     """
-    from tilewright.runtime import calibrate as runtime
-    from tilewright.runtime import calibrate_fits, hosts
-    from tilewright.runtime.toolchain import toolchain
-
     say = note or (lambda _: None)
     target = None if output is None else _target(Path(output))
     unasked = DEFAULT_PROGRAMS if quick or is_gpu(backend) else (*DEFAULT_PROGRAMS, *OTHER_PROGRAMS)
     chosen = tuple(_tileable(name) for name in programs or unasked)
+    if quick and thorough:
+        raise UsageError("a calibration is quick or thorough, not both")
     if is_gpu(backend):
+        if thorough:
+            raise UsageError("only the calibration of a processor can be thorough", "give a GPU's more --seconds")
         if seconds is not None and not 0 < seconds < math.inf:
             raise UsageError(f"the seconds of a calibration are a positive number, got {seconds!r}")
         device = open_device(backend)
@@ -176,41 +189,68 @@ def calibrate(
         raise UsageError(f"the backend of a calibration is one of auto, c, opencl and cuda, got {backend!r}")
     if seconds is not None:
         raise UsageError("only the calibration of a GPU has a time limit", "use --quick, or name programs")
-    tools = toolchain()
-    protocol = runtime.QUICK if quick else runtime.FULL
-    machine = runtime.measure_machine(tools, protocol, say)
-
-    def measured(program: Program, *, tiled: bool) -> tuple[calibrate_fits.Instance, ...]:
-        say(f"C_iter of {program.name}{'' if tiled else ' without tiles'}")
-        return runtime.measure_program(program, machine, tools, protocol, tiled=tiled)
-
-    def streamed(program: Program) -> tuple[calibrate_fits.Instance, ...]:
-        say(f"C_iter of {program.name} in streaming tiles")
-        return runtime.measure_streams(program, machine, tools, protocol)
-
-    tiles = calibrate_fits.in_turns(chosen, functools.partial(measured, tiled=True))
-    sweeps = calibrate_fits.in_turns(chosen, functools.partial(measured, tiled=False))
-    fits = {name: calibrate_fits.fitted(instances) for name, instances in tiles.items()}
-    without = {name: calibrate_fits.fitted(instances) for name, instances in sweeps.items()}
-    machine = calibrate_fits.with_sweeps(calibrate_fits.with_programs(machine, chosen, tuple(fits.values())), without)
-    found = calibrate_fits.in_turns(chosen, streamed)
-    streams = {name: instances for name, instances in found.items() if len(instances) > 1}
-    machine = calibrate_fits.with_streams(*calibrate_fits.fitted_streams(machine, streams))
-    machine = runtime.measured_again(machine, tools, protocol)
+    protocol = runtime.QUICK if quick else runtime.THOROUGH if thorough else runtime.USUAL
+    with bar("calibrating", progress) as update:
+        machine, fits = _cpu(chosen, protocol, update, say)
     if target is None:
         target = hosts.keep(machine)
     else:
         hosts.write(machine, target)
     memo.forget()
-    first = chosen[0]
-    shape = _SHAPES[first.rank]
-    return Calibration(
-        machine=machine,
-        path=target,
-        fits=fits,
-        sensitivity=sensitivity(first, shape=shape, steps=_STEPS, machine=machine),
-        subject=f"{first.name} {'x'.join(map(str, shape))}, {_STEPS} steps",
-    )
+    return _calibration(chosen, machine, target, fits)
+
+
+class _Steps:
+    """Says what goes on and how much of all steps is done."""
+
+    def __init__(self, update: Update, say: Callable[[str], None], total: int) -> None:
+        self._update, self._say = update, say
+        self._done, self._total = 0, total
+
+    def begin(self, what: str, count: int = 1) -> None:
+        """Begin so many steps; the ones before are done."""
+        self._say(what)
+        self._update(self._done, self._total, what)
+        self._done += count
+
+
+def _cpu(
+    chosen: Sequence[Program], protocol: runtime.Protocol, update: Update, say: Callable[[str], None]
+) -> tuple[Machine, dict[str, Fit]]:
+    """Measure this machine's processor; return it with the fits of C_iter in tiles, by program.
+
+    Everything is compiled before C_iter is measured, by as many worker processes as there are processors.
+    """
+    tools = toolchain()
+    machine = runtime.measure_machine(tools, protocol, say)
+    drawn = {
+        kind: {program.name: found for program in chosen if (found := draw(program, machine, protocol)) is not None}
+        for kind, draw in runtime.SERIES.items()
+    }
+    every = [series for some in drawn.values() for series in some.values()]
+    steps = _Steps(update, say, (1 + fitting.TURNS) * len(every))
+    with pool(available_cpus()) as processes:
+        size = _COMPILED_TOGETHER * available_cpus()
+        for first in range(0, len(every), size):
+            some = every[first : first + size]
+            steps.begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
+            processes.map(runtime.build_only, [(each, tools) for each in some], _COMPILE_SECONDS)
+    kernels = {(each.kind, each.program.name): runtime.build(each, tools) for each in every}
+
+    def measured(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
+        def once(program: Program) -> tuple[fitting.Instance, ...]:
+            series = drawn[kind][program.name]
+            steps.begin(series.title)
+            return runtime.measure(series, kernels[kind, program.name], machine)
+
+        return fitting.in_turns([program for program in chosen if program.name in drawn[kind]], once)
+
+    fits = {name: fitting.fitted(instances) for name, instances in measured("tiles").items()}
+    without = {name: fitting.fitted(instances) for name, instances in measured("none").items()}
+    machine = fitting.with_sweeps(fitting.with_programs(machine, chosen, tuple(fits.values())), without)
+    streams = {name: instances for name, instances in measured("streaming").items() if len(instances) > 1}
+    machine = fitting.with_streams(*fitting.fitted_streams(machine, streams))
+    return runtime.measured_again(machine, tools, protocol), fits
 
 
 def calibrate_gpu(
@@ -221,18 +261,26 @@ def calibrate_gpu(
     say: Callable[[str], None],
 ) -> Calibration:
     """Measure a GPU's parameters; see :func:`calibrate`."""
-    from tilewright.runtime import calibrate_fits, hosts
-
     if not device.describe().gpu:
         say(f"{device.name} is no GPU: the instances are small, and the values are its own, no GPU's")
     machine = devices.measure_machine(device, protocol, say)
     measured = devices.measure_programs(chosen, machine, device, protocol, say)
-    fits = {name: calibrate_fits.fitted(instances) for name, instances in measured.items()}
+    fits = {name: fitting.fitted(instances) for name, instances in measured.items()}
     machine = devices.with_programs(machine, fits, devices.whose(device), protocol.instances)
     if target is None:
         target = hosts.keep(machine)
     else:
         hosts.write(machine, target)
+    return _calibration(chosen, machine, target, fits, _GPU_MEASURED)
+
+
+def _calibration(
+    chosen: Sequence[Program],
+    machine: Machine,
+    target: Path | None,
+    fits: dict[str, Fit],
+    parameters: Sequence[str] | None = None,
+) -> Calibration:
     first = chosen[0]
     shape = _SHAPES[first.rank]
     return Calibration(
@@ -240,7 +288,7 @@ def calibrate_gpu(
         path=target,
         fits=fits,
         left_out=tuple(program.name for program in chosen if program.name not in fits),
-        sensitivity=sensitivity(first, shape=shape, steps=_STEPS, machine=machine, parameters=_GPU_MEASURED),
+        sensitivity=sensitivity(first, shape=shape, steps=_STEPS, machine=machine, parameters=parameters),
         subject=f"{first.name} {'x'.join(map(str, shape))}, {_STEPS} steps",
     )
 
@@ -279,27 +327,26 @@ def sensitivity(
         known += ("c_iter row",) if own else ()
         left = [name for name in _MEASURED if not (own and name == "row_seconds")]
         names = (*known, *(name for name in left if getattr(base, name) is not None))
-    if base.kind == "gpu":
-        return sensitivities(base, chosen.name, names, _coarse(make_problem(chosen, shape, steps)), share)
-    order: list[Tiling] = []
-
-    def evaluate(where: Machine) -> Floats:
-        every = select(chosen, shape=shape, steps=steps, machine=where, within=None)
-        seconds = {each.tiling: each.costs.seconds for each in every}
-        if not order:
-            order.extend(seconds)
-        return np.array([seconds.get(tiling, np.inf) for tiling in order])
-
-    return sensitivities(base, chosen.name, names, evaluate, share)
+    return sensitivities(base, chosen.name, names, _times(make_problem(chosen, shape, steps)), share)
 
 
-def _coarse(problem: Problem) -> Callable[[Machine], Floats]:
-    """Return what predicts the times of a coarse grid of a GPU's tilings: a full one has hundreds of thousands."""
+def _times(problem: Problem) -> Callable[[Machine], Floats]:
+    """Return what predicts the times of a problem's tilings, in one order whatever the machine; inf for unfit ones.
+
+    On a GPU they are a coarse grid: a full one has hundreds of thousands.
+    """
+    order: list[tuple[object, ...]] = []
 
     def evaluate(where: Machine) -> Floats:
         setting = make_setting(problem, where)
-        families = families_of(problem, setting, "exact")
-        return np.concatenate([evaluated(setting, family, "exact", coarse=True)[1].seconds for family in families])
+        found: dict[tuple[object, ...], float] = {}
+        for family in families_of(problem, setting, "exact"):
+            sizes, result = evaluated(setting, family, "exact", coarse=not setting.cpu)
+            points = zip(sizes.time.tolist(), sizes.k.tolist(), *(each.tolist() for each in sizes.space), strict=True)
+            found |= dict(zip(((family, *point) for point in points), result.seconds.tolist(), strict=True))
+        if not order:
+            order.extend(found)
+        return np.array([found.get(point, np.inf) for point in order])
 
     return evaluate
 

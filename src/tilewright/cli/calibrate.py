@@ -1,5 +1,6 @@
 """``tilewright calibrate``: micro-benchmarks -> a machine file."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,9 @@ def calibrate(
         typer.Option("-o", "--output", metavar="FILE", help="Write this .toml file in place of the user's store."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer samples and instances.")] = False,
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="More samples and instances: three minutes, not one, on two cores.")
+    ] = False,
     seconds: Annotated[
         float | None,
         typer.Option(
@@ -43,8 +47,13 @@ def calibrate(
     A GPU: tilewright calibrate --backend cuda --program j2d5pt -o mine.toml
     """
     from tilewright.api import calibrate as api
+    from tilewright.api.gpu import is_gpu
 
-    found = api.calibrate(programs, backend=backend, output=target, quick=quick, seconds=seconds, note=output.note)
+    barred = sys.stderr.isatty() and not is_gpu(backend)  # a progress bar says what the notes say
+    note = None if barred else output.note
+    found = api.calibrate(
+        programs, backend=backend, output=target, quick=quick, thorough=thorough, seconds=seconds, note=note
+    )
     if as_json:
         output.emit(found.to_dict())
     output.say(str(found), as_json)

@@ -23,11 +23,19 @@ def bar(title: str, shown: bool | None = None) -> Iterator[Update]:
         yield lambda _done, _total, _text: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
     with Progress(
-        *columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True), transient=True
+        *columns, *times, TextColumn("{task.fields[note]}"), console=Console(stderr=True), transient=True
     ) as progress:
         task = progress.add_task(title, total=None, note="")
 

@@ -75,16 +75,19 @@ class Protocol:
         instances: Random instances per program; the papers take 70.
         samples: Samples per micro-benchmark.
         stream_bytes: Least size of the arrays that are streamed from memory, per thread.
+        streams: Most streaming tiles per program.
         seed: Seed of the random instances.
     """
 
-    instances: int = 70
-    samples: int = 15
+    instances: int = 30
+    samples: int = 9
     stream_bytes: int = 2**27
+    streams: int = 4
     seed: int = 1
 
 
-FULL = Protocol()
+USUAL = Protocol()
+THOROUGH = Protocol(instances=70, samples=15, streams=6)
 QUICK = Protocol(instances=20, samples=5, stream_bytes=2**26)
 
 
@@ -157,86 +160,132 @@ def _widened(known: Quantity, samples: Sequence[float]) -> Quantity:
     return replace(known, low=min(known.low or known.value, again), high=max(known.high or known.value, again))
 
 
-def measure_program(
-    program: Program, machine: Machine, tools: Toolchain, protocol: Protocol, *, tiled: bool = True
-) -> tuple[Instance, ...]:
-    """Measure random compute-only instances of a program on one core.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Random instances of one program in one kind of tiles, drawn before anything is compiled or measured.
+
+    Attributes:
+        program: The program, computed in float32.
+        kind: ``tiles``, ``none`` for sweeps without tiles, or ``streaming``.
+        shapes: Extents of the instances.
+        tilings: Their tilings; instance i has number i modulo their count.
+    """
+
+    program: Program
+    kind: str
+    shapes: tuple[tuple[int, ...], ...]
+    tilings: tuple[Tiling, ...]
+
+    @property
+    def title(self) -> str:
+        """What it measures, for people."""
+        kinds = {"tiles": "", "none": " without tiles", "streaming": " in streaming tiles"}
+        return f"C_iter of {self.program.name}{kinds[self.kind]}"
+
+
+def tile_series(program: Program, machine: Machine, protocol: Protocol) -> Series:
+    """Draw instances in hexagonal or hybrid tiles, whose grids lie in a core's L2.
 
     Args:
-        program: A program in float32.
+        program: The program.
         machine: The machine, for the sizes of its caches.
-        tools: The compiler.
         protocol: How many.
-        tiled: Whether tiles are measured, or sweeps without tiles, a third as many but enough to tell C_iter from the
-            start-up of a step, which takes as long as a hundred vectors.
-
-    Returns:
-        The instances.
-
-    Raises:
-        ToolchainError: If its kernels do not compile.
     """
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
-    count = protocol.instances if tiled else max(_SWEEPS, protocol.instances // 3)
-    draw = _tiled_shape if tiled and program.rank > 1 else _shape
-    shapes = [draw(program, machine, generator) for _ in range(count)]
-    some = make_problem(program, shapes[0], 1024)
-    tilings = _tilings(some) if tiled else (NONE,)
-    kernels = compile_source(emit_all([(some, tiling) for tiling in tilings]), tools)
-    guess = iteration_seconds(program, machine).value
-    found = []
-    for number, shape in enumerate(shapes):
-        index = number % len(tilings)
-        found.append(_measure(kernels[index], tilings[index], make_problem(program, shape, 1), machine, guess))
-    return tuple(found)
+    draw = _tiled_shape if program.rank > 1 else _shape
+    shapes = tuple(draw(program, machine, generator) for _ in range(protocol.instances))
+    tilings = _tilings(make_problem(program, shapes[0], 1024))
+    return Series(program=program, kind="tiles", shapes=shapes, tilings=tilings)
 
 
-def measure_streams(program: Program, machine: Machine, tools: Toolchain, protocol: Protocol) -> tuple[Instance, ...]:
-    """Measure streaming tiles on one core, the grid in its caches, for C_iter of rows blocked in registers.
+def sweep_series(program: Program, machine: Machine, protocol: Protocol) -> Series:
+    """Draw instances without tiles, whose grids lie in a core's L1; arguments as for :func:`tile_series`.
 
-    Args:
-        program: A program in float32.
-        machine: The machine, C_iter of the program among its values.
-        tools: The compiler.
-        protocol: How many.
+    They are a third as many, but enough to tell C_iter from the start-up of a step, which takes as long as a hundred
+    vectors.
+    """
+    generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
+    count = max(_SWEEPS, protocol.instances // 3)
+    shapes = tuple(_shape(program, machine, generator) for _ in range(count))
+    return Series(program=program, kind="none", shapes=shapes, tilings=(NONE,))
+
+
+def stream_series(program: Program, machine: Machine, protocol: Protocol) -> Series | None:
+    """Draw instances in streaming tiles, whose grids lie in a core's part of L3; arguments as for :func:`tile_series`.
 
     Returns:
-        The instances, their seconds without loading and storing; none where streaming does not apply.
-
-    Raises:
-        ToolchainError: If its kernels do not compile.
+        The series, or None where streaming does not apply.
     """
     generator = random.Random(f"{protocol.seed} {program.name} streaming")  # noqa: S311  (no secret)
-    tiles = _STREAMS[program.rank]
-    shapes = [
-        _wide_shape(program, tiles[number % len(tiles)][1], machine, generator)
-        for number in range(max(2 * len(tiles), protocol.instances // 3))
-    ]
+    tiles = _STREAMS[program.rank][: protocol.streams]
+    count = max(2 * len(tiles), protocol.instances // 3)
+    shapes = tuple(_wide_shape(program, tiles[i % len(tiles)][1], machine, generator) for i in range(count))
     some = make_problem(program, shapes[0], 1024)
     if not streaming.applies(some):
-        return ()
-    tilings = []
-    for levels, behind in tiles:
-        space = behind if program.rank == 1 else (_WHOLE, *behind)
-        tilings.append(catalogue.complete(some, Tiling(family=streaming.NAME, time=levels, space=space)))
-    kernels = compile_source(emit_all([(some, tiling) for tiling in tilings]), tools)
-    machine = one_core(machine)
+        return None
+    spaces = [(levels, behind if program.rank == 1 else (_WHOLE, *behind)) for levels, behind in tiles]
+    tilings = tuple(
+        catalogue.complete(some, Tiling(family=streaming.NAME, time=levels, space=space)) for levels, space in spaces
+    )
+    return Series(program=program, kind="streaming", shapes=shapes, tilings=tilings)
+
+
+SERIES = {"tiles": tile_series, "none": sweep_series, "streaming": stream_series}
+"""What draws the instances of each kind."""
+
+
+def build_only(series: Series, tools: Toolchain) -> None:
+    """Compile a series in a worker process: its kernels stay in the cache on disk, where :func:`build` finds them."""
+    build(series, tools)
+
+
+def build(series: Series, tools: Toolchain) -> tuple[CompiledKernel, ...]:
+    """Compile the kernels of a series, one per tiling; several threads may build at a time.
+
+    Raises:
+        ToolchainError: If they do not compile.
+    """
+    some = make_problem(series.program, series.shapes[0], 1024)
+    return compile_source(emit_all([(some, tiling) for tiling in series.tilings]), tools)
+
+
+def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Instance, ...]:
+    """Measure the instances of a series on one core.
+
+    Args:
+        series: The series.
+        kernels: Its kernels, see :func:`build`.
+        machine: The machine; for streaming tiles C_iter of the program is among its values.
+
+    Returns:
+        The instances; those of streaming tiles have their seconds without loading and storing.
+    """
+    if series.kind == "streaming":
+        machine = one_core(machine)
+    guess = iteration_seconds(series.program, machine).value
     found = []
-    for number, shape in enumerate(shapes):
-        index = number % len(tilings)
-        problem = make_problem(program, shape, 1)
-        vectors = math.prod(shape) / machine.vector_width.value
-        steps = max(2 * tilings[index].time, int(_INSTANCE_SECONDS / (vectors * 1e-9)))
-        steps -= steps % (2 * tilings[index].time)
-        seconds = _least_run_seconds(kernels[index], replace(problem, steps=steps))
-        setting = make_setting(replace(problem, steps=steps), machine)
-        *factors, rest = (float(each) for each in fit.stream_design(sizes_of(tilings[index], setting), setting))
-        if seconds > rest:
-            entry = Instance(
-                shape=shape, steps=steps, tiling=tilings[index], factors=tuple(factors), seconds=seconds - rest
-            )
-            found.append(entry)
+    for number, shape in enumerate(series.shapes):
+        index = number % len(series.tilings)
+        tiling, problem = series.tilings[index], make_problem(series.program, shape, 1)
+        if series.kind == "streaming":
+            found += _measure_stream(kernels[index], tiling, problem, machine)
+        else:
+            found.append(_measure(kernels[index], tiling, problem, machine, guess))
     return tuple(found)
+
+
+def _measure_stream(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine) -> list[Instance]:
+    """One instance in streaming tiles; none where its time is not longer than what loading and storing take."""
+    vectors = math.prod(problem.shape) / machine.vector_width.value
+    steps = max(2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * 1e-9)))
+    steps -= steps % (2 * tiling.time)
+    whole = replace(problem, steps=steps)
+    seconds = _least_run_seconds(kernel, whole)
+    setting = make_setting(whole, machine)
+    *factors, rest = (float(each) for each in fit.stream_design(sizes_of(tiling, setting), setting))
+    if seconds <= rest:
+        return []
+    return [Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=tuple(factors), seconds=seconds - rest)]
 
 
 def one_core(machine: Machine) -> Machine:

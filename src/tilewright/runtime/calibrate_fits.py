@@ -19,7 +19,8 @@ from tilewright.programs.stencil import Program
 from tilewright.tilings import streaming
 from tilewright.tilings.tiling import Tiling
 
-_TURNS = 2
+TURNS = 2
+"""Times that every instance is measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,7 @@ def in_turns(
         The instances by program, each as short as it was found: nothing makes one too short.
     """
     least: dict[str, dict[object, Instance]] = {program.name: {} for program in programs}
-    for _ in range(_TURNS):
+    for _ in range(TURNS):
         for program in programs:
             known = least[program.name]
             for each in measure(program):
