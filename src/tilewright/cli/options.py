@@ -5,12 +5,14 @@ from typing import Annotated
 import typer
 
 
-def whole(text: str) -> int:
+def whole(text: str | int) -> int:
     """Read a whole number, also one such as 1e3.
 
     Raises:
         typer.BadParameter: If it is none.
     """
+    if isinstance(text, int):  # a default, which typer hands over as it is
+        return text
     try:
         number = float(text)
         good = number.is_integer()
