@@ -247,7 +247,7 @@ def choose_tiling(problem: Problem, machine: MachineLike = "host", *, copies: bo
         copies: Whether the caller's arrays are copied in and out, where a family needs that.
 
     Returns:
-        A legal tiling; on a GPU the first of :func:`tilewright.tuning.gpu_default.gpu_defaults`.
+        A legal, complete tiling; on a GPU the first of :func:`tilewright.tuning.gpu_default.gpu_defaults`.
     """
     where = as_machine(machine)
     if where.kind == "gpu":
@@ -257,7 +257,7 @@ def choose_tiling(problem: Problem, machine: MachineLike = "host", *, copies: bo
     def expected(family: str, seconds: float) -> float:
         return run_seconds(family, seconds, setting, copies=copies)
 
-    return _choose(problem, setting, "exact", expected)
+    return tilings.complete(problem, _choose(problem, setting, "exact", expected))
 
 
 def blocks_of(problem: Problem, machine: MachineLike = "host", tiling: Tiling | None = None) -> Blocks | None:
