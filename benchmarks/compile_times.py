@@ -22,8 +22,9 @@ import environment
 import tilewright as tw
 import user_programs
 from summary import spread
-from tilewright.api.compile import prepare
 from tilewright.codegen.emit import emit
+from tilewright.driver import prepare
+from tilewright.plan import Target
 from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem, make_problem
@@ -54,7 +55,7 @@ def cases(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 def tiling_of(problem: Problem, boundary: str, *, strict: bool) -> Tiling:
     """Return what a run takes by default; a recurrence is chosen for by compiling it."""
     if analyse(problem.program).sweep:
-        return prepare(problem, None, "c", strict=strict).tiling
+        return prepare(problem, Target(backend="c"), strict=strict).tiling
     return tw.tune(
         problem.program,
         shape=problem.shape,

@@ -39,14 +39,15 @@ from typing import Any
 import environment
 import tilewright as tw
 from gpu_contenders import Check, Contender, Entry, alive, check, check_naive, contenders, few_steps, opened, standard
-from tilewright.api.gpu import open_device
 from tilewright.base.errors import DeviceError, TilewrightError
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
+from tilewright.plan import read_target
 from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.runtime import gpu
+from tilewright.runtime.devices import open_device
 
 ROOFED = ("j2d5pt", "box2d1r", "j3d7pt", "j3d27pt")
 PROGRAMS = (*ROOFED, "wave2d")
@@ -213,7 +214,7 @@ def calibrated(options: argparse.Namespace) -> Machine:
 def run(options: argparse.Namespace) -> int:
     """Run the cases that are left; returns the exit status."""
     begin = time.monotonic()
-    device = open_device(options.backend)
+    device = open_device(read_target(options.backend))
     document = record(device, options)
     done = {(each["program"], each["dtype"]): each for each in document["cases"]}
     todo = [each for each in wanted(options) if each not in done]

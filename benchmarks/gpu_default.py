@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tilewright.api.predict import evaluated, families_of
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.programs import catalogue
 from tilewright.programs.problem import Problem, make_problem
+from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.gpu_default import gpu_defaults
 
 SHAPES: dict[int, tuple[tuple[int, ...], ...]] = {

@@ -18,6 +18,7 @@ import environment
 import tilewright as tw
 from tilewright.api.arrays import gather
 from tilewright.api.memo import prepared
+from tilewright.plan import read_target
 from tilewright.programs.problem import make_problem
 
 
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for threads in sorted({1, environment.cores()}):
         for steps in (1, 16):
             problem = make_problem(program, shape, steps)
-            kernel = prepared(problem, None, "auto", strict=False, threads=threads)
+            kernel = prepared(problem, read_target("auto", threads), None, strict=False)
             state = kernel.start(problem, given.inputs(), threads)
             alone = timed(lambda s=state, n=steps: s.advance(n), chosen.calls)
             state.close()

@@ -91,13 +91,14 @@ class Case:
 def measured(name: str, shape: tuple[int, ...], steps: int, repeats: int, threads: int) -> Case:
     """Measure one short run."""
     import tilewright as tw
-    from tilewright.api.compile import prepare
+    from tilewright.driver import prepare
+    from tilewright.plan import read_target
     from tilewright.programs.catalogue import program
     from tilewright.programs.problem import make_problem
 
     known = program(name)
     problem = make_problem(known, shape, steps)
-    tiling = str(prepare(problem, threads=threads).tiling)
+    tiling = str(prepare(problem, read_target("auto", threads)).tiling)
     case = Case(program=name, shape=shape, steps=steps, tiling=tiling)
     if tiling == "none":
         return case

@@ -37,10 +37,11 @@ import verify
 from case import Case, slots
 from every_program import not_slower
 from process import Worker, WorkerError
-from tilewright.api.predict import blocks_of, choose_tiling
+from tilewright.api.predict import as_machine
 from tilewright.base.units import format_bytes
 from tilewright.programs import catalogue
 from tilewright.runtime.host import available_bytes
+from tilewright.tuning.choice import choose_blocks, choose_tiling
 
 SIZES = {1: (2**12, 2**18, 2**24), 2: (64, 256, 1024, 4096, 16384), 3: (32, 64, 128, 320, 640)}
 FEW = {1: (2**12, 2**22), 2: (256, 2048), 3: (48, 192)}
@@ -272,8 +273,9 @@ def choice(one: dict[str, Any]) -> str:
     """The tiling that the model chooses for a case of a record."""
     known = {name: one[name] for name in ("program", "steps", "dtype", "boundary")}
     problem = Case(**known, shape=tuple(one["shape"]), threads=1).problem()
-    blocks = blocks_of(problem)
-    return str(blocks.tiling if blocks else choose_tiling(problem))
+    machine = as_machine("host")
+    blocks = choose_blocks(problem, machine)
+    return str(blocks.tiling if blocks else choose_tiling(problem, machine))
 
 
 def opened(chosen: argparse.Namespace) -> dict[str, Any]:

@@ -93,3 +93,12 @@ def test_importing_loads_next_to_nothing():
     heavy = ("numpy", "typer", "rich", "PIL", "matplotlib", "scipy", "pyopencl", "islpy", "ctypes")
     done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+def test_no_module_takes_the_name_of_something_public():
+    """A submodule, once imported, replaces what the package offers under its name."""
+    from tilewright import _HOMES
+
+    public = {name for names in _HOMES.values() for name in names}
+    modules = {path.stem for path in (ROOT / "src" / "tilewright").iterdir()}
+    assert not public & modules

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.api.arrays import gather
-from tilewright.api.compile import prepare
 from tilewright.api.predict import as_machine
 from tilewright.api.prediction import Prediction
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
+from tilewright.driver import prepare
+from tilewright.plan import Target
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime.host import thread_count
@@ -50,7 +51,7 @@ def measure(
     ready = []
     for candidate in candidates:
         try:
-            ready.append((candidate, prepare(problem, candidate.tiling, "c")))
+            ready.append((candidate, prepare(problem, Target(backend="c"), candidate.tiling)))
         except TilewrightError as error:
             print(f"{candidate.tiling}: {error.message}")
     best = [float("inf")] * len(ready)

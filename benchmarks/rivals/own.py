@@ -5,9 +5,10 @@ import numpy as np
 import tilewright as tw
 from case import Array, Case, initial
 from rivals import UnavailableError
-from tilewright.api.compile import prepare
 from tilewright.api.predict import as_machine
 from tilewright.api.strata import strata
+from tilewright.driver import prepare
+from tilewright.plan import Target
 from tilewright.programs.problem import parse_boundary
 from user_programs import program
 
@@ -27,7 +28,7 @@ class Tuned:
 
     def prepare(self) -> None:
         """Choose the tiling, generate and compile, which the first call would do; later calls find the kernel."""
-        self.chosen = str(prepare(self.case.problem(), self.tiling, "c").tiling)
+        self.chosen = str(prepare(self.case.problem(), Target(backend="c"), self.tiling).tiling)
 
     def run(self) -> float | None:
         """Make the call."""

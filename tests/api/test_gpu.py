@@ -10,11 +10,14 @@ from tilewright.api import screen as screening
 from tilewright.api.predict import as_machine
 from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
 from tilewright.base.records import Outcome, Resources
+from tilewright.driver import prepare
+from tilewright.plan import read_target
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import nvrtc, opencl
 from tilewright.tilings.tiling import parse
 from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.periodic import plan_blocks
 
 OCLGRIND = "opencl:oclgrind"
 
@@ -154,25 +157,24 @@ def test_families_compete_on_gpus():
 
 
 def test_an_untuned_run_takes_the_models_choice(monkeypatch):
-    from tilewright.api import gpu as module
+    from tilewright import planner
 
     machine = as_machine("h100")
-    monkeypatch.setattr(module, "device_machine", lambda _: machine)
+    monkeypatch.setattr(planner, "device_machine", lambda _: machine)
     large = make_problem(program("j2d5pt"), (8192, 8192), 64)
-    found = module.prepare_gpu(large, None, OCLGRIND, strict=False)
+    found = prepare(large, read_target(OCLGRIND))
     assert found.halo is None
     assert found.tiling == gpu_defaults(large, machine)[0].tiling
     assert found.tiling.family == "streaming"
 
 
 def test_an_untuned_run_that_wraps_takes_the_models_blocks(monkeypatch):
-    from tilewright.api import gpu as module
-    from tilewright.api.blocks import plan_blocks
+    from tilewright import planner
 
     machine = as_machine("h100")
-    monkeypatch.setattr(module, "device_machine", lambda _: machine)
+    monkeypatch.setattr(planner, "device_machine", lambda _: machine)
     large = make_problem(program("j2d5pt"), (8192, 8192), 64, boundary="wrap")
-    found = module.prepare_gpu(large, None, OCLGRIND, strict=False)
+    found = prepare(large, read_target(OCLGRIND))
     blocks = plan_blocks(large, machine, lambda block: gpu_defaults(block, machine)[0].tiling)
     assert found.halo.steps == blocks.extended.problem.steps
     assert found.tiling == blocks.tiling
@@ -180,7 +182,7 @@ def test_an_untuned_run_that_wraps_takes_the_models_blocks(monkeypatch):
 
 @pytest.mark.parametrize("fault", ["spills", "shared", "threads"])
 def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeypatch, fault):
-    from tilewright.api import gpu as module
+    from tilewright import driver, planner
     from tilewright.runtime import gpu
 
     machine = as_machine("h100")
@@ -199,15 +201,13 @@ def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeyp
             return replace(found, source=replace(found.source, kernels=kernels))
         return found
 
-    monkeypatch.setattr(module, "device_machine", lambda _: machine)
+    monkeypatch.setattr(planner, "device_machine", lambda _: machine)
     monkeypatch.setattr(gpu, "load", spoilt)
-    module._program.cache_clear()
-    module._by_model.cache_clear()
+    driver._loaded.cache_clear()
     try:
-        found = module.prepare_gpu(large, None, OCLGRIND, strict=False)
+        found = prepare(large, read_target(OCLGRIND))
     finally:
-        module._program.cache_clear()
-        module._by_model.cache_clear()
+        driver._loaded.cache_clear()
     assert found.tiling == next(each for each in ways if each.family != ways[0].family)
 
 

@@ -18,6 +18,9 @@ from tilewright.api import tune as tuning
 from tilewright.api.predict import choose_tiling
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.codegen.emit import emit
+from tilewright.driver import prepare
+from tilewright.plan import read_target
+from tilewright.planner import remembered
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import store, toolchain
@@ -110,10 +113,10 @@ def test_tune_measures_remembers_and_run_uses_it(tmp_path, records):
     assert all(each.spread >= 0 for each in repeated)
 
     problem = plan.problem
-    assert wisdom.remembered(problem, 2) == plan.tiling
-    assert wisdom.remembered(make_problem(program("j2d5pt"), (170, 280), 20), 2) == plan.tiling
-    assert wisdom.remembered(make_problem(program("j2d5pt"), (1700, 280), 20), 2) is None
-    assert wisdom.remembered(problem, 1) is None
+    assert remembered(problem, 2) == plan.tiling
+    assert remembered(make_problem(program("j2d5pt"), (170, 280), 20), 2) == plan.tiling
+    assert remembered(make_problem(program("j2d5pt"), (1700, 280), 20), 2) is None
+    assert remembered(problem, 1) is None
 
     # A repeated tune measures nothing again.
     before = records(tmp_path)
@@ -133,14 +136,13 @@ def test_a_problem_that_wraps_is_tuned_in_blocks():
     assert {str(each.outcome) for each in plan.candidates} == {"ok"}
     tiled = [each for each in plan.candidates if each.tiling != NONE]
     assert tiled
-    assert wisdom.remembered(plan.problem, 2) == plan.tiling
+    assert remembered(plan.problem, 2) == plan.tiling
     u = np.random.default_rng(0).random((256, 256), dtype=np.float32)
     expected = tw.run("j2d5pt", u, steps=16, boundary="wrap", tiling="none")
     assert np.allclose(tw.run("j2d5pt", u, steps=16, boundary="wrap"), expected, rtol=1e-5, atol=0)
 
 
 def test_run_takes_wisdom_before_the_models_choice(monkeypatch):
-    from tilewright.api import compile as compiling
     from tilewright.runtime import wisdom as kept
 
     problem = make_problem(program("j2d5pt"), (150, 300), 16)
@@ -151,9 +153,9 @@ def test_run_takes_wisdom_before_the_models_choice(monkeypatch):
         threads=2, tiling=learned, seconds=1.0, circumstances=kept.circumstances(), when=kept.now(),
     )  # fmt: skip
     kept.remember([entry])
-    assert str(compiling.prepare(problem).tiling) == learned
-    assert str(compiling.prepare(problem, "none").tiling) == "none"
-    assert str(compiling.prepare(problem, threads=1).tiling) != learned
+    assert str(prepare(problem, read_target("auto")).tiling) == learned
+    assert str(prepare(problem, read_target("auto"), "none").tiling) == "none"
+    assert str(prepare(problem, read_target("auto", 1)).tiling) != learned
 
 
 def test_stale_wisdom_is_flagged_and_never_used():
@@ -169,7 +171,7 @@ def test_stale_wisdom_is_flagged_and_never_used():
     )  # fmt: skip
     kept.remember([entry])
     with pytest.warns(UserWarning, match="tune again"):
-        assert wisdom.remembered(problem, 2) is None
+        assert remembered(problem, 2) is None
     assert [each.stale for each in wisdom.known()] == [("version",)]
 
 
@@ -182,7 +184,7 @@ def test_wisdom_that_is_not_legal_here_is_not_used():
         threads=2, tiling="hybrid:t=4,s=1x64", seconds=1.0, circumstances=kept.circumstances(), when=kept.now(),
     )  # fmt: skip
     kept.remember([entry])
-    assert wisdom.remembered(problem, 2) is None
+    assert remembered(problem, 2) is None
 
 
 def test_a_sample_of_all_steps_is_a_whole_run(monkeypatch):

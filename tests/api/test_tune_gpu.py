@@ -7,14 +7,15 @@ import pytest
 
 import tilewright as tw
 from tilewright.api import memo, trial
-from tilewright.api.gpu import circumstances, open_device
 from tilewright.api.trial import TrialJob
 from tilewright.api.wisdom import forget, known
 from tilewright.base.errors import SpillsError
 from tilewright.base.records import Outcome, Resources
+from tilewright.plan import read_target
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import opencl, wisdom
+from tilewright.runtime.devices import circumstances, open_device
 from tilewright.tilings.tiling import parse
 
 BACKEND = "opencl:oclgrind"
@@ -42,10 +43,10 @@ def test_a_device_is_tuned_and_its_wisdom_used():
     assert entry.circumstances.compiler.startswith("OpenCL Oclgrind")
     problem = make_problem(program("jacobi2d"), (9, 34), 2)
     assert entry.problem_key == wisdom.problem_key(problem, "opencl") != wisdom.problem_key(problem)
-    from tilewright.api.compile import prepare
-    from tilewright.api.wisdom import remembered
+    from tilewright.driver import prepare
+    from tilewright.planner import remembered
 
-    assert prepare(problem, None, BACKEND).tiling == plan.tiling
+    assert prepare(problem, read_target(BACKEND)).tiling == plan.tiling
     assert remembered(problem, 1) is None  # a processor does not use what a device has learned
     u = np.random.default_rng(0).random((9, 34), dtype=np.float32)
     np.testing.assert_allclose(plan.run(u), tw.run("jacobi2d", u, steps=2, backend="numpy"), rtol=1e-6)
@@ -53,7 +54,7 @@ def test_a_device_is_tuned_and_its_wisdom_used():
 
 def test_what_a_device_has_learned_is_compared_with_that_device():
     """Not with the processor; and a device that is not here is other hardware."""
-    here = circumstances(open_device(BACKEND))
+    here = circumstances(open_device(read_target(BACKEND)))
     entry = wisdom.Wisdom(
         program="jacobi2d",
         problem_key=wisdom.problem_key(make_problem(program("jacobi2d"), (9, 34), 2), "opencl"),
@@ -80,16 +81,16 @@ def test_what_a_device_has_learned_is_compared_with_that_device():
 
 
 def test_circumstances_are_those_of_the_device():
-    here = circumstances(open_device(BACKEND))
+    here = circumstances(open_device(read_target(BACKEND)))
     assert here.device == "Oclgrind Simulator"
     assert here != wisdom.here()
-    assert here == circumstances(open_device(BACKEND))
+    assert here == circumstances(open_device(read_target(BACKEND)))
 
 
 def job(**changes):
     problem = make_problem(program("jacobi2d"), (18, 40), 4)
     plain = {"problem": problem, "tiling": parse("hybrid:t=2,s=2x8,threads=1x8"), "scalars": (), "threads": 1}
-    return TrialJob(**{**plain, "strict": False, "steps": 4, "backend": BACKEND, **changes})
+    return TrialJob(**{**plain, "strict": False, "steps": 4, "target": read_target(BACKEND), **changes})
 
 
 def test_a_candidate_is_built_checked_timed_and_compared():
@@ -100,7 +101,7 @@ def test_a_candidate_is_built_checked_timed_and_compared():
 
 
 def test_what_spills_does_not_run(monkeypatch):
-    device = type(open_device(BACKEND))
+    device = type(open_device(read_target(BACKEND)))
     needs = Resources(registers=255, spill_bytes=16, stack_bytes=0, shared_bytes=0)
     monkeypatch.setattr(device, "resources", lambda *_: needs)
     with pytest.raises(SpillsError, match="16 bytes of spills"):

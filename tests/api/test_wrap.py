@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.api.blocks import plan_blocks
-from tilewright.api.compile import prepare
-from tilewright.api.predict import as_machine, blocks_of
+from tilewright.api.predict import as_machine
 from tilewright.codegen.emit import emit
+from tilewright.driver import prepare
+from tilewright.plan import Target
 from tilewright.programs import reference
 from tilewright.programs.catalogue import program
 from tilewright.programs.dependences import slopes
@@ -21,6 +21,8 @@ from tilewright.runtime.cpu import compile_source, execute
 from tilewright.runtime.session import Halo, Inputs, Session
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.choice import choose_blocks
+from tilewright.tuning.periodic import plan_blocks
 
 KINDS = ("fixed", "nearest", "reflect", "mirror", "constant")
 
@@ -128,7 +130,7 @@ def test_a_state_may_be_advanced_in_any_portions(data):
 )
 def test_every_family_leaves_a_state_that_can_be_advanced(name, tile):
     problem = make_problem(program(name), (36, 40), 8, "float64")
-    kernel = prepare(problem, tile, "c", strict=True).compiled
+    kernel = prepare(problem, Target(backend="c"), tile, strict=True).compiled
     arrays = {f: [np.random.default_rng(7).random((36, 40))] for f in problem.program.fields}
     session = Session(kernel, problem, Inputs(arrays=arrays, scalars={}), 2)
     state = reference.start(problem, arrays)
@@ -186,15 +188,15 @@ def test_halos_are_the_same_filled_by_one_thread_or_several(least, monkeypatch):
 
 def test_the_model_chooses_blocks_only_where_they_pay():
     large = make_problem(program("j2d5pt"), (4096, 4096), 200, boundary="wrap")
-    blocks = blocks_of(large)
+    blocks = choose_blocks(large, as_machine("host"))
     assert blocks is not None
     assert blocks.count * blocks.extended.problem.steps >= 200
     plain = tw.predict("j2d5pt", shape=(4096, 4096), steps=200, boundary="wrap", machine="host", tiling="none")
     assert blocks.costs.seconds < plain.costs.seconds
     assert tw.predict("j2d5pt", shape=(4096, 4096), steps=200, boundary="wrap", machine="host").costs == blocks.costs
     assert blocks.costs.flops == plain.costs.flops
-    assert blocks_of(make_problem(program("j2d5pt"), (2, 2), 200, boundary="wrap")) is None
-    assert blocks_of(make_problem(program("j2d5pt"), (4096, 4096), 1, boundary="wrap")) is None
+    assert choose_blocks(make_problem(program("j2d5pt"), (2, 2), 200, boundary="wrap"), as_machine("host")) is None
+    assert choose_blocks(make_problem(program("j2d5pt"), (4096, 4096), 1, boundary="wrap"), as_machine("host")) is None
     never = plan_blocks(large, as_machine("host"), lambda block: Tiling(family="none"))
     assert never is None
 
@@ -205,7 +207,7 @@ def test_run_takes_a_tiling_for_blocks():
     plain = tw.run("heat2d", u0, steps=21, boundary="wrap", tiling="none", strict=True)
     np.testing.assert_array_equal(tiled, plain)
     problem = make_problem(program("heat2d"), (50, 70), 21, boundary="wrap")
-    assert prepare(problem, "hybrid:t=6,s=4x16").halo is not None
-    assert prepare(problem, "none").halo is None
+    assert prepare(problem, Target(backend="c"), "hybrid:t=6,s=4x16").halo is not None
+    assert prepare(problem, Target(backend="c"), "none").halo is None
     with pytest.raises(tw.IllegalTilingError):
         tw.run("j2d9pt", u0, steps=21, boundary="wrap", tiling="hybrid:t=6,s=1x16")

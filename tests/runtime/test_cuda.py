@@ -98,7 +98,7 @@ def test_only_the_wanted_device_is_opened(driver):
 
 
 def test_devices_that_are_only_looked_at_stay_closed(driver):
-    from tilewright.api import gpu as backends
+    from tilewright.runtime import devices as backends
 
     assert len(backends.present()) >= 2
     assert [device.name for device in cuda.every()] == ["Card A", "Card B"]

@@ -3,12 +3,12 @@
 import time
 from dataclasses import asdict, dataclass, replace
 
-from tilewright.api.gpu import is_gpu
 from tilewright.api.table import filling
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_seconds
 from tilewright.programs.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
+from tilewright.runtime.devices import is_gpu
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings.tiling import Tiling, parse

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.api import memo
-from tilewright.api.gpu import is_gpu, open_device
-from tilewright.api.predict import MachineLike, as_machine, evaluated, families_of
+from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_seconds
@@ -18,6 +17,7 @@ from tilewright.costs.arrays import Floats
 from tilewright.costs.fit import Fit
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
+from tilewright.plan import read_target
 from tilewright.programs import catalogue
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
@@ -26,12 +26,14 @@ from tilewright.runtime import calibrate as runtime
 from tilewright.runtime import calibrate_fits as fitting
 from tilewright.runtime import calibrate_gpu as devices
 from tilewright.runtime import hosts
+from tilewright.runtime.devices import is_gpu, open_device
 from tilewright.runtime.files import check_place
 from tilewright.runtime.gpu import Device
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.workers import pool
 from tilewright.tilings.legality import untileable
+from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.sensitivity import Sensitivity, sensitivities
 
 DEFAULT_PROGRAMS = (
@@ -182,7 +184,7 @@ def calibrate(
             raise UsageError("only the calibration of a processor can be thorough", "give a GPU's more --seconds")
         if seconds is not None and not 0 < seconds < math.inf:
             raise UsageError(f"the seconds of a calibration are a positive number, got {seconds!r}")
-        device = open_device(backend)
+        device = open_device(read_target(backend))
         how = devices.protocol_for(device, quick=quick)
         return calibrate_gpu(chosen, device, how if seconds is None else replace(how, seconds=seconds), target, say)
     if backend not in {"auto", "c"}:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import costed
-from tilewright.api.predict import MachineLike, as_machine, blocks_of, evaluated, families_of
+from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.predict import predict as predict_time
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.table import Table
@@ -28,6 +28,7 @@ from tilewright.tilings.tiling import Tiling, parse
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
+from tilewright.tuning.choice import choose_blocks, evaluated, families_of
 
 NEAR = 0.01
 """Tiles so close to the fastest one count as equally fast."""
@@ -373,7 +374,7 @@ def usage_of(
 ) -> Usage:
     """Return the amounts of a tiling that has a time model, by a model and a scope of the bandwidth."""
     rule = make_energy(problem, where)
-    blocks = blocks_of(problem, where, tiling) if how == ("exact", None) else None
+    blocks = choose_blocks(problem, where, tiling) if how == ("exact", None) else None
     if blocks is not None:
         updates = problem.steps / blocks.extended.problem.steps * make_energy(blocks.extended.problem, where).updates
         return rule.usage(seconds or blocks.costs.seconds, blocks.costs.dram_bytes, updates)

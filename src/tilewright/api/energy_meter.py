@@ -4,16 +4,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.api.compile import prepare
 from tilewright.api.data import random_arrays
 from tilewright.api.energy_fit import Run, read_runs, write_runs
-from tilewright.api.gpu import is_gpu, open_device
 from tilewright.api.run import run
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape
+from tilewright.driver import prepare
+from tilewright.plan import read_target
 from tilewright.programs import catalogue
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import power
+from tilewright.runtime.devices import is_gpu, open_device
 from tilewright.tilings.tiling import Tiling
 
 METERS = ("rapl", "nvml")
@@ -110,7 +111,7 @@ def meter_run(
         return Metered(run=recorded, low=recorded.joules, high=recorded.joules, windows=0, repetitions=1, meter=meter)
     if kind == "nvml" and not is_gpu(backend):
         raise UsageError("nvml meters a GPU, the run takes none", "give --backend cuda or opencl, or --meter rapl")
-    chosen = str(prepare(problem, tiling, backend).tiling)
+    chosen = str(prepare(problem, read_target(backend), tiling).tiling)
     arrays = random_arrays(problem.program, shape, problem.dtype, _SEED)
     scalars: dict[str, Any] = dict.fromkeys(problem.program.scalars, 0.1)
 
@@ -144,7 +145,7 @@ def card(number: str, backend: str) -> int | str:
     """
     if number and not number.isdecimal():
         raise UsageError(f"a card is a number, got {number!r}", "nvml:0 is the first one")
-    return int(number) if number else (open_device(backend).describe().bus or 0)
+    return int(number) if number else (open_device(read_target(backend)).describe().bus or 0)
 
 
 def append_run(path: Path, metered: Metered) -> int:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.api.energy_meter import card
-from tilewright.api.gpu import is_gpu, open_device
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.base.errors import UsageError
 from tilewright.costs.energy_micro import ROUNDS, Estimate, Window, benchmarks, solve
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+from tilewright.plan import read_target
 from tilewright.runtime import energy_gpu, power
 from tilewright.runtime import energy_micro as runtime
+from tilewright.runtime.devices import is_gpu, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchain import toolchain
 
@@ -213,7 +214,7 @@ def _fitting(meter: str, backend: str) -> None:
 def _nvml(number: str, backend: str) -> power.Nvml:
     """Open the counter of a GPU; what is no GPU is refused before a missing meter."""
     which = card(number, backend)
-    energy_gpu.sizes_for(open_device(backend).describe())
+    energy_gpu.sizes_for(open_device(read_target(backend)).describe())
     return power.nvml(which)
 
 
@@ -222,7 +223,7 @@ def _machine(machine: MachineLike | None, backend: str) -> Machine:
     if backend != "c" and not is_gpu(backend):
         raise UsageError(f"single operations are metered on the backends c, cuda and opencl, got {backend!r}")
     if machine is None and is_gpu(backend):
-        return gpu_machine(open_device(backend).describe())
+        return gpu_machine(open_device(read_target(backend)).describe())
     where, kind = as_machine("host" if machine is None else machine), "gpu" if is_gpu(backend) else "cpu"
     if where.kind == kind:
         return where
@@ -236,7 +237,7 @@ def _machine(machine: MachineLike | None, backend: str) -> Machine:
 def _run(machine: Machine, backend: str, meter: power.Meter | None, how: Protocol) -> tuple[Window, ...]:
     pace = how.pace(backend)
     if is_gpu(backend):
-        device = open_device(backend)
+        device = open_device(read_target(backend))
         with energy_gpu.GpuBench(device, energy_gpu.sizes_for(device.describe())) as bench:
             return runtime.run_rounds(bench.works(), meter, pace)
     tools = toolchain()

@@ -10,7 +10,6 @@ import numpy as np
 
 from tilewright.api import data
 from tilewright.api.arrays import Array, Given, gather
-from tilewright.api.compile import prepare
 from tilewright.api.forcing import Forcing
 from tilewright.api.levels import copy_levels, warn_if_at_rest
 from tilewright.api.load import load_program
@@ -19,6 +18,8 @@ from tilewright.api.run import portion, with_forcing
 from tilewright.api.watch import Watch, make_watch, march, warn_if_unstable
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
+from tilewright.driver import prepare
+from tilewright.plan import read_target
 from tilewright.programs.problem import Problem, make_problem, parse_boundary
 from tilewright.programs.stencil import Program
 from tilewright.runtime.files import check_output, check_place, is_archive, read_planes, write_planes
@@ -199,7 +200,7 @@ def perform(job: Job, note: Note) -> Report:
     }
     threads = thread_count(job.threads)
     part = portion(problem, looks.watch, forcing)
-    kernel = prepare(part, job.tile, job.backend, strict=job.strict, threads=threads, copies=part is problem)
+    kernel = prepare(part, read_target(job.backend, threads), job.tile, strict=job.strict, copies=part is problem)
     warn_if_unstable(problem, given[0])
     warn_if_at_rest(given[0], files=True)
     deep = any(is_archive(path) for path in job.outputs)

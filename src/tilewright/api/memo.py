@@ -9,7 +9,8 @@ import time
 from collections import OrderedDict
 from typing import Any
 
-from tilewright.api.compile import prepare
+from tilewright.driver import prepare
+from tilewright.plan import Target
 from tilewright.programs.problem import Problem
 from tilewright.runtime import forks, wisdom
 from tilewright.runtime.kernels import Kernel
@@ -24,19 +25,19 @@ _seen: dict[str, Any] = {"when": 0.0, "wisdom": None}
 
 
 def prepared(
-    problem: Problem, tiling: Tiling | str | None, backend: str, *, strict: bool, threads: int, copies: bool = True
+    problem: Problem, target: Target, tiling: Tiling | str | None, *, strict: bool, copies: bool = True
 ) -> Kernel:
-    """Return :func:`tilewright.api.compile.prepare`'s result, from an earlier call where there was one.
+    """Return :func:`tilewright.driver.prepare`'s result, from an earlier call where there was one.
 
     A fallback to NumPy for want of a compiler is not kept.
     """
-    key = (problem, tiling, backend, strict, threads, copies, *map(os.environ.get, _VARIABLES))
+    key = (problem, target, tiling, strict, copies, *map(os.environ.get, _VARIABLES))
     with _lock:
         _look()
         found = _entries.get(key)
         if found is not None:
             return found
-    made = prepare(problem, tiling, backend, strict=strict, threads=threads, copies=copies)
+    made = prepare(problem, target, tiling, strict=strict, copies=copies)
     if made.backend == "c":
         with _lock:
             _entries[key] = made

@@ -1,42 +1,36 @@
 """``tw.predict`` and ``tw.select``: what a program costs on a machine, without a compiler and without a device."""
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tilewright.api.arrays import costed
-from tilewright.api.blocks import Blocks, plan_blocks
 from tilewright.api.prediction import Prediction
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.table import Table
 from tilewright.api.table_costs import TableRequest, case_of, check_settings, costs_of, ranked, table_of, value
-from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.errors import UsageError
 from tilewright.costs import orthogonal as table_model
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
-from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.hardware import hardware
 from tilewright.costs.roofline import roofline
-from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.programs import stability
-from tilewright.programs.periodic import wrapped_axes
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.table import Recurrence
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings import catalogue as tilings
-from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.tuning import choice, space
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
-from tilewright.tuning import space
-from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.choice import best_tiling, choose_blocks, families_of
 from tilewright.tuning.thread_shapes import select_with_threads
 
 METRICS = choices.METRICS
@@ -95,10 +89,10 @@ def predict(
         warn_once(unstable)
     setting = make_setting(problem, where, scope)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
-    blocks = blocks_of(problem, where, asked) if model == "exact" and scope is None else None
+    blocks = choose_blocks(problem, where, asked) if model == "exact" and scope is None else None
     if blocks is not None:
         return _prediction(problem, where, model, blocks.tiling, blocks.costs, setting)
-    chosen = _choose(problem, setting, model) if asked is None else _legal(problem, asked)
+    chosen = best_tiling(problem, setting, model) if asked is None else tilings.legal(problem, asked)
     costs = time_model.predict(problem, chosen, where, model=model, scope=scope)
     return _prediction(problem, where, model, chosen, costs, setting)
 
@@ -229,7 +223,7 @@ def _band(
     """Return what a family has within a share of its own best, cheapest first; no more is in memory as a whole."""
 
     def cost(sizes: Sizes) -> Floats:
-        return cost_of(time_model.evaluate(family, sizes, setting, model), metric)
+        return choices.cost(time_model.evaluate(family, sizes, setting, model), metric)
 
     if family == "none":
         sizes = time_model.sizes_of(NONE, setting)
@@ -249,37 +243,7 @@ def choose_tiling(problem: Problem, machine: MachineLike = "host", *, copies: bo
     Returns:
         A legal, complete tiling; on a GPU the first of :func:`tilewright.tuning.gpu_default.gpu_defaults`.
     """
-    where = as_machine(machine)
-    if where.kind == "gpu":
-        return gpu_defaults(problem, where)[0].tiling
-    setting = make_setting(problem, where)
-
-    def expected(family: str, seconds: float) -> float:
-        return run_seconds(family, seconds, setting, copies=copies)
-
-    return tilings.complete(problem, _choose(problem, setting, "exact", expected))
-
-
-def blocks_of(problem: Problem, machine: MachineLike = "host", tiling: Tiling | None = None) -> Blocks | None:
-    """Return how a problem that wraps around its grid runs in time tiles, in blocks on an extended grid.
-
-    Args:
-        problem: What is computed.
-        machine: Where.
-        tiling: The tiling of the blocks; the model's choice by default.
-
-    Returns:
-        The blocks, or None where nothing wraps, blocks are impossible, or no time tiling is expected to be faster.
-
-    Raises:
-        UsageError: If the tiling that was asked for fits no block.
-    """
-    if problem.steps < 2 or not wrapped_axes(problem) or (tiling is not None and tiling.family == "none"):
-        return None
-    where = as_machine(machine)
-    if tiling is None:
-        return plan_blocks(problem, where, lambda block: choose_tiling(block, where, copies=False))
-    return plan_blocks(problem, where, lambda block: _legal(block, tiling), always=True)
+    return choice.choose_tiling(problem, as_machine(machine), copies=copies)
 
 
 def as_machine(machine: MachineLike) -> Machine:
@@ -298,52 +262,6 @@ def as_machine(machine: MachineLike) -> Machine:
 
         return host()
     return files.load(str(machine))
-
-
-def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
-    """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
-    found = space.families(problem, cpu=setting.cpu, every=model == "exact")
-    return found if setting.cpu or model == "exact" else tuple(each for each in found if each != "streaming")
-
-
-def _choose(
-    problem: Problem,
-    setting: Setting,
-    model: str,
-    expected: Callable[[str, float], float] = lambda _, seconds: seconds,
-) -> Tiling:
-    """Return the model's choice among every legal family, by what is expected of a family's least seconds."""
-    chosen, lowest = NONE, np.inf
-    for family in families_of(problem, setting, model):
-        sizes, result = evaluated(setting, family, model)
-        index = selection.best(result.seconds, sizes)
-        cost = np.inf if index is None else expected(family, float(result.seconds[index]))
-        if index is not None and cost < lowest:
-            lowest = cost
-            chosen = space.tiling_at(family, sizes, index)
-    return chosen
-
-
-def evaluated(setting: Setting, family: str, model: str, *, coarse: bool = False) -> tuple[Sizes, Breakdown]:
-    """Return a family's space and its costs; without tiling, the space is one point."""
-    if family == "none":
-        sizes = time_model.sizes_of(NONE, setting)
-    else:
-        sizes = space.feasible(setting, coarse=coarse, family=family)
-    return sizes, time_model.evaluate(family, sizes, setting, model)
-
-
-def _legal(problem: Problem, tiling: Tiling) -> Tiling:
-    complete = tilings.complete(problem, tiling)
-    verdict = tilings.check(problem, complete)
-    if isinstance(verdict, Violation):
-        raise IllegalTilingError(verdict.reason, verdict.hint)
-    return complete
-
-
-def cost_of(result: Breakdown, metric: str) -> Floats:
-    """Return what a metric makes of a space's costs; shape (n,)."""
-    return choices.cost(result, metric)
 
 
 def _share(within: float) -> float:

@@ -119,16 +119,17 @@ def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | N
     """
     if kernel.backend == "numpy" or steps == 0:
         return None
-    from tilewright.api.gpu import device_machine
-    from tilewright.api.predict import as_machine, blocks_of
+    from tilewright.api.predict import as_machine
     from tilewright.costs import time as time_model
     from tilewright.costs.run import whole_seconds
     from tilewright.costs.setting import make_setting
+    from tilewright.runtime.devices import device_machine
+    from tilewright.tuning.choice import choose_blocks
 
     whole, tiling = replace(problem, steps=steps), kernel.tiling
     machine = device_machine(kernel.program.device) if isinstance(kernel, GpuKernel) else as_machine("host")
     try:
-        blocks = None if kernel.halo is None else blocks_of(whole, machine, tiling)
+        blocks = None if kernel.halo is None else choose_blocks(whole, machine, tiling)
         costs = time_model.predict(whole, tiling, machine) if blocks is None else blocks.costs
     except TilewrightError:
         return None

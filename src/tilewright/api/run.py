@@ -24,6 +24,7 @@ from tilewright.api.watch import (
     warn_if_wild,
 )
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.plan import read_target
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.runtime.device_arrays import DeviceArray
 from tilewright.runtime.host import thread_count
@@ -124,7 +125,8 @@ def run(
     plain = watch is None and out is None and where is None and sources is None
     here = on_device(given, backend, plain=plain)
     part = portion(problem, watch, forcing)
-    kernel = prepared(part, tiling, here or backend, strict=strict, threads=count, copies=part is problem)
+    where_to = read_target(here or backend, count)
+    kernel = prepared(part, where_to, tiling, strict=strict, copies=part is problem)
     begin = time.perf_counter()
     found: dict[str, Any] = {}
     if here is not None:

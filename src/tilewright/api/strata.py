@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from tilewright.api import predict as model_api
 from tilewright.api.screen import with_threads
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.run import run_seconds
@@ -13,7 +12,9 @@ from tilewright.programs.problem import Problem
 from tilewright.tilings import catalogue as tilings
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning import space
+from tilewright.tuning.choice import choose_blocks, evaluated
 from tilewright.tuning.energy import DEGREE
+from tilewright.tuning.energy import cost as metric_cost
 from tilewright.tuning.shortlist import Stratum
 
 _BLOCK_STEPS = 16
@@ -49,8 +50,8 @@ def _strata_of(problem: Problem, machine: Machine, how: tuple[str, str], share: 
     (model, metric), setting = how, make_setting(problem, machine)
     found = []
     for family in space.families(problem, cpu=setting.cpu, every=every):
-        sizes, result = model_api.evaluated(setting, family, model)
-        cost = share ** DEGREE[metric] * model_api.cost_of(result, metric)
+        sizes, result = evaluated(setting, family, model)
+        cost = share ** DEGREE[metric] * metric_cost(result, metric)
         expected = run_seconds(family, cost, setting) if metric == "time" else cost
         make = _maker(problem, machine, family, sizes)
         found.append(Stratum(family=family, sizes=sizes, cost=cost, make=make, expected=expected))
@@ -61,7 +62,7 @@ def _block(problem: Problem, machine: Machine) -> Problem | None:
     """Return one block of a problem that wraps, or None where nothing wraps or blocks are impossible."""
     if problem.steps < 2 or not wrapped_axes(problem):
         return None
-    blocks = model_api.blocks_of(problem, machine)
+    blocks = choose_blocks(problem, machine)
     extended = extend(problem, min(_BLOCK_STEPS, problem.steps)) if blocks is None else blocks.extended
     return None if extended is None else extended.problem
 

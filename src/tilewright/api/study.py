@@ -21,6 +21,7 @@ from tilewright.report.study import Candidate, Choice, Study, Used
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
+from tilewright.tuning.choice import evaluated, families_of
 
 _FILLED = 60
 """Candidates for which the model is asked again for traffic and energy."""
@@ -59,8 +60,8 @@ class Case:
         """Return the best tiling of every family by predicted time, best first."""
         problem = make_problem(self.program, self.shape, self.steps, self.dtype, self.boundary)
         setting, found = make_setting(problem, self.machine), []
-        for family in model_api.families_of(problem, setting, self.model):
-            sizes, result = model_api.evaluated(setting, family, self.model)
+        for family in families_of(problem, setting, self.model):
+            sizes, result = evaluated(setting, family, self.model)
             index = selection.best(result.seconds, sizes)
             if index is None or result.joules is None or not np.isfinite(result.seconds[index]):
                 continue

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import costed
-from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated, families_of
+from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.table_costs import refuse_table
 from tilewright.base.errors import UsageError
@@ -24,6 +24,8 @@ from tilewright.tilings.tiling import Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
+from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.energy import cost as metric_cost
 from tilewright.tuning.supertune import FeasibleSet, feasible_sets, union
 
 _How = tuple[str, str]
@@ -217,7 +219,7 @@ def _best(family: str, sizes: Sizes | None, setting: Setting, how: _How) -> Entr
     else:
         sizes = sizes.take(np.flatnonzero(space.possible(family, sizes, setting)))
         result = time_model.evaluate(family, sizes, setting, how[0])
-    cost = cost_of(result, how[1])
+    cost = metric_cost(result, how[1])
     index = selection.best(cost, sizes)
     if index is None:
         return None
@@ -253,7 +255,7 @@ def _points(setting: Setting, families: list[str], how: _How) -> Sizes:
     if sum(len(each.time) for each in spaces) > _MOST_POINTS:
         best = []
         for family, sizes in zip(families, spaces, strict=True):
-            index = selection.best(cost_of(time_model.evaluate(family, sizes, setting, how[0]), how[1]), sizes)
+            index = selection.best(metric_cost(time_model.evaluate(family, sizes, setting, how[0]), how[1]), sizes)
             best += [] if index is None else [sizes.take(np.array([index]))]
         spaces = [*best, *(space.feasible(setting, coarse=True, family=family) for family in families)]
     return union(spaces)
@@ -265,5 +267,5 @@ def _everywhere(family: str, sizes: Sizes, setting: Setting, how: _How) -> Float
     cost = np.full(len(sizes.time), np.inf)
     if len(inside):
         result = time_model.evaluate(family, sizes.take(inside), setting, how[0])
-        cost[inside] = cost_of(result, how[1])
+        cost[inside] = metric_cost(result, how[1])
     return cost

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tilewright.api.gpu import is_gpu, open_device
 from tilewright.api.stencil import without_function
 from tilewright.api.table_data import make_data
 from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.frontends.recurrence import Outside, trace_recurrence
+from tilewright.plan import read_target
 from tilewright.programs import recurrences
 from tilewright.programs.table import DTYPES, Recurrence
 from tilewright.programs.table_reference import TableData, joined
 from tilewright.programs.table_reference import fill as fill_reference
+from tilewright.runtime.devices import is_gpu, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
@@ -285,7 +286,7 @@ def _on_gpu(known: Recurrence, data: TableData, asked: Tiling | None, backend: s
     tiling = _legal(known, data.shape, choose_gpu_tile(known, data.shape) if asked is None else _split(asked), 1)
     if tiling.family != "orthogonal":
         raise UsageError(f"on a GPU {known.name!r} runs in orthogonal tiles, got {str(tiling)!r}", "leave the tile out")
-    device, dialect = open_device(backend), backend.partition(":")[0]
+    device, dialect = open_device(read_target(backend)), backend.partition(":")[0]
     kernel = table_gpu.load_table(device, dialect, known, data, tiling)  # compiles, which is not part of the time
     found, seconds = table_gpu.fill_on_device(kernel, known, data, (result == "table", result == "sum"))
     values = _values(known, found, result)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.align import Alignment, align, choose_scoring, rescore
-from tilewright.api.gpu import is_gpu
 from tilewright.api.job import Job, Note
 from tilewright.api.load import load_any
 from tilewright.api.table import Filling, filling
@@ -18,6 +17,7 @@ from tilewright.base.units import format_seconds, parse_shape
 from tilewright.programs import catalogue
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import fill as fill_reference
+from tilewright.runtime.devices import is_gpu
 from tilewright.runtime.fasta import Sequence, read_fasta
 from tilewright.runtime.files import check_output, check_place, read_planes, write_planes
 

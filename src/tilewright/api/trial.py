@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.api.arrays import Array, Given
-from tilewright.api.compile import prepare
 from tilewright.api.data import random_arrays
 from tilewright.base.errors import SpillsError, WrongResultError
 from tilewright.base.records import Resources
+from tilewright.driver import prepare
+from tilewright.plan import Target
 from tilewright.programs import rounding
 from tilewright.programs.problem import Problem
 from tilewright.runtime import measure
@@ -30,6 +31,7 @@ _SMALLEST = 7
 _NO_SIZE = 37
 """Extent of the small problem along an axis that the tiling does not cut."""
 _SAFETY = 16.0
+_HERE = Target(backend="c")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class TrialJob:
         threads: Threads to use.
         strict: Whether the order of operations is kept.
         steps: Steps that a sample computes; at most the problem's.
-        backend: What computes it.
+        target: What computes it.
     """
 
     problem: Problem
@@ -52,7 +54,7 @@ class TrialJob:
     threads: int
     strict: bool
     steps: int
-    backend: str = "c"
+    target: Target = _HERE
 
 
 def build(job: TrialJob) -> Resources | None:
@@ -66,7 +68,7 @@ def build(job: TrialJob) -> Resources | None:
         SpillsError: If its values do not fit into registers.
         ToolchainError: If it does not compile or load.
     """
-    needs = _kernel(job.problem, job.tiling, strict=job.strict, backend=job.backend).resources
+    needs = _kernel(job.problem, job.tiling, strict=job.strict, target=job.target).resources
     if needs is not None and (needs.spill_bytes or needs.stack_bytes):
         raise SpillsError(f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes")
     return needs
@@ -80,7 +82,7 @@ def check(job: TrialJob) -> None:
     """
     problem = small_problem(job.problem, job.tiling)
     given = _given(problem, job.scalars)
-    kernel = _kernel(problem, job.tiling, strict=job.strict, backend=job.backend)
+    kernel = _kernel(problem, job.tiling, strict=job.strict, target=job.target)
     results = kernel.run(problem, given.inputs(_blank(problem)), job.threads)
     exact, allowed = _reference(problem, job.scalars)
     for field, result in results.items():
@@ -101,7 +103,7 @@ def sample(job: TrialJob) -> float:
         further steps.
     """
     problem = replace(job.problem, steps=job.steps)
-    kernel = _kernel(problem, job.tiling, strict=job.strict, backend=job.backend)
+    kernel = _kernel(problem, job.tiling, strict=job.strict, target=job.target)
     if isinstance(kernel, GpuKernel):
         return _device_sample(kernel, problem, job)
     make = _whole if job.steps == job.problem.steps else _advance
@@ -123,10 +125,10 @@ def confirm(job: TrialJob, second: Tiling) -> None:
     problem = job.problem
     given = _data(job)
     alone = second == job.tiling
-    kernel = _kernel(problem, second, strict=job.strict or alone, backend=job.backend)
+    kernel = _kernel(problem, second, strict=job.strict or alone, target=job.target)
     expected = kernel.run(problem, given.inputs(), 1 if alone else job.threads)
     allowed = _tolerances(kernel, job, given, expected)
-    own = _kernel(problem, job.tiling, strict=job.strict, backend=job.backend)
+    own = _kernel(problem, job.tiling, strict=job.strict, target=job.target)
     results = own.run(problem, given.inputs(_blank(problem)), job.threads)
     for field, result in results.items():
         with np.errstate(all="ignore"):
@@ -182,8 +184,8 @@ def _reference(problem: Problem, scalars: tuple[tuple[str, float], ...]) -> tupl
 
 
 @functools.lru_cache(maxsize=64)
-def _kernel(problem: Problem, tiling: Tiling, *, strict: bool, backend: str) -> Kernel:
-    return prepare(problem, tiling, backend, strict=strict)
+def _kernel(problem: Problem, tiling: Tiling, *, strict: bool, target: Target) -> Kernel:
+    return prepare(problem, target, tiling, strict=strict)
 
 
 def _device_sample(kernel: GpuKernel, problem: Problem, job: TrialJob) -> float:

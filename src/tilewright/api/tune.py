@@ -9,8 +9,6 @@ import numpy as np
 
 from tilewright.api import predict as model_api
 from tilewright.api.arrays import costed
-from tilewright.api.gpu import circumstances as device_circumstances
-from tilewright.api.gpu import device_machine, is_gpu, open_device
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.api.plan import Plan, Tried, needed_bytes
 from tilewright.api.predict import MachineLike, as_machine
@@ -22,9 +20,12 @@ from tilewright.api.trial import TrialJob
 from tilewright.api.tune_task import Task, log_path, prediction_of, remember, sample_steps, seconds_of
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Resources
+from tilewright.plan import read_target
 from tilewright.programs.problem import BoundarySpec, make_problem
 from tilewright.report.progress import bar
 from tilewright.runtime import store, wisdom
+from tilewright.runtime.devices import circumstances as device_circumstances
+from tilewright.runtime.devices import device_machine, is_gpu, open_device
 from tilewright.runtime.host import available_cpus, thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.nvrtc import available as nvrtc_available
@@ -116,7 +117,7 @@ def tune(
     if effort != "none":
         _check_real(numbers)
     problem = make_problem(full, shape, steps, dtype, boundary)
-    device = open_device(backend) if is_gpu(backend) and effort != "none" else None
+    device = open_device(read_target(backend)) if is_gpu(backend) and effort != "none" else None
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
     task = Task(
         program=known,
@@ -217,7 +218,7 @@ def _measured(task: Task, *, resume: bool, progress: bool | None) -> Plan:
         threads=task.threads,
         strict=task.strict,
         steps=steps,
-        backend=task.backend if task.device is not None else "c",
+        target=read_target(task.backend if task.device is not None else "c"),
     )
     choice, needs = _search(task, job, log, history, progress)
     scale = task.problem.steps / steps

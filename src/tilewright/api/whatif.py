@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import costed
-from tilewright.api.predict import MachineLike, as_machine, cost_of, evaluated, families_of
+from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.sweep import Row, WhatIf, factors_of, larger, varied_machine
 from tilewright.api.table import Table
@@ -24,6 +24,8 @@ from tilewright.programs.table import Recurrence
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
+from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.energy import cost as metric_cost
 
 _How = tuple[str, str, str | None]
 """Metric, model and scope."""
@@ -165,7 +167,7 @@ def _best(problem: Problem, machine: Machine, how: _How) -> tuple[Tiling, Costs,
     found: tuple[Tiling, Costs, float] | None = None
     for family in families_of(problem, setting, how[1]):
         sizes, result = evaluated(setting, family, how[1], coarse=True)
-        cost = cost_of(result, how[0])
+        cost = metric_cost(result, how[0])
         index = selection.best(cost, sizes)
         if index is not None and (found is None or cost[index] < found[2]):
             tiling = space.tiling_at(family, sizes, index)
@@ -181,7 +183,7 @@ def _cost(tiling: Tiling, setting: Setting, how: _How) -> float | None:
         result = time_model.evaluate(tiling.family, sizes, setting, how[1])
     except UsageError:
         return None
-    cost = float(cost_of(result, how[0])[0])
+    cost = float(metric_cost(result, how[0])[0])
     return cost if np.isfinite(cost) else None
 
 

@@ -6,13 +6,8 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape
-from tilewright.programs.problem import Problem
 from tilewright.runtime import wisdom as store
-from tilewright.runtime.warn import warn_once
 from tilewright.runtime.wisdom import Circumstances, Wisdom
-from tilewright.tilings import catalogue
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.tiling import Tiling, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,59 +28,6 @@ class Known:
         return {**self.wisdom.to_dict(), "stale": list(self.stale)}
 
 
-def remembered(
-    problem: Problem, threads: int, backend: str = "c", circumstances: Circumstances | None = None
-) -> Tiling | None:
-    """Return the tiling that tuning found for a problem or a nearby one, on this very machine.
-
-    Stale wisdom is not used; one warning says so.
-
-    Args:
-        problem: The problem.
-        threads: Threads that it will run on; 1 on a GPU.
-        backend: ``c``, ``opencl`` or ``cuda``.
-        circumstances: Those of a GPU; by default those of this machine's processor.
-
-    Returns:
-        A legal tiling, or None.
-    """
-    entries = store.load()
-    here = (circumstances or store.here()) if entries else None
-    if here is None:
-        return None
-    best, stale = store.find(entries, problem, threads, here, backend)
-    if best is None:
-        if stale:
-            warn_once(
-                f"what was tuned for {problem.program.name!r} was measured with other hardware, another compiler or "
-                "another version, so it is not used (hint: tune again; see `tilewright wisdom list`)"
-            )
-        return None
-    return _legal(problem, best.tiling) if backend == "c" else _legal_on_device(problem, best.tiling)
-
-
-def _legal_on_device(problem: Problem, text: str) -> Tiling | None:
-    try:
-        tiling = catalogue.complete(problem, parse(text))
-        return tiling if isinstance(catalogue.check(problem, tiling), Legal) else None
-    except UsageError:
-        return None
-
-
-def _legal(problem: Problem, text: str) -> Tiling | None:
-    from tilewright.api.predict import blocks_of
-
-    try:
-        tiling = parse(text)
-        blocks = blocks_of(problem, tiling=tiling)
-        if blocks is not None:
-            return blocks.tiling
-        tiling = catalogue.complete(problem, tiling)
-        return tiling if isinstance(catalogue.check(problem, tiling), Legal) else None
-    except UsageError:
-        return None
-
-
 def known(program: str | None = None) -> tuple[Known, ...]:
     """Return the store's entries, of one program or of all."""
     return _judged([entry for entry in store.load() if program in {None, entry.program}])
@@ -97,7 +39,7 @@ def _judged(entries: Sequence[Wisdom]) -> tuple[Known, ...]:
     names = {entry.circumstances.device for entry in entries} - {here.device if here else ""}
     devices: tuple[Circumstances, ...] = ()
     if names:
-        from tilewright.api.gpu import present
+        from tilewright.runtime.devices import present
 
         devices = tuple(each for each in present() if each.device in names)
 

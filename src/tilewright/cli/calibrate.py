@@ -47,7 +47,7 @@ def calibrate(
     A GPU: tilewright calibrate --backend cuda --program j2d5pt -o mine.toml
     """
     from tilewright.api import calibrate as api
-    from tilewright.api.gpu import is_gpu
+    from tilewright.runtime.devices import is_gpu
 
     barred = sys.stderr.isatty() and not is_gpu(backend)  # a progress bar says what the notes say
     note = None if barred else output.note

@@ -158,8 +158,8 @@ def _micro(
 ) -> None:
     """Meter single operations, or run them for an outer meter, and possibly write the machine."""
     from tilewright.api import energy_micro as api
-    from tilewright.api.gpu import is_gpu
     from tilewright.report import energy as tables
+    from tilewright.runtime.devices import is_gpu
 
     meter, backend, window = how
     protocol = api.Protocol(window=window)

@@ -62,6 +62,10 @@ class Kernel(Protocol):
         """What its code needs, where the compiler says."""
 
     @property
+    def fits(self) -> bool:
+        """Whether it runs on its device, its values in registers."""
+
+    @property
     def parallel(self) -> bool:
         """Whether it uses as many threads of the processor as it is told to."""
 
@@ -95,6 +99,11 @@ class CpuKernel:
     def resources(self) -> Resources | None:
         """Nothing: C compilers do not say."""
         return None
+
+    @property
+    def fits(self) -> bool:
+        """True: C code runs in whatever registers there are."""
+        return True
 
     @property
     def parallel(self) -> bool:
@@ -138,6 +147,14 @@ class GpuKernel:
         return self.program.resources
 
     @property
+    def fits(self) -> bool:
+        """Whether the device has as many threads in a block, and the compiler spills no registers."""
+        needs, most = self.program.resources, self.program.device.describe().block_threads
+        if needs is not None and (needs.spill_bytes or needs.stack_bytes):
+            return False
+        return not most or max(kernel.threads for kernel in self.program.source.kernels) <= most
+
+    @property
     def parallel(self) -> bool:
         """False: the processor's threads have no part in it."""
         return False
@@ -179,6 +196,11 @@ class NumpyKernel:
     def resources(self) -> Resources | None:
         """Nothing."""
         return None
+
+    @property
+    def fits(self) -> bool:
+        """True."""
+        return True
 
     @property
     def parallel(self) -> bool:

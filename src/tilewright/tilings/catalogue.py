@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.names import meant
 from tilewright.programs.problem import Problem
 from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
 from tilewright.tilings.counts import Counts
-from tilewright.tilings.legality import Verdict
+from tilewright.tilings.legality import Verdict, Violation
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
 
@@ -73,6 +73,20 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
     return family(tiling.family).complete(problem, tiling)
+
+
+def legal(problem: Problem, tiling: Tiling) -> Tiling:
+    """Return a tiling, complete and known to be legal.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+        IllegalTilingError: If it breaks a dependence, which the message names.
+    """
+    whole = complete(problem, tiling)
+    verdict = family(whole.family).check(problem, whole)
+    if isinstance(verdict, Violation):
+        raise IllegalTilingError(verdict.reason, verdict.hint)
+    return whole
 
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:

@@ -1,0 +1,117 @@
+"""The one way from a problem to its results; every run, tuning and worker goes through these arrows.
+
+plans(problem, target)     -> Plan            every decision, as plain values             (planner)
+emit(plan)                 -> KernelSource    text, entry points, how they are called     (codegen; sees no machine)
+load(plan, source)         -> Kernel          compiled, or found in the cache; callable   (runtime)
+kernel.start(problem, …)   -> State           a run in memory: advance, look, results     (runtime)
+"""
+
+import functools
+from contextlib import suppress
+from dataclasses import replace
+
+from tilewright.base.errors import TilewrightError, ToolchainError
+from tilewright.codegen import emit as c
+from tilewright.codegen.emit import KernelSource
+from tilewright.codegen.gpu_emit import emit_device
+from tilewright.codegen.gpu_site import DeviceSource
+from tilewright.plan import Plan, Target
+from tilewright.planner import plans
+from tilewright.programs.problem import Problem, instead_of
+from tilewright.runtime import gpu
+from tilewright.runtime.cpu import compile_source
+from tilewright.runtime.devices import open_device
+from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
+from tilewright.runtime.session import Halo
+from tilewright.runtime.toolchain import toolchain
+from tilewright.runtime.warn import warn_once
+from tilewright.tilings.tiling import Tiling
+
+Source = KernelSource | DeviceSource | None
+
+
+def prepare(
+    problem: Problem,
+    target: Target,
+    tiling: Tiling | str | None = None,
+    *,
+    strict: bool = False,
+    copies: bool = True,
+) -> Kernel:
+    """Make a problem ready to run: plan, emit, load.
+
+    Args:
+        problem: The problem; so are the others as :func:`tilewright.planner.plans` takes them.
+        target: Where.
+        tiling: A tiling; the planner's choice by default.
+        strict: Bit-equal to the untiled order of operations.
+        copies: Whether a run copies its arrays in and out each time.
+
+    Returns:
+        What computes it: the first plan's kernel that runs there without spilling its registers, else the last one's.
+
+    Raises:
+        UsageError: If the target cannot compute in the element type, or the tiling does not apply.
+        IllegalTilingError: If the tiling that was asked for breaks a dependence.
+        ArrayError: If a tile that was asked for does not fit the device.
+        ToolchainError: If there is no compiler or device that works, and NumPy is no way out.
+    """
+    *others, last = plans(problem, target, tiling, strict=strict, copies=copies)
+    for plan in others:
+        with suppress(TilewrightError):
+            kernel = load(plan, emit(plan))
+            if kernel.fits:
+                return kernel
+    try:
+        return load(last, emit(last))
+    except ToolchainError as error:
+        if not target.fallback:
+            raise
+        warn_once(f"running with NumPy, which is many times slower: {error}")
+        return NumpyKernel()
+
+
+def emit(plan: Plan) -> Source:
+    """Write the text of a plan's kernels; None for NumPy, which needs none."""
+    if plan.target.on_device:
+        # The text depends on neither shape nor steps, so that problems that differ in nothing else share a program.
+        like = replace(plan.computed, shape=(64,) * plan.problem.program.rank, steps=2)
+        return _device_source(like, plan.tiling, plan.target.backend, plan.strict, plan.block is not None)
+    if plan.target.backend == "numpy":
+        return None
+    if plan.target.fallback and not plan.problem.compiles:
+        dtype = plan.problem.dtype
+        warn_once(
+            f"running with NumPy, which is many times slower: no code is generated for {dtype}; "
+            f'{instead_of(dtype)} (or backend="numpy" to say that it is meant)'
+        )
+        return None
+    return c.emit(plan.computed, plan.tiling, strict=plan.strict)
+
+
+def load(plan: Plan, source: Source) -> Kernel:
+    """Compile a plan's text, or find what an earlier run made of it, and make it callable.
+
+    Raises:
+        ArrayError: If a tile needs more memory on chip than the device has.
+        ToolchainError: If there is no compiler, or it does not compile or load.
+    """
+    halo = None
+    if plan.block is not None:
+        halo = Halo(around=plan.block.around, steps=plan.block.problem.steps, problem=plan.block.problem)
+    if source is None:
+        return NumpyKernel()
+    if isinstance(source, KernelSource):
+        (compiled,) = compile_source(source, toolchain())
+        return CpuKernel(compiled=compiled, tiling=plan.tiling, halo=halo)
+    return GpuKernel(program=_loaded(open_device(plan.target), source, plan.tiling), halo=halo)
+
+
+@functools.lru_cache(maxsize=64)
+def _device_source(problem: Problem, tiling: Tiling, dialect: str, strict: bool, periodic: bool) -> DeviceSource:
+    return emit_device(problem, tiling, dialect, strict=strict, periodic=periodic)
+
+
+@functools.lru_cache(maxsize=64)
+def _loaded(device: gpu.Device, source: DeviceSource, tiling: Tiling) -> gpu.Program:
+    return gpu.load(device, source, tiling)

@@ -1,0 +1,80 @@
+"""What is decided about a run before anything is written or compiled, as plain values."""
+
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.periodic import Extended
+from tilewright.programs.problem import Problem
+from tilewright.tilings.tiling import Tiling
+
+BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
+"""What a caller may ask for; ``auto`` is C, or NumPy where there is no code or no compiler."""
+DEVICE_BACKENDS = ("opencl", "cuda")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a problem is computed.
+
+    Attributes:
+        backend: ``c``, ``numpy``, ``opencl`` or ``cuda``.
+        device: Of a GPU backend, the device's number or a part of its name; empty for the first one.
+        threads: Threads on the processor; 0 for every CPU that the process may use.
+        fallback: Whether NumPy may compute instead, where no code is generated or nothing compiles it.
+    """
+
+    backend: str
+    device: str = ""
+    threads: int = 0
+    fallback: bool = False
+
+    @property
+    def on_device(self) -> bool:
+        """Whether kernels run on a device other than this processor."""
+        return self.backend in DEVICE_BACKENDS
+
+
+def read_target(backend: str, threads: int | None = None) -> Target:
+    """Read the name of a backend, perhaps with a device: ``opencl:geforce``.
+
+    Args:
+        backend: One of :data:`BACKENDS`.
+        threads: Threads on the processor; every CPU that the process may use by default.
+
+    Raises:
+        UsageError: If there is no such backend.
+
+    >>> read_target("cuda:1").device
+    '1'
+    """
+    name, _, device = backend.partition(":")
+    if name not in BACKENDS or (device and name not in DEVICE_BACKENDS):
+        raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
+    plain = "c" if name == "auto" else name
+    return Target(backend=plain, device=device, threads=threads or 0, fallback=name == "auto")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Every decision about one run.
+
+    Attributes:
+        problem: What is computed.
+        target: Where.
+        tiling: The order in which it is computed, and the shape of the code.
+        strict: Whether every operation keeps its order and its own rounding.
+        block: Of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes.
+        evidence: Why this tiling: ``asked``, ``wisdom`` (what tuning measured) or ``model``.
+    """
+
+    problem: Problem
+    target: Target
+    tiling: Tiling
+    strict: bool = False
+    block: Extended | None = None
+    evidence: str = "asked"
+
+    @property
+    def computed(self) -> Problem:
+        """What the kernels compute: the problem, or that on the grid with its periodic copies."""
+        return self.problem if self.block is None else self.block.problem

@@ -1,0 +1,167 @@
+"""How a problem is to be computed: what was asked for, else what tuning measured, else what the cost models expect."""
+
+import functools
+from dataclasses import replace
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen.gpu_emit import SCHEDULES
+from tilewright.codegen.gpu_prelude import TYPES
+from tilewright.machines.machine import Machine
+from tilewright.plan import Plan, Target
+from tilewright.programs.dependences import analyse
+from tilewright.programs.periodic import Extended, extend, wrapped_axes
+from tilewright.programs.problem import Problem
+from tilewright.runtime import wisdom
+from tilewright.runtime.devices import circumstances, device_machine, open_device
+from tilewright.runtime.host import thread_count
+from tilewright.runtime.hosts import host
+from tilewright.runtime.warn import warn_once
+from tilewright.tilings import catalogue, stream_block
+from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.tuning.choice import choose_blocks, choose_tiling
+from tilewright.tuning.gpu_default import gpu_defaults
+
+_BLOCK_STEPS = 16
+"""Steps of a block of a problem that wraps, where a GPU's tiling is asked for."""
+
+
+def plans(
+    problem: Problem,
+    target: Target,
+    tiling: Tiling | str | None = None,
+    *,
+    strict: bool = False,
+    copies: bool = True,
+) -> tuple[Plan, ...]:
+    """Decide how a problem is computed.
+
+    Args:
+        problem: The problem.
+        target: Where.
+        tiling: A tiling; by default what tuning found, or else the models' choice.
+        strict: Bit-equal to the untiled order of operations.
+        copies: Whether a run copies its arrays in and out each time; False for one portion of a longer run.
+
+    Returns:
+        Plans, the one to take first; further ones, on a GPU, are for code that spills or does not fit there.
+
+    Raises:
+        UsageError: If the tiling does not apply, or no code is generated for the element type.
+        IllegalTilingError: If the tiling that was asked for breaks a dependence.
+        ToolchainError: If there is no such device.
+    """
+    _check_recurrence(problem)
+    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    if target.on_device:
+        return _on_device(problem, target, asked, strict=strict)
+    if target.backend == "numpy" or not problem.compiles:
+        if asked is not None:
+            # The element type decides costs, which are not asked for here, but never whether a tiling fits.
+            _on_cpu(replace(problem, dtype="float64"), asked, copies=copies)
+        return (Plan(problem=problem, target=target, tiling=NONE, strict=strict),)
+    learned = None if asked is not None else remembered(problem, thread_count(target.threads or None))
+    chosen, block = _on_cpu(problem, asked or learned, copies=copies)
+    evidence = "asked" if asked else "wisdom" if learned else "model"
+    return (Plan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence),)
+
+
+def _on_cpu(problem: Problem, asked: Tiling | None, *, copies: bool) -> tuple[Tiling, Extended | None]:
+    """Return the tiling of a run on this processor, and the extended grid where it wraps and is tiled in time."""
+    blocks = choose_blocks(problem, host(), asked)
+    if blocks is not None:
+        return blocks.tiling, blocks.extended
+    return choose_tiling(problem, host(), copies=copies) if asked is None else catalogue.legal(problem, asked), None
+
+
+def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:
+    if asked is not None:
+        asked = _asked_of_device(problem, asked)
+    if problem.dtype not in TYPES:
+        raise UsageError(f"GPU backends compute in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
+    device = open_device(target)
+    evidence = "asked"
+    if asked is None and not wrapped_axes(problem):
+        asked, evidence = remembered(problem, 1, target.backend, circumstances(device)), "wisdom"
+    if asked is not None:
+        block = _block(problem, asked, _BLOCK_STEPS)
+        return (Plan(problem=problem, target=target, tiling=asked, strict=strict, block=block, evidence=evidence),)
+    return tuple(
+        Plan(problem=problem, target=target, tiling=tiling, strict=strict, block=block, evidence="model")
+        for tiling, block in _by_model(problem, device_machine(device))
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extended | None], ...]:
+    """Return a GPU's tilings, best first by its cost model; ``none``, which fits every device, is last."""
+    blocks = choose_blocks(problem, machine)
+    found: list[tuple[Tiling, Extended | None]] = []
+    if blocks is not None:
+        ranked = gpu_defaults(blocks.extended.problem, machine)
+        found = [(each.tiling, blocks.extended) for each in ranked if each.tiling.family != "none"]
+    return (*found, *((each.tiling, None) for each in gpu_defaults(problem, machine)))
+
+
+def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
+    """Return a tiling for a GPU, complete and known to be legal, there with the threads of a streaming one."""
+    if asked.family not in SCHEDULES:
+        raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {', '.join(SCHEDULES)}")
+    if asked.family == "streaming":
+        asked = stream_block.threads_for(problem, asked)
+    block = _block(problem, asked, asked.time)
+    return catalogue.legal(problem if block is None else block.problem, asked)
+
+
+def _block(problem: Problem, tiling: Tiling, steps: int) -> Extended | None:
+    """Return the grid with periodic copies for a block of steps, where a problem wraps and is tiled in time."""
+    if problem.steps < 2 or tiling.family == "none" or not wrapped_axes(problem):
+        return None
+    return extend(problem, max(1, min(steps, problem.steps)))
+
+
+def remembered(
+    problem: Problem, threads: int, backend: str = "c", here: wisdom.Circumstances | None = None
+) -> Tiling | None:
+    """Return the tiling that tuning found for a problem or a nearby one, on this very machine.
+
+    Stale wisdom is not used; one warning says so.
+
+    Args:
+        problem: The problem.
+        threads: Threads that it will run on; 1 on a GPU.
+        backend: ``c``, ``opencl`` or ``cuda``.
+        here: The circumstances of a GPU; by default those of this machine's processor.
+
+    Returns:
+        A legal tiling, or None.
+    """
+    entries = wisdom.load()
+    here = (here or wisdom.here()) if entries else None
+    if here is None:
+        return None
+    best, stale = wisdom.find(entries, problem, threads, here, backend)
+    if best is None:
+        if stale:
+            warn_once(
+                f"what was tuned for {problem.program.name!r} was measured with other hardware, another compiler or "
+                "another version, so it is not used (hint: tune again; see `tilewright wisdom list`)"
+            )
+        return None
+    try:
+        tiling = parse(best.tiling)
+        return _on_cpu(problem, tiling, copies=True)[0] if backend == "c" else catalogue.legal(problem, tiling)
+    except UsageError:
+        return None
+
+
+def _check_recurrence(problem: Problem) -> None:
+    program = problem.program
+    for dependence in analyse(program).sweep:
+        for statement in program.statements:
+            swept = any(read.field == statement.field and read.level == 1 for read in statement.reads)
+            kinds = {side.kind for pair in problem.sides(statement.field) for side in pair}
+            if swept and not kinds <= {"fixed", "constant"}:
+                raise UsageError(
+                    f"{program.name!r} sweeps over {statement.field!r} ({dependence}), whose boundary must be fixed or "
+                    f"constant, got {', '.join(sorted(kinds - {'fixed', 'constant'}))}"
+                )

@@ -1,0 +1,95 @@
+"""The models' choice: which tiling a run of a problem takes on a machine."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tilewright.costs import time as time_model
+from tilewright.costs.arrays import Sizes
+from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.run import run_seconds
+from tilewright.costs.setting import Setting, make_setting
+from tilewright.machines.machine import Machine
+from tilewright.programs.periodic import wrapped_axes
+from tilewright.programs.problem import Problem
+from tilewright.tilings import catalogue
+from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tuning import select as selection
+from tilewright.tuning import space
+from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.periodic import Blocks, plan_blocks
+
+
+def choose_tiling(problem: Problem, machine: Machine, *, copies: bool = True) -> Tiling:
+    """Return the tiling that a run takes: the exact model's choice among all legal families.
+
+    Args:
+        problem: What is computed.
+        machine: Where.
+        copies: Whether the caller's arrays are copied in and out, where a family needs that.
+
+    Returns:
+        A legal, complete tiling; on a GPU the first of :func:`tilewright.tuning.gpu_default.gpu_defaults`.
+    """
+    if machine.kind == "gpu":
+        return gpu_defaults(problem, machine)[0].tiling
+    setting = make_setting(problem, machine)
+
+    def expected(family: str, seconds: float) -> float:
+        return run_seconds(family, seconds, setting, copies=copies)
+
+    return catalogue.complete(problem, best_tiling(problem, setting, "exact", expected))
+
+
+def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = None) -> Blocks | None:
+    """Return how a problem that wraps around its grid runs in time tiles, in blocks on an extended grid.
+
+    Args:
+        problem: What is computed.
+        machine: Where.
+        tiling: The tiling of the blocks; the model's choice by default.
+
+    Returns:
+        The blocks, or None where nothing wraps, blocks are impossible, or no time tiling is expected to be faster.
+
+    Raises:
+        UsageError: If the tiling that was asked for fits no block.
+    """
+    if problem.steps < 2 or not wrapped_axes(problem) or (tiling is not None and tiling.family == "none"):
+        return None
+    if tiling is None:
+        return plan_blocks(problem, machine, lambda block: choose_tiling(block, machine, copies=False))
+    return plan_blocks(problem, machine, lambda block: catalogue.legal(block, tiling), always=True)
+
+
+def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
+    """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
+    found = space.families(problem, cpu=setting.cpu, every=model == "exact")
+    return found if setting.cpu or model == "exact" else tuple(each for each in found if each != "streaming")
+
+
+def best_tiling(
+    problem: Problem,
+    setting: Setting,
+    model: str,
+    expected: Callable[[str, float], float] = lambda _, seconds: seconds,
+) -> Tiling:
+    """Return the model's choice among every legal family, by what is expected of a family's least seconds."""
+    chosen, lowest = NONE, np.inf
+    for family in families_of(problem, setting, model):
+        sizes, result = evaluated(setting, family, model)
+        index = selection.best(result.seconds, sizes)
+        cost = np.inf if index is None else expected(family, float(result.seconds[index]))
+        if index is not None and cost < lowest:
+            lowest = cost
+            chosen = space.tiling_at(family, sizes, index)
+    return chosen
+
+
+def evaluated(setting: Setting, family: str, model: str, *, coarse: bool = False) -> tuple[Sizes, Breakdown]:
+    """Return a family's space and its costs; without tiling, the space is one point."""
+    if family == "none":
+        sizes = time_model.sizes_of(NONE, setting)
+    else:
+        sizes = space.feasible(setting, coarse=coarse, family=family)
+    return sizes, time_model.evaluate(family, sizes, setting, model)

@@ -1,0 +1,65 @@
+"""Targets are read from names once; plans say what is computed, in which tiling, and why."""
+
+import dataclasses
+import pickle
+
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.plan import Target, read_target
+from tilewright.planner import plans
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.tilings.tiling import NONE, parse
+
+C = Target(backend="c")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("auto", Target(backend="c", fallback=True)),
+        ("numpy", Target(backend="numpy")),
+        ("opencl:geforce", Target(backend="opencl", device="geforce")),
+        ("cuda:1", Target(backend="cuda", device="1")),
+    ],
+)
+def test_a_backends_name_is_read_once(name, expected):
+    assert read_target(name) == expected
+    assert expected.on_device == (expected.backend in {"opencl", "cuda"})
+
+
+@pytest.mark.parametrize("name", ["fortran", "", "c:0", "auto:1", "CUDA"])
+def test_other_names_are_refused(name):
+    with pytest.raises(UsageError, match="the backend is one of auto, c, numpy, opencl, cuda, got"):
+        read_target(name)
+
+
+def test_a_plan_says_why_and_is_plain_data():
+    problem = make_problem(program("j2d5pt"), (512, 512), 64)
+    (asked,) = plans(problem, C, "hybrid:t=8,s=8x64")
+    (chosen,) = plans(problem, C)
+    assert (asked.evidence, chosen.evidence) == ("asked", "model")
+    assert str(asked.tiling) == "hybrid:t=8,s=8x64"
+    assert asked.computed == problem
+    assert pickle.loads(pickle.dumps(chosen)) == chosen  # noqa: S301  (our own)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        chosen.tiling = NONE
+
+
+def test_a_periodic_grid_in_time_tiles_is_computed_with_its_copies():
+    problem = make_problem(program("j2d5pt"), (512, 512), 64, boundary="wrap")
+    (tiled,) = plans(problem, C, parse("hybrid:t=8,s=8x64"))
+    assert all(large > small for large, small in zip(tiled.computed.shape, problem.shape, strict=True))
+    assert tiled.block.around == tuple((low, low) for low, _ in tiled.block.around)
+    (plain,) = plans(problem, C, "none")
+    assert plain.block is None
+    assert plain.computed == problem
+
+
+def test_what_numpy_computes_has_no_tiling_and_illegal_ones_are_refused_all_the_same():
+    problem = make_problem(program("j2d5pt"), (64, 64), 8, "complex64")
+    (plan,) = plans(problem, Target(backend="numpy"), "hybrid:t=8,s=8x64")
+    assert plan.tiling == NONE
+    with pytest.raises(UsageError, match="height t of a hybrid tile is an even number"):
+        plans(problem, Target(backend="numpy"), "hybrid:t=7,s=8x64")
