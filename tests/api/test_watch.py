@@ -242,16 +242,16 @@ def test_a_run_that_is_too_long_to_repeat_says_how_the_step_is_found(monkeypatch
 
 def test_a_portions_tiling_is_chosen_without_the_copies_of_a_whole_run(monkeypatch):
     """Arrays are copied in and out once, however many portions there are."""
-    from tilewright.api import predict
+    from tilewright import planner
 
     asked = []
-    choose = predict.choose_tiling
+    choose = planner.choose_tiling
 
-    def heard(problem, machine="host", *, copies=True):
+    def heard(problem, machine, *, copies=True):
         asked.append((problem.steps, copies))
         return choose(problem, machine, copies=copies)
 
-    monkeypatch.setattr(predict, "choose_tiling", heard)
+    monkeypatch.setattr(planner, "choose_tiling", heard)
     u = np.ones((33, 45), np.float32)
     tw.run("heat2d", u, steps=12, every=4, callback=lambda *_: None)
     tw.run("heat2d", u, steps=12)

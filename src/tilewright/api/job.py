@@ -15,7 +15,8 @@ from tilewright.api.levels import copy_levels, warn_if_at_rest
 from tilewright.api.load import load_program
 from tilewright.api.record import threads_of
 from tilewright.api.run import portion, with_forcing
-from tilewright.api.watch import Watch, make_watch, march, warn_if_unstable
+from tilewright.api.unstable import warn_if_unstable
+from tilewright.api.watch import Watch, make_watch, march
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.driver import prepare
@@ -201,7 +202,7 @@ def perform(job: Job, note: Note) -> Report:
     threads = thread_count(job.threads)
     part = portion(problem, looks.watch, forcing)
     kernel = prepare(part, read_target(job.backend, threads), job.tile, strict=job.strict, copies=part is problem)
-    warn_if_unstable(problem, given[0])
+    warn_if_unstable(problem, given[0].scalars)
     warn_if_at_rest(given[0], files=True)
     deep = any(is_archive(path) for path in job.outputs)
     begin = time.perf_counter()

@@ -11,6 +11,7 @@ from tilewright.api.prediction import Prediction
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.table import Table
 from tilewright.api.table_costs import TableRequest, case_of, check_settings, costs_of, ranked, table_of, value
+from tilewright.api.unstable import warn_if_unstable
 from tilewright.base.errors import UsageError
 from tilewright.costs import orthogonal as table_model
 from tilewright.costs import time as time_model
@@ -21,10 +22,8 @@ from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
-from tilewright.programs import stability
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.table import Recurrence
-from tilewright.runtime.warn import warn_once
 from tilewright.tilings import catalogue as tilings
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning import choice, space
@@ -84,17 +83,21 @@ def predict(
         return _of_table(table, request, where, tiling)
     known, numbers = costed(as_program(_no_table(program)), scalars)
     problem = make_problem(known, shape, steps, dtype, boundary)
-    unstable = stability.advice(problem.program, tuple(numbers.items()), steps)
-    if unstable:
-        warn_once(unstable)
-    setting = make_setting(problem, where, scope)
-    asked = parse(tiling) if isinstance(tiling, str) else tiling
-    blocks = choose_blocks(problem, where, asked) if model == "exact" and scope is None else None
+    warn_if_unstable(problem, numbers)
+    return predicted(problem, where, parse(tiling) if isinstance(tiling, str) else tiling, model=model, scope=scope)
+
+
+def predicted(
+    problem: Problem, machine: Machine, tiling: Tiling | None = None, *, model: str = "exact", scope: str | None = None
+) -> Prediction:
+    """Return what the model says of a problem; as :func:`predict`, whose errors it raises, of checked values."""
+    setting = make_setting(problem, machine, scope)
+    blocks = choose_blocks(problem, machine, tiling) if model == "exact" and scope is None else None
     if blocks is not None:
-        return _prediction(problem, where, model, blocks.tiling, blocks.costs, setting)
-    chosen = best_tiling(problem, setting, model) if asked is None else tilings.legal(problem, asked)
-    costs = time_model.predict(problem, chosen, where, model=model, scope=scope)
-    return _prediction(problem, where, model, chosen, costs, setting)
+        return _prediction(problem, machine, model, blocks.tiling, blocks.costs, setting)
+    chosen = best_tiling(problem, setting, model) if tiling is None else tilings.legal(problem, tiling)
+    costs = time_model.predict(problem, chosen, machine, model=model, scope=scope)
+    return _prediction(problem, machine, model, chosen, costs, setting)
 
 
 def select(

@@ -14,13 +14,13 @@ from tilewright.api.levels import copy_levels, several_levels, warn_if_at_rest
 from tilewright.api.memo import prepared
 from tilewright.api.record import Run, predicted_seconds, threads_of
 from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.unstable import warn_if_unstable
 from tilewright.api.watch import (
     Callback,
     Watch,
     first_wild_step,
     make_watch,
     march,
-    warn_if_unstable,
     warn_if_wild,
 )
 from tilewright.base.errors import ArrayError, UsageError
@@ -118,7 +118,7 @@ def run(
     watch = make_watch(every, callback, until, levels=levels)
     given, forcing = with_forcing(gather(chosen, arrays, scalars, dtype), where, sources, steps, boundary)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
-    warn_if_unstable(problem, given)
+    warn_if_unstable(problem, given.scalars)
     warn_if_at_rest(given)
     count = thread_count(threads)
     targets = () if out is None else _targets(problem, out, levels=levels)

@@ -18,6 +18,7 @@ from tilewright.api.strata import strata
 from tilewright.api.table_costs import refuse_table
 from tilewright.api.trial import TrialJob
 from tilewright.api.tune_task import Task, log_path, prediction_of, remember, sample_steps, seconds_of
+from tilewright.api.unstable import warn_if_unstable
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Resources
 from tilewright.plan import read_target
@@ -117,6 +118,7 @@ def tune(
     if effort != "none":
         _check_real(numbers)
     problem = make_problem(full, shape, steps, dtype, boundary)
+    warn_if_unstable(problem, numbers)
     device = open_device(read_target(backend)) if is_gpu(backend) and effort != "none" else None
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
     task = Task(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.api import memo
-from tilewright.api import predict as model_api
 from tilewright.api.plan import Tried
+from tilewright.api.predict import predicted
 from tilewright.api.prediction import Prediction
 from tilewright.base.fingerprint import fingerprint
 from tilewright.machines.machine import Machine
@@ -65,16 +65,7 @@ class Task:
 
 def prediction_of(task: Task, tiling: Tiling) -> Prediction:
     """Return what the task's model says of a tiling."""
-    return model_api.predict(
-        task.problem.program,
-        shape=task.problem.shape,
-        steps=task.problem.steps,
-        machine=task.machine,
-        tiling=tiling,
-        dtype=task.problem.dtype,
-        boundary=task.boundary,
-        model=task.model,
-    )
+    return predicted(task.problem, task.machine, tiling, model=task.model)
 
 
 def seconds_of(task: Task, candidate: Candidate) -> float:

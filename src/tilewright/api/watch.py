@@ -11,20 +11,15 @@ from tilewright.api.arrays import Array, Given
 from tilewright.api.forcing import Forcing
 from tilewright.base.errors import UsageError
 from tilewright.base.units import whole_number
-from tilewright.programs import stability
 from tilewright.programs.problem import Problem
-from tilewright.programs.stencil import Program
 from tilewright.runtime.kernels import Kernel, State
 from tilewright.runtime.memory import check_memory
-from tilewright.runtime.warn import warn, warn_once
+from tilewright.runtime.warn import warn
 
 Callback = Callable[[int, Any], Any]
 _EVERY = 64
 _LOOKED_AT = 2**16
 """About so many values of a large result are looked at after a plain run."""
-_STABLE: dict[tuple[Any, ...], Program] = {}
-"""Programs, with their scalars' values, that are known to be stable: hashing a program takes as long as a small run."""
-_MOST_STABLE = 256
 _REPEATED = 2**31
 """Cells times steps up to which a run that blew up is repeated to name the step."""
 
@@ -64,21 +59,6 @@ def make_watch(
     if until is not None and not (isinstance(until, int | float) and math.isfinite(until) and until >= 0):
         raise UsageError(f"until is a change per step, a finite number of at least 0, got {until!r}")
     return Watch(every=_EVERY if every is None else every, callback=callback, until=until, levels=levels)
-
-
-def warn_if_unstable(problem: Problem, given: Given) -> None:
-    """Warn, once, if a run is past the stability limit of its scheme, where that can be derived."""
-    key = (id(problem.program), *given.scalars.values())
-    if _STABLE.get(key) is problem.program or np.dtype(problem.dtype).kind not in "fc":
-        return
-    scalars = tuple(given.scalars.items())
-    text = stability.advice(problem.program, scalars, problem.steps)
-    if text:
-        warn_once(text)
-    elif stability.growth(problem.program, scalars) is None:
-        if len(_STABLE) >= _MOST_STABLE:
-            _STABLE.clear()
-        _STABLE[key] = problem.program
 
 
 def warn_if_wild(problem: Problem, given: Given, results: Mapping[str, Array], first: Callable[[], int | None]) -> None:
