@@ -1,6 +1,7 @@
 """The time models of skewed, diamond and overlapped tiles against the exact counts, and term by term."""
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -259,12 +260,18 @@ def test_a_grid_beyond_every_cache_is_read_and_written_at_least_once(name, shape
 
 
 def test_a_run_pays_for_copies_and_for_doubt():
-    from tilewright.costs.run import MARGIN, copy_seconds, run_seconds
+    from tilewright.costs.run import GUESSED, MARGIN, copy_seconds, run_seconds
 
     problem = make_problem(program("wave2d"), (4096, 4096), 8)
-    setting = make_setting(problem, HOST)
+    guessed = make_setting(problem, HOST)
+    assert guessed.guessed
+    assert run_seconds("streaming", 1.0, guessed) == GUESSED
+    assert run_seconds("skewed", 1.0, guessed, copies=False) == GUESSED * MARGIN
+    assert run_seconds("none", 1.0, guessed) == 1.0 + copy_seconds(guessed)
+    known = replace(HOST, dram_bandwidth=replace(HOST.dram_bandwidth, source="measured"))
+    setting = make_setting(problem, known)
     # Two versions in and one out, each read, fetched and written, at the bandwidth of all cores.
-    assert copy_seconds(setting) == pytest.approx(3 * 3 * 4 * 4096**2 / HOST.dram_bandwidth.value)
+    assert copy_seconds(setting) == pytest.approx(3 * 3 * 4 * 4096**2 / known.dram_bandwidth.value)
     assert run_seconds("streaming", 1.0, setting) == 1.0
     assert run_seconds("hybrid", 1.0, setting) == 1.0 + copy_seconds(setting)
     assert run_seconds("skewed", 1.0, setting) == MARGIN + copy_seconds(setting)

@@ -9,7 +9,10 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import TilewrightError
 
-pytestmark = pytest.mark.filterwarnings("ignore:values of .* are not finite:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:values of .* are not finite:UserWarning"),
+    pytest.mark.filterwarnings("ignore:running with NumPy, .* no code is generated:UserWarning"),
+]
 PROGRAMS = ("jacobi1d", "jacobi2d", "laplacian3d", "heat2d_var", "wave2d", "fdtd2d")
 SIZES = {1: (41,), 2: (23, 31), 3: (9, 11, 13)}
 
