@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tilewright.api import predict as verbs
 from tilewright.codegen.gpu_emit import made
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
@@ -16,6 +15,7 @@ from tilewright.programs.catalogue import names, program
 from tilewright.programs.problem import make_problem
 from tilewright.tilings.catalogue import check
 from tilewright.tilings.legality import Legal
+from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.thread_shapes import select_with_threads
 
@@ -38,8 +38,8 @@ def distinct():
 def least(problem, machine, coarse):
     """The least that any family promises by the model that ``select`` ranks by, over its whole space."""
     setting = dataclasses.replace(make_setting(problem, machine), energy=None)
-    families = verbs.families_of(problem, setting, "exact")
-    spaces = [verbs.evaluated(setting, family, "exact", coarse=coarse)[1].seconds for family in families]
+    families = families_of(problem, setting, "exact")
+    spaces = [evaluated(setting, family, "exact", coarse=coarse)[1].seconds for family in families]
     return min(float(np.min(seconds, initial=np.inf)) for seconds in spaces)
 
 
