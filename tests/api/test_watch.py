@@ -208,9 +208,11 @@ def test_a_source_on_a_cell_that_is_held_is_warned_of(backend):
         tw.run("heat2d", u, steps=3, sources={"u": [((0, 0), 1.0)]}, boundary=mixed, backend=backend)
 
 
-def test_a_source_in_one_dimension_that_is_held_is_warned_of():
+@pytest.mark.parametrize("sources", [[(0, 1.0)], [(np.int64(0), 1.0)], [([0], 1.0)], zip([0], [1.0], strict=True)])
+def test_a_source_in_one_dimension_that_is_held_is_warned_of(sources):
+    """However its cell is written, and where the list can be read only once."""
     with pytest.warns(tw.TilewrightWarning, match=r"'u' at the cell \(0,\) adds nothing"):
-        tw.run("jacobi1d", field((9,)), steps=3, sources=[(0, 1.0)])
+        tw.run("jacobi1d", field((9,)), steps=3, sources=sources)
 
 
 @pytest.mark.parametrize("backend", ["c", "numpy"])

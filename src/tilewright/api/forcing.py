@@ -24,11 +24,13 @@ class Source:
 
     Attributes:
         field: Name of the program's field that holds the sources.
+        target: Name of the updated field that they are added to.
         cell: The cell.
         values: What is added in every step; shape (steps,).
     """
 
     field: str
+    target: str
     cell: Cell
     values: Array
 
@@ -96,7 +98,7 @@ def with_sources(given: Given, sources: Mapping[str, SourceList] | SourceList, s
         for entry in entries:
             cell, values = _source(entry, given, steps)
             summed[cell] = summed.get(cell, 0) + values
-        found += [Source(field=name, cell=cell, values=values) for cell, values in summed.items()]
+        found += [Source(field=name, target=field, cell=cell, values=values) for cell, values in summed.items()]
         start = np.zeros(given.shape, given.dtype)
         for cell, values in summed.items():
             start[cell] = values[0] if steps else 0
@@ -107,24 +109,22 @@ def with_sources(given: Given, sources: Mapping[str, SourceList] | SourceList, s
     return given, Forcing(sources=tuple(found), steps=tuple((np.flatnonzero(changes) + 1).tolist()))
 
 
-def warn_if_held(problem: Problem, sources: Mapping[str, SourceList] | SourceList) -> None:
+def warn_if_held(problem: Problem, forcing: Forcing) -> None:
     """Warn of sources on cells that a ``fixed`` boundary holds, where nothing is ever added.
 
     Args:
         problem: The problem, without or with its sources.
-        sources: The sources as they were given, checked.
+        forcing: The sources.
     """
-    by_field = sources if isinstance(sources, Mapping) else {problem.program.updated[0]: sources}
     for statement in problem.program.statements:
         box = problem.update_box(statement)
-        cells = [(cell,) if isinstance(cell, int) else tuple(cell) for cell, _ in by_field.get(statement.field, ())]
+        cells = [source.cell for source in forcing.sources if source.target == statement.field]
         held = [c for c in cells if not all(low <= i < high for i, (low, high) in zip(c, box, strict=True))]
         if held:
             more = f" and {len(held) - 1} more" if len(held) > 1 else ""
             inside = " x ".join(f"[{low}, {high})" for low, high in box)
-            place = tuple(map(int, held[0]))
             warn(
-                f"the source of {statement.field!r} at the cell {place}{more} adds nothing: the boundary 'fixed' holds "
+                f"the source of {statement.field!r} at the cell {held[0]}{more} adds nothing: the boundary 'fixed' holds "
                 f"that cell (hint: cells of {inside} are updated, or take another boundary)"
             )
 

@@ -184,7 +184,7 @@ def with_forcing(
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)  # so the steps are a number
     added = with_sources(given, sources, steps)
     if steps:
-        warn_if_held(problem, sources)
+        warn_if_held(problem, added[1])
     return added
 
 
