@@ -86,18 +86,18 @@ def test_a_default_decides_what_is_stable():
         tw.predict(plain, alpha=0.9, **ASK)
 
 
-@pytest.mark.parametrize(
-    "verb",
-    [
-        tw.predict,
-        tw.select,
-        tw.supertune,
-        tw.energy,
-        tw.compare,
-        lambda program, **rest: tw.whatif(program, vary="bandwidth", factors=(2.0,), **rest),
-        lambda program, **rest: tw.tune(program, effort="none", **rest),
-    ],
+VERBS = (
+    tw.predict,
+    tw.select,
+    tw.supertune,
+    tw.energy,
+    tw.compare,
+    lambda program, **rest: tw.whatif(program, vary="bandwidth", factors=(2.0,), **rest),
+    lambda program, **rest: tw.tune(program, effort="none", **rest),
 )
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_of_the_model_takes_scalars(verb):
     assert verb(plain, **ASK) is not None
     assert verb(plain, alpha=0.1, **ASK) is not None
@@ -123,9 +123,14 @@ def test_scalars_of_a_recurrence_are_checked_by_name():
         tw.select(common, bonos=2, **ask)
 
 
-def test_a_complex_scalar_is_not_measured():
-    with pytest.raises(UsageError, match="what is measured is code for real numbers, got the scalar alpha="):
-        tw.tune(plain, shape=(400,), steps=4, alpha=-0.1j)
+@pytest.mark.parametrize("verb", [*VERBS, lambda program, **rest: tw.tune(program, **{**rest, "machine": "host"})])
+@pytest.mark.parametrize("number", [-0.1j, np.complex64(0.1), np.full(400, 0.1j)], ids=["python", "numpy", "array"])
+def test_complex_scalars_have_no_model(verb, number):
+    """A run computes with them in complex numbers, on NumPy; so does one whose default is complex."""
+    turned = tw.stencil(lambda u, alpha=0.1j: alpha * u[0])
+    for call in (lambda: verb(plain, alpha=number, **ASK), lambda: verb(turned, **ASK)):
+        with pytest.raises(UsageError, match="code is generated for real numbers, got complex ones for 'alpha'"):
+            call()
 
 
 @pytest.mark.parametrize(

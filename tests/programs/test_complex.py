@@ -52,8 +52,9 @@ def test_a_real_type_cannot_hold_it():
         tw.run(schroedinger, X, steps=1, dtype="float32")
     text = "'schroedinger' has the complex constant 0.1j, so its dtype is complex64 or complex128, got 'float32'"
     for verb in (tw.predict, tw.tune):
-        with pytest.raises(UsageError, match=re.escape(text)):
+        with pytest.raises(UsageError, match=re.escape(text)) as caught:
             verb(schroedinger, shape=(40,), steps=2, machine="host")
+        assert "its real and its imaginary part as two fields" in caught.value.hint
         with pytest.raises(UsageError, match=r"code is generated for float32.*got complex64"):
             verb(schroedinger, shape=(40,), steps=2, machine="host", dtype="complex64")
 

@@ -13,7 +13,7 @@ from tilewright.base.names import meant
 from tilewright.base.units import format_shape
 from tilewright.programs.expression import Apply, Const
 from tilewright.programs.operators import OPERATORS
-from tilewright.programs.problem import DTYPES
+from tilewright.programs.problem import DTYPES, without_model
 from tilewright.programs.stencil import Program, with_coefficients
 from tilewright.runtime.device_arrays import DeviceArray, DeviceView, view
 from tilewright.runtime.session import Inputs
@@ -94,9 +94,14 @@ def costed(program: Program, scalars: Mapping[str, Any]) -> tuple[Program, dict[
 
     Raises:
         ArrayError: If a value is neither a number nor an array of numbers.
-        UsageError: If a name is none of the program's scalars.
+        UsageError: If a name is none of the program's scalars, or a value is complex: code is for real numbers.
     """
     values = scalar_values(program, scalars)
+    for name, value in values.items():
+        if np.dtype(getattr(value, "dtype", type(value))).kind == "c":
+            raise UsageError(
+                f"code is generated for real numbers, got complex ones for {name!r}", without_model("complex64")
+            )
     arrays = tuple(name for name, value in values.items() if isinstance(value, np.ndarray | DeviceView))
     return with_coefficients(program, arrays), {name: v for name, v in values.items() if name not in arrays}
 

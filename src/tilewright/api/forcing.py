@@ -124,8 +124,8 @@ def warn_if_held(problem: Problem, forcing: Forcing) -> None:
             more = f" and {len(held) - 1} more" if len(held) > 1 else ""
             inside = " x ".join(f"[{low}, {high})" for low, high in box)
             warn(
-                f"the source of {statement.field!r} at the cell {held[0]}{more} adds nothing: the boundary 'fixed' holds "
-                f"that cell (hint: cells of {inside} are updated, or take another boundary)"
+                f"the source of {statement.field!r} at the cell {held[0]}{more} adds nothing: the boundary 'fixed' "
+                f"holds that cell (hint: cells of {inside} are updated, or take another boundary)"
             )
 
 

@@ -1,7 +1,6 @@
 """``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -115,8 +114,6 @@ def tune(
     refuse_table(program, "is not tuned by measuring")
     known = as_program(program)
     full, numbers = costed(known, scalars)
-    if effort != "none":
-        _check_real(numbers)
     problem = make_problem(full, shape, steps, dtype, boundary)
     warn_if_unstable(problem, numbers)
     device = open_device(read_target(backend)) if is_gpu(backend) and effort != "none" else None
@@ -157,15 +154,6 @@ def _check(backend: str, metric: str, effort: str) -> None:
         raise UsageError(f"the backend is one of {', '.join(PLANNED_BACKENDS)}, got {backend!r}")
     if effort != "none" and backend == "numpy":
         raise UsageError(f"nothing can be measured with the backend {backend!r}", "use c, or --effort none")
-
-
-def _check_real(numbers: Mapping[str, Any]) -> None:
-    wrong = [name for name, value in numbers.items() if np.iscomplexobj(value)]
-    if wrong:
-        raise UsageError(
-            f"what is measured is code for real numbers, got the scalar {wrong[0]}={numbers[wrong[0]]}",
-            "tune with a real value, or plan without measuring by --effort none",
-        )
 
 
 def _planned(task: Task) -> Plan:

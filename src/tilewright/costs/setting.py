@@ -14,7 +14,7 @@ from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.expression import Apply
 from tilewright.programs.operators import SPECIAL
-from tilewright.programs.problem import COMPILED, Problem, instead_of
+from tilewright.programs.problem import COMPILED, Problem, without_model
 from tilewright.programs.stencil import Program
 from tilewright.tilings import stream_block, streaming
 from tilewright.tilings.pipeline import of_problem
@@ -164,7 +164,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     if not problem.compiles:
         raise UsageError(
             f"code is generated for {', '.join(COMPILED)}, got {problem.dtype}",
-            f'{instead_of(problem.dtype)}; `run` computes in it with backend="numpy", which has no model',
+            without_model(problem.dtype),
         )
     cpu = machine.kind == "cpu"
     scope = scope or ("per_sm" if cpu else "device")

@@ -115,6 +115,11 @@ def instead_of(dtype: str) -> str:
     return 'pass dtype="float32"'
 
 
+def without_model(dtype: str) -> str:
+    """Return what to do where costs are asked for of an element type that no code is generated for."""
+    return f'{instead_of(dtype)}; `run` computes in it with backend="numpy", which has no model'
+
+
 BoundarySpec = str | Boundary | tuple["BoundarySpec", ...] | list["BoundarySpec"] | Mapping[str, "BoundarySpec"]
 """A kind for all sides, where ``periodic`` is ``wrap``;
 a tuple of one entry per axis, each a kind or a pair (below, above); or a mapping by field."""
@@ -162,7 +167,7 @@ def make_problem(
         raise UsageError(
             f"{program.name!r} has the complex constant {number}, so its dtype is complex64 or complex128, "
             f"got {dtype!r}",
-            'pass dtype="complex64"',
+            without_model("complex64"),
         )
     problem = Problem(
         program=program,
