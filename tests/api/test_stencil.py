@@ -121,6 +121,7 @@ def test_a_stencil_is_pickled_by_value(stencil):
             assert fingerprint(copy.program) == fingerprint(stencil.program)
             assert (copy.__name__, copy.__doc__) == (stencil.__name__, stencil.__doc__)
             assert repr(copy) == repr(stencil)
+            assert tw.stencil(copy, name=stencil.__name__).program == stencil.program
             assert tw.stencil(half(copy)).program == tw.stencil(half(stencil)).program
 
 

@@ -36,6 +36,7 @@ def body_of(program: Program, arguments: tuple[str, ...]) -> Callable[..., Any]:
             return results
         return results[arguments[0]] if len(results) == 1 else tuple(results.values())
 
+    body.__signature__ = signature  # type: ignore[attr-defined]
     return body
 
 
