@@ -312,11 +312,12 @@ def test_programs_with_scalars_coefficients_and_several_fields():
         ({"seconds": -1.0}, "positive number of seconds"),
         ({"candidates": 0}, "whole number of at least 1"),
         ({"dtype": "float31"}, "dtype"),
+        ({"steps": 0}, "what is measured has at least one step"),
     ],
 )
 def test_bad_options_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
-        tw.tune("j2d5pt", shape=(20, 20), steps=4, **options)
+        tw.tune("j2d5pt", **{"shape": (20, 20), "steps": 4, **options})
 
 
 def test_an_exported_kernel_compiles_with_its_header_and_computes(tmp_path):

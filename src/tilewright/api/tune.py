@@ -115,6 +115,8 @@ def tune(
     known = as_program(program)
     full, numbers = costed(known, scalars)
     problem = make_problem(full, shape, steps, dtype, boundary)
+    if effort != "none" and problem.steps == 0:
+        raise UsageError("what is measured has at least one step, got steps=0", "give some, or --effort none")
     warn_if_unstable(problem, numbers)
     device = open_device(read_target(backend)) if is_gpu(backend) and effort != "none" else None
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
