@@ -218,6 +218,28 @@ def test_no_child_finds_a_lock_taken_by_a_thread_that_it_does_not_have():
     """)
 
 
+def test_no_lock_is_added_while_a_fork_goes_through_them():
+    """The fork would go on without the locks, and with threads that the child does not have."""
+    forks.lock()  # so that forks call back
+    made, begun = [], threading.Event()
+
+    def make():
+        begun.set()
+        made.append(forks.lock())
+
+    thread = threading.Thread(target=make)
+    forks._before()
+    try:
+        thread.start()
+        begun.wait()
+        thread.join(0.2)
+        assert not made
+    finally:
+        forks._release()
+    thread.join()
+    assert made
+
+
 def test_a_lock_that_nobody_uses_any_more_is_not_kept():
     before = len(forks._locks)
     made = [forks.lock() for _ in range(5)]

@@ -64,7 +64,8 @@ def lock() -> threading.Lock:
     """
     _hook()
     made = threading.Lock()
-    _locks.add(made)
+    with _forking:  # a fork in progress goes through the locks
+        _locks.add(made)
     return made
 
 
