@@ -34,6 +34,11 @@ def test_jax_arrays_are_read_without_a_copy(backend, monkeypatch):
     assert seen[0].versions["u"][0].ctypes.data == given.unsafe_buffer_pointer()
 
 
+def test_an_array_that_jax_traces_is_refused_in_a_sentence():
+    with pytest.raises(tw.ArrayError, match=r"'u' is no array of numbers: [^\n]*float32\[20,30\] \(hint"):
+        jax.jit(lambda a: tw.run("j2d5pt", a, steps=3))(VALUES)
+
+
 def test_what_jax_has_not_computed_yet_is_waited_for():
     late = jax.jit(lambda a: jax.lax.fori_loop(0, 200, lambda _, b: jax.numpy.sin(b), a))(jax.numpy.ones((300, 400)))
     out = tw.run("j2d5pt", late, steps=0)

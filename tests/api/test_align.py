@@ -279,7 +279,7 @@ def test_tiles_follow_the_lengths():
     ("call", "message"),
     [
         (lambda: tw.align("", "A"), "the first sequence has no letters"),
-        (lambda: tw.align("AC", b"AC"), "the second is a bytes"),
+        (lambda: tw.align("AC", b"AC"), r"the second is a bytes \(hint: use \.decode"),
         (lambda: tw.align("ACDE", "AC", matrix="BLOSUM61"), "did you mean BLOSUM62"),
         (lambda: tw.align("ACDE", "AC", matrix="BLOSUM62", match=1, mismatch=0), "not by both"),
         (lambda: tw.align("AC", "AC", match=1), "are given together"),

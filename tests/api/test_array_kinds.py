@@ -125,4 +125,4 @@ def test_jax_arrays_in_a_process_of_their_own():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tests.parents[2])
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 passed" in done.stdout, done.stdout
+    assert "8 passed" in done.stdout, done.stdout

@@ -251,7 +251,10 @@ def choose_scoring(
     """
     for name, text in (("first", texts[0]), ("second", texts[1])):
         if not isinstance(text, str):
-            raise UsageError(f"a sequence is a str of letters, the {name} is a {type(text).__name__}", "use str(…)")
+            raise UsageError(
+                f"a sequence is a str of letters, the {name} is a {type(text).__name__}",
+                "use .decode()" if isinstance(text, bytes | bytearray) else "use str(…)",
+            )
     simple = pairs != (None, None)
     if matrix is not None and simple:
         raise UsageError("pairs are scored by a matrix or by match and mismatch, not by both")

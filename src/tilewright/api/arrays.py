@@ -136,7 +136,8 @@ def _read(value: Any, name: str) -> Array:  # noqa: ANN401
     except ArrayError:
         raise
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        raise ArrayError(f"{name!r} is no array of numbers: {error}", "give a NumPy array") from error
+        said = str(error).partition("\n")[0]  # JAX explains at length why it cannot
+        raise ArrayError(f"{name!r} is no array of numbers: {said}", "give a NumPy array") from error
     if value is None:
         raise ArrayError(f"{name!r} is None, where an array must be", "give a NumPy array")
     if array.dtype.kind not in "biufc":
