@@ -214,6 +214,10 @@ def test_one_array_for_several_levels_warns_unless_it_is_zero():
         tw.TilewrightWarning, match=r"has 3 time levels, and the last of 2 repeats \(hint: pass \(u, u_prev"
     ):
         tw.run(third, (u, u), steps=3)
+    late = np.zeros((300, 20))
+    late[-1, -1] = 1.0
+    with pytest.warns(tw.TilewrightWarning, match="one array stands for all"):
+        tw.run("wave2d", late, steps=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(tw.run("wave2d", (u, u), steps=3), at_rest)
