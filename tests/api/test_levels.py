@@ -218,10 +218,13 @@ def test_one_array_for_several_levels_warns_unless_it_is_zero():
     late[-1, -1] = 1.0
     with pytest.warns(tw.TilewrightWarning, match="one array stands for all"):
         tw.run("wave2d", late, steps=3)
+    with pytest.warns(tw.TilewrightWarning, match="the last of 2 repeats"):
+        tw.run(third, (np.zeros_like(u), u), steps=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(tw.run("wave2d", (u, u), steps=3), at_rest)
         tw.run("wave2d", np.zeros((20, 30)), steps=3)
+        tw.run(third, (u, np.zeros_like(u)), steps=3)
         tw.run("heat2d", u, steps=3)
 
 
