@@ -103,7 +103,8 @@ def measured(name: str, shape: tuple[int, ...], steps: int, repeats: int, thread
     if tiling == "none":
         return case
     generator = np.random.default_rng(0)
-    arrays = [1.0 + 0.1 * generator.random(shape, dtype=np.float32) for _ in known.fields]
+    values = [1.0 + 0.1 * generator.random(shape, dtype=np.float32) for _ in known.fields]
+    arrays = [(each,) * known.history(field) for field, each in zip(known.fields, values, strict=True)]  # at rest
     scalars = dict.fromkeys(known.scalars, 0.1)
 
     def call(asked: str) -> None:
