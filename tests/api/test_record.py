@@ -61,6 +61,8 @@ def test_a_record_says_where_a_run_ended(backend):
     assert settled.steps_done % 10 == 0
     np.testing.assert_allclose(settled.state, tw.run("heat2d", w, steps=settled.steps_done), rtol=1e-12)
     assert tw.run("heat2d", w, steps=9, every=4, callback=lambda s, v: True, record=True).steps_done == 4
+    ended = tw.run("heat2d", w, steps=900, every=4, callback=lambda s, v: True, record=True, tiling="none")
+    assert ended.predicted_seconds == tw.run("heat2d", w, steps=4, record=True, tiling="none").predicted_seconds
     assert tw.run("heat2d", w, steps=0, record=True, backend=backend).predicted_seconds is None
 
 
