@@ -184,7 +184,7 @@ def _with_threads(problem: Problem, machine: Machine, within: float | None, top:
             f"thread blocks belong to hybrid tiles on a GPU, not to {problem.program.name!r} on {machine.name}",
             "take a GPU of `tilewright machines` and a stencil of two or three dimensions",
         )
-    most = int(machine.max_block_threads.value) if machine.max_block_threads else 1024
+    most = machine.block_threads
     gpu = hardware(machine, setting.block_bytes)
     band = np.inf if within is None else _share(within)
     sizes, shapes, _, _ = select_with_threads(problem.program, setting, gpu, most, within=band, top=top)

@@ -137,7 +137,7 @@ def thread_terms(
     Raises:
         UsageError: If there is not one number of threads per axis, or a block has more threads than it may.
     """
-    most = int(machine.max_block_threads.value) if machine.max_block_threads else 1024
+    most = machine.block_threads
     if int(np.prod([float(count) for count in tiling.threads])) > most:
         raise UsageError(f"a block of {machine.name} has at most {most} threads, got {str(tiling)!r}")
     threads = tuple(np.array([count], dtype=np.int64) for count in tiling.threads)

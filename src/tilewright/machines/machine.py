@@ -8,6 +8,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
+from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
 
 SOURCES = ("paper", "datasheet", "measured", "estimated", "description")
@@ -253,6 +254,11 @@ class Machine:
     process: Quantity | None = None
     area: tuple[tuple[str, Quantity], ...] = ()
     c_iter: tuple[tuple[str, Quantity], ...] = ()
+
+    @property
+    def block_threads(self) -> int:
+        """Threads that a block has at most; CUDA's limit where nobody says."""
+        return int(self.max_block_threads.value) if self.max_block_threads else MAX_BLOCK_THREADS
 
     def iteration_seconds(self, program: str, family: str = "") -> Quantity | None:
         """Return the determined C_iter of a program of the catalogue, or None.

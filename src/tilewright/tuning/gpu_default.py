@@ -29,7 +29,6 @@ TIES = 0.04
 """Families of :mod:`tilewright.costs.strategies`, whose models know no thread blocks, must promise so much more."""
 _OF_FAMILY = 3
 """Tilings per family, so that there are others where a compiler finds that the first one spills."""
-_BLOCK_THREADS = 1024
 
 
 @functools.lru_cache(maxsize=256)
@@ -73,11 +72,7 @@ def _within_threads(seconds: Floats, sizes: Sizes, machine: Machine) -> Floats:
     if not sizes.threads:
         return seconds
     count = functools.reduce(np.multiply, sizes.threads)
-    return np.where(count <= _most_threads(machine), seconds, np.inf)
-
-
-def _most_threads(machine: Machine) -> int:
-    return int(machine.max_block_threads.value) if machine.max_block_threads else _BLOCK_THREADS
+    return np.where(count <= machine.block_threads, seconds, np.inf)
 
 
 def _best(problem: Problem, family: str, sizes: Sizes, seconds: Floats, most: float) -> list[tuple[float, Candidate]]:
@@ -97,7 +92,7 @@ def _hybrid(problem: Problem, machine: Machine, setting: Setting, most: float) -
     if gpu is None:
         return []
     sizes, shapes, seconds, _ = select_with_threads(
-        problem.program, setting, gpu, _most_threads(machine), within=math.inf, top=_OF_FAMILY
+        problem.program, setting, gpu, machine.block_threads, within=math.inf, top=_OF_FAMILY
     )
     found = []
     for index, threads in enumerate(shapes):
