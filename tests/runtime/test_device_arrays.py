@@ -282,9 +282,9 @@ def test_arrays_of_another_devices_library_are_had_in_its_context(driver):
 def test_what_a_library_does_not_hand_out_is_one_sentence(driver):
     class Refusing(Capsules):
         def __dlpack__(self, stream=None):
-            raise BufferError("it requires a gradient")
+            raise BufferError("it requires a gradient\nCompile with TORCH_USE_CUDA_DSA")
 
-    with pytest.raises(ArrayError, match="'u' cannot be read where it lies: it requires a gradient"):
+    with pytest.raises(ArrayError, match=r"'u' cannot be read where it lies: it requires a gradient \(hint: copy"):
         tw.run("j2d5pt", Refusing(VALUES), steps=0)
 
 

@@ -132,7 +132,8 @@ def _capsule_of(value: Any, number: int, name: str) -> Any:  # noqa: ANN401
             except TypeError:  # it knows no streams: what it started is ordered with the legacy default stream, as ours
                 return value.__dlpack__()
     except (BufferError, RuntimeError, ValueError) as error:
-        raise ArrayError(f"{name!r} cannot be read where it lies: {error}", "copy it to the host first") from error
+        said = str(error).partition("\n")[0]  # PyTorch adds how to debug its own kernels
+        raise ArrayError(f"{name!r} cannot be read where it lies: {said}", "copy it to the host first") from error
 
 
 def _from_capsule(capsule: Any, name: str) -> DeviceView:  # noqa: ANN401
