@@ -10,7 +10,7 @@ from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
 from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import Extended, extend, wrapped_axes
-from tilewright.programs.problem import Problem
+from tilewright.programs.problem import Problem, instead_of
 from tilewright.runtime import wisdom
 from tilewright.runtime.devices import circumstances, device_machine, open_device
 from tilewright.runtime.host import thread_count
@@ -58,11 +58,22 @@ def plans(
         if asked is not None:
             # The element type decides costs, which are not asked for here, but never whether a tiling fits.
             _on_cpu(replace(problem, dtype="float64"), asked, copies=copies)
-        return (Plan(problem=problem, target=target, tiling=NONE, strict=strict),)
+        return (Plan(problem=problem, target=_without_code(problem, target), tiling=NONE, strict=strict),)
     learned = None if asked is not None else remembered(problem, thread_count(target.threads or None))
     chosen, block = _on_cpu(problem, asked or learned, copies=copies)
     evidence = "asked" if asked else "wisdom" if learned else "model"
     return (Plan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence),)
+
+
+def _without_code(problem: Problem, target: Target) -> Target:
+    """Return NumPy in place of C for an element type that no code is generated for, where it may compute instead."""
+    if target.backend == "numpy" or not target.fallback:
+        return target
+    warn_once(
+        f"running with NumPy, which is many times slower: no code is generated for {problem.dtype}; "
+        f'{instead_of(problem.dtype)} (or backend="numpy" to say that it is meant)'
+    )
+    return replace(target, backend="numpy")
 
 
 def _on_cpu(problem: Problem, asked: Tiling | None, *, copies: bool) -> tuple[Tiling, Extended | None]:

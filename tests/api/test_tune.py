@@ -153,9 +153,9 @@ def test_run_takes_wisdom_before_the_models_choice(monkeypatch):
         threads=2, tiling=learned, seconds=1.0, circumstances=kept.circumstances(), when=kept.now(),
     )  # fmt: skip
     kept.remember([entry])
-    assert str(prepare(problem, read_target("auto")).tiling) == learned
-    assert str(prepare(problem, read_target("auto"), "none").tiling) == "none"
-    assert str(prepare(problem, read_target("auto", 1)).tiling) != learned
+    assert str(prepare(problem, read_target("auto")).plan.tiling) == learned
+    assert str(prepare(problem, read_target("auto"), "none").plan.tiling) == "none"
+    assert str(prepare(problem, read_target("auto", 1)).plan.tiling) != learned
 
 
 def test_stale_wisdom_is_flagged_and_never_used():

@@ -46,7 +46,7 @@ def test_a_device_is_tuned_and_its_wisdom_used():
     from tilewright.driver import prepare
     from tilewright.planner import remembered
 
-    assert prepare(problem, read_target(BACKEND)).tiling == plan.tiling
+    assert prepare(problem, read_target(BACKEND)).plan.tiling == plan.tiling
     assert remembered(problem, 1) is None  # a processor does not use what a device has learned
     u = np.random.default_rng(0).random((9, 34), dtype=np.float32)
     np.testing.assert_allclose(plan.run(u), tw.run("jacobi2d", u, steps=2, backend="numpy"), rtol=1e-6)

@@ -111,7 +111,7 @@ def meter_run(
         return Metered(run=recorded, low=recorded.joules, high=recorded.joules, windows=0, repetitions=1, meter=meter)
     if kind == "nvml" and not is_gpu(backend):
         raise UsageError("nvml meters a GPU, the run takes none", "give --backend cuda or opencl, or --meter rapl")
-    chosen = str(prepare(problem, read_target(backend), tiling).tiling)
+    chosen = str(prepare(problem, read_target(backend), tiling).plan.tiling)
     arrays = random_arrays(problem.program, shape, problem.dtype, _SEED)
     scalars: dict[str, Any] = dict.fromkeys(problem.program.scalars, 0.1)
 

@@ -215,8 +215,8 @@ def perform(job: Job, note: Note) -> Report:
     return Report(
         problem=problem,
         planes=len(planes),
-        backend=kernel.backend,
-        tiling=kernel.tiling,
+        backend=kernel.plan.target.backend,
+        tiling=kernel.plan.tiling,
         threads=threads_of(kernel, threads),
         seconds=seconds,
         steps=min(steps for _, steps in ended),
