@@ -33,6 +33,11 @@ class Target:
         """Whether kernels run on a device other than this processor."""
         return self.backend in DEVICE_BACKENDS
 
+    @property
+    def name(self) -> str:
+        """What :func:`read_target` makes it of: ``auto`` where NumPy may compute instead, or ``cuda:1``."""
+        return "auto" if self.fallback else self.backend + (self.device and f":{self.device}")
+
 
 def read_target(backend: str, threads: int | None = None) -> Target:
     """Read the name of a backend, perhaps with a device: ``opencl:geforce``.
