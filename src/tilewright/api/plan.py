@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.api.predict import as_machine
 from tilewright.api.prediction import Prediction
 from tilewright.api.study import Case, of_case
-from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.emit import emit
@@ -347,17 +346,9 @@ class Plan:
         }
 
     def study(self) -> Study:
-        """Return what a page shows of it; of a machine that is in no catalogue only what the plan holds."""
+        """Return what a page shows of it."""
         tried, lines = tuple(each.candidate() for each in self.candidates), tuple(self.explain().splitlines())
-        try:
-            machine = as_machine(self.machine)
-        except TilewrightError:
-            notes = (f"the machine {self.machine!r} is in no catalogue",)
-            return dataclasses.replace(self.prediction.study(), candidates=tried, explanation=lines, notes=notes)
-        case = Case(
-            program=self.problem.program, shape=self.problem.shape, steps=self.problem.steps, dtype=self.problem.dtype,
-            boundary=self.boundary, machine=machine, model=self.prediction.model,
-        )  # fmt: skip
+        case = Case(problem=self.problem, machine=self.prediction.hardware, model=self.prediction.model)
         return of_case(case, tried, lines)
 
     def __str__(self) -> str:
