@@ -69,7 +69,7 @@ class Plan:
         tiling: The order in which it is computed, and the shape of the code.
         strict: Whether every operation keeps its order and its own rounding.
         block: Of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes.
-        evidence: Why this tiling: ``asked``, ``wisdom`` (what tuning measured) or ``model``.
+        evidence: Why this tiling: ``asked``, ``measured``, ``wisdom`` (what an earlier tuning measured) or ``model``.
     """
 
     problem: Problem

@@ -89,17 +89,18 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
         asked = _asked_of_device(problem, asked)
     if problem.dtype not in TYPES:
         raise UsageError(f"GPU backends compute in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
-    device = open_device(target)
     evidence = "asked"
-    if asked is None and not wrapped_axes(problem):
-        asked, evidence = remembered(problem, 1, target.backend, circumstances(device)), "wisdom"
-    if asked is not None:
-        block = _block(problem, asked, _BLOCK_STEPS)
-        return (Plan(problem=problem, target=target, tiling=asked, strict=strict, block=block, evidence=evidence),)
-    return tuple(
-        Plan(problem=problem, target=target, tiling=tiling, strict=strict, block=block, evidence="model")
-        for tiling, block in _by_model(problem, device_machine(device))
-    )
+    if asked is None:
+        device = open_device(target)
+        if not wrapped_axes(problem):
+            asked, evidence = remembered(problem, 1, target.backend, circumstances(device)), "wisdom"
+        if asked is None:
+            return tuple(
+                Plan(problem=problem, target=target, tiling=tiling, strict=strict, block=block, evidence="model")
+                for tiling, block in _by_model(problem, device_machine(device))
+            )
+    block = _block(problem, asked, _BLOCK_STEPS)
+    return (Plan(problem=problem, target=target, tiling=asked, strict=strict, block=block, evidence=evidence),)
 
 
 @functools.lru_cache(maxsize=64)

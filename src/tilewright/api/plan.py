@@ -15,6 +15,7 @@ from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.header import banner, header
+from tilewright.plan import Plan as Decision
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
@@ -106,8 +107,8 @@ class Plan:
 
     Attributes:
         program: The program as it was given.
-        problem: The problem; scalars that came as arrays are coefficient fields of its program.
-        prediction: What the model says about the winner; it names the machine.
+        decision: What is computed, where, and how; scalars that came as arrays are coefficient fields of its program.
+        prediction: What the model says about the winner; it holds the machine.
         winner: The winner.
         candidates: Everything that was tried: the winner, the others by their measured time, failures last. Only those
             with several samples could win.
@@ -115,9 +116,6 @@ class Plan:
         space_size: How many tilings the model ranked.
         effort: The effort level.
         metric: What was to be small.
-        backend: ``c``.
-        threads: Threads that it was measured with.
-        strict: Whether the order of operations is kept.
         boundary: The boundaries as they were given, for :meth:`run`.
         scalars: Scalars that :meth:`run` takes where it is given no others.
         confirmed: Whether the winner agreed with a second schedule on the whole problem.
@@ -126,7 +124,7 @@ class Plan:
     """
 
     program: Program
-    problem: Problem
+    decision: Decision
     prediction: Prediction
     winner: Tried
     candidates: tuple[Tried, ...]
@@ -134,9 +132,6 @@ class Plan:
     space_size: int
     effort: str
     metric: str
-    backend: str
-    threads: int
-    strict: bool
     boundary: BoundarySpec
     scalars: Mapping[str, Any]
     confirmed: bool
@@ -144,9 +139,24 @@ class Plan:
     exhausted: bool = False
 
     @property
-    def dialect(self) -> str:
-        """The backend without its device."""
-        return self.backend.partition(":")[0]
+    def problem(self) -> Problem:
+        """What was tuned."""
+        return self.decision.problem
+
+    @property
+    def backend(self) -> str:
+        """``c``, or a GPU's backend with its device if one was named."""
+        return self.decision.target.name if self.decision.target.on_device else "c"
+
+    @property
+    def threads(self) -> int:
+        """Threads that it was measured with."""
+        return self.decision.target.threads
+
+    @property
+    def strict(self) -> bool:
+        """Whether the order of operations is kept."""
+        return self.decision.strict
 
     @property
     def tiling(self) -> Tiling:
@@ -166,8 +176,8 @@ class Plan:
     @property
     def source(self) -> str:
         """The text of the kernel, or of a GPU's kernels."""
-        if self.dialect in {"opencl", "cuda"}:
-            return emit_device(self.problem, self.tiling, self.dialect, strict=self.strict).text
+        if self.decision.target.on_device:
+            return emit_device(self.problem, self.tiling, self.decision.target.backend, strict=self.strict).text
         return self._banner() + emit(self.problem, self.tiling, strict=self.strict).text
 
     def _banner(self) -> str:
@@ -200,21 +210,13 @@ class Plan:
         Raises:
             TilewrightError: As :func:`tilewright.run`.
         """
-        from tilewright.api.run import run
+        from tilewright.api.run import execute, make_case
 
-        return run(
-            self.program,
-            *arrays,
-            steps=self.problem.steps if steps is None else steps,
-            boundary=self.boundary,
-            tiling=self.tiling,
-            backend=self.backend if self.dialect in {"opencl", "cuda"} else "auto",
-            threads=self.threads,
-            strict=self.strict,
-            out=out,
-            levels=levels,
-            record=record,
-            **{**self.scalars, **scalars},
+        wanted = self.problem.steps if steps is None else steps
+        case = make_case(self.program, arrays, {**self.scalars, **scalars}, steps=wanted, boundary=self.boundary)
+        plan = self.decision
+        return execute(
+            case, arrays, plan.target, plan.tiling, strict=plan.strict, out=out, levels=levels, record=record
         )
 
     def export(self, path: str | Path) -> tuple[Path, Path]:
@@ -230,7 +232,7 @@ class Plan:
             UsageError: If the name does not end in ``.c``, or they cannot be written.
         """
         target = Path(path)
-        if self.dialect in {"opencl", "cuda"}:
+        if self.decision.target.on_device:
             raise UsageError("a plan for a GPU has no C code to export", "its text is plan.source")
         if target.suffix != ".c":
             raise UsageError(f"a kernel is exported to a file that ends in .c, got {target.name!r}")
