@@ -1,5 +1,6 @@
 """What is decided about a run before anything is written or compiled, as plain values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
@@ -10,6 +11,7 @@ from tilewright.tilings.tiling import Tiling
 BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
 """What a caller may ask for; ``auto`` is C, or NumPy where there is no code or no compiler."""
 DEVICE_BACKENDS = ("opencl", "cuda")
+_REFUSAL = f"the backend is one of {', '.join(BACKENDS)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +41,16 @@ class Target:
         return "auto" if self.fallback else self.backend + (self.device and f":{self.device}")
 
 
-def read_target(backend: str, threads: int | None = None) -> Target:
+def read_target(
+    backend: str, threads: int | None = None, *, among: Sequence[str] = BACKENDS, refusal: str = _REFUSAL
+) -> Target:
     """Read the name of a backend, perhaps with a device: ``opencl:geforce``.
 
     Args:
         backend: One of :data:`BACKENDS`.
         threads: Threads on the processor; every CPU that the process may use by default.
+        among: Those that apply.
+        refusal: What an error says of them.
 
     Raises:
         UsageError: If there is no such backend.
@@ -53,8 +59,8 @@ def read_target(backend: str, threads: int | None = None) -> Target:
     '1'
     """
     name, _, device = backend.partition(":")
-    if name not in BACKENDS or (device and name not in DEVICE_BACKENDS):
-        raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
+    if name not in among or (device and name not in DEVICE_BACKENDS):
+        raise UsageError(f"{refusal}, got {backend!r}")
     plain = "c" if name == "auto" else name
     return Target(backend=plain, device=device, threads=threads or 0, fallback=name == "auto")
 
