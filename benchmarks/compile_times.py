@@ -55,7 +55,7 @@ def cases(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 def tiling_of(problem: Problem, boundary: str, *, strict: bool) -> Tiling:
     """Return what a run takes by default; a recurrence is chosen for by compiling it."""
     if analyse(problem.program).sweep:
-        return prepare(problem, Target(backend="c"), strict=strict).tiling
+        return prepare(problem, Target(backend="c"), strict=strict).plan.tiling
     return tw.tune(
         problem.program,
         shape=problem.shape,

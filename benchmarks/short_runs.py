@@ -98,7 +98,7 @@ def measured(name: str, shape: tuple[int, ...], steps: int, repeats: int, thread
 
     known = program(name)
     problem = make_problem(known, shape, steps)
-    tiling = str(prepare(problem, read_target("auto", threads)).tiling)
+    tiling = str(prepare(problem, read_target("auto", threads)).plan.tiling)
     case = Case(program=name, shape=shape, steps=steps, tiling=tiling)
     if tiling == "none":
         return case

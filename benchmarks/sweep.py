@@ -27,7 +27,6 @@ import environment
 from tilewright.api.meter import Limits, WorkerMeter, read_history
 from tilewright.api.predict import as_machine
 from tilewright.api.strata import strata
-from tilewright.api.trial import TrialJob
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs import time as time_model
@@ -35,6 +34,7 @@ from tilewright.costs.run import run_seconds, whole_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
+from tilewright.plan import Plan, Target
 from tilewright.programs import catalogue
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.runtime import store
@@ -248,17 +248,11 @@ class _Workers:
         self._pool = pool(sweep.threads)
 
     def __enter__(self) -> WorkerMeter:
-        job = TrialJob(
-            problem=self._sweep.problem,
-            tiling=NONE,
-            scalars=(),
-            threads=self._sweep.threads,
-            strict=False,
-            steps=self._sweep.problem.steps,
-        )
+        problem = self._sweep.problem
+        request = Plan(problem=problem, target=Target(backend="c", threads=self._sweep.threads), tiling=NONE)
         history = read_history(self._sweep.log)
         limits = Limits(compile=600.0, check=600.0, run=120.0, least=20.0)
-        return WorkerMeter(self._pool.__enter__(), job, limits, self._sweep.log, history)
+        return WorkerMeter(self._pool.__enter__(), request, (), problem.steps, limits, self._sweep.log, history)
 
     def __exit__(self, *error: object) -> None:
         self._pool.__exit__(*error)

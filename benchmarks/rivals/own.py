@@ -28,7 +28,7 @@ class Tuned:
 
     def prepare(self) -> None:
         """Choose the tiling, generate and compile, which the first call would do; later calls find the kernel."""
-        self.chosen = str(prepare(self.case.problem(), Target(backend="c"), self.tiling).tiling)
+        self.chosen = str(prepare(self.case.problem(), Target(backend="c"), self.tiling).plan.tiling)
 
     def run(self) -> float | None:
         """Make the call."""

@@ -17,15 +17,14 @@ from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.gpu_site import DeviceSource
 from tilewright.plan import Plan, Target
 from tilewright.planner import plans
-from tilewright.programs.problem import Problem, instead_of
+from tilewright.programs.problem import Problem
 from tilewright.runtime import gpu
 from tilewright.runtime.cpu import compile_source
 from tilewright.runtime.devices import open_device
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
-from tilewright.runtime.session import Halo
 from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.warn import warn_once
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tiling import NONE, Tiling
 
 Source = KernelSource | DeviceSource | None
 
@@ -68,7 +67,7 @@ def prepare(
         if not target.fallback:
             raise
         warn_once(f"running with NumPy, which is many times slower: {error}")
-        return NumpyKernel()
+        return load(replace(last, target=replace(target, backend="numpy"), tiling=NONE, block=None), None)
 
 
 def emit(plan: Plan) -> Source:
@@ -78,13 +77,6 @@ def emit(plan: Plan) -> Source:
         like = replace(plan.computed, shape=(64,) * plan.problem.program.rank, steps=2)
         return _device_source(like, plan.tiling, plan.target.backend, plan.strict, plan.block is not None)
     if plan.target.backend == "numpy":
-        return None
-    if plan.target.fallback and not plan.problem.compiles:
-        dtype = plan.problem.dtype
-        warn_once(
-            f"running with NumPy, which is many times slower: no code is generated for {dtype}; "
-            f'{instead_of(dtype)} (or backend="numpy" to say that it is meant)'
-        )
         return None
     return c.emit(plan.computed, plan.tiling, strict=plan.strict)
 
@@ -96,15 +88,12 @@ def load(plan: Plan, source: Source) -> Kernel:
         ArrayError: If a tile needs more memory on chip than the device has.
         ToolchainError: If there is no compiler, or it does not compile or load.
     """
-    halo = None
-    if plan.block is not None:
-        halo = Halo(around=plan.block.around, steps=plan.block.problem.steps, problem=plan.block.problem)
     if source is None:
-        return NumpyKernel()
+        return NumpyKernel(plan=plan)
     if isinstance(source, KernelSource):
         (compiled,) = compile_source(source, toolchain())
-        return CpuKernel(compiled=compiled, tiling=plan.tiling, halo=halo)
-    return GpuKernel(program=_loaded(open_device(plan.target), source, plan.tiling), halo=halo)
+        return CpuKernel(plan=plan, compiled=compiled)
+    return GpuKernel(plan=plan, program=_loaded(open_device(plan.target), source, plan.tiling))
 
 
 @functools.lru_cache(maxsize=64)

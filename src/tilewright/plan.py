@@ -1,5 +1,6 @@
 """What is decided about a run before anything is written or compiled, as plain values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
@@ -10,6 +11,7 @@ from tilewright.tilings.tiling import Tiling
 BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
 """What a caller may ask for; ``auto`` is C, or NumPy where there is no code or no compiler."""
 DEVICE_BACKENDS = ("opencl", "cuda")
+_REFUSAL = f"the backend is one of {', '.join(BACKENDS)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +35,22 @@ class Target:
         """Whether kernels run on a device other than this processor."""
         return self.backend in DEVICE_BACKENDS
 
+    @property
+    def name(self) -> str:
+        """What :func:`read_target` makes it of: ``auto`` where NumPy may compute instead, or ``cuda:1``."""
+        return "auto" if self.fallback else self.backend + (self.device and f":{self.device}")
 
-def read_target(backend: str, threads: int | None = None) -> Target:
+
+def read_target(
+    backend: str, threads: int | None = None, *, among: Sequence[str] = BACKENDS, refusal: str = _REFUSAL
+) -> Target:
     """Read the name of a backend, perhaps with a device: ``opencl:geforce``.
 
     Args:
         backend: One of :data:`BACKENDS`.
         threads: Threads on the processor; every CPU that the process may use by default.
+        among: Those that apply.
+        refusal: What an error says of them.
 
     Raises:
         UsageError: If there is no such backend.
@@ -48,8 +59,8 @@ def read_target(backend: str, threads: int | None = None) -> Target:
     '1'
     """
     name, _, device = backend.partition(":")
-    if name not in BACKENDS or (device and name not in DEVICE_BACKENDS):
-        raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
+    if name not in among or (device and name not in DEVICE_BACKENDS):
+        raise UsageError(f"{refusal}, got {backend!r}")
     plain = "c" if name == "auto" else name
     return Target(backend=plain, device=device, threads=threads or 0, fallback=name == "auto")
 
@@ -64,7 +75,7 @@ class Plan:
         tiling: The order in which it is computed, and the shape of the code.
         strict: Whether every operation keeps its order and its own rounding.
         block: Of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes.
-        evidence: Why this tiling: ``asked``, ``wisdom`` (what tuning measured) or ``model``.
+        evidence: Why this tiling: ``asked``, ``measured``, ``wisdom`` (what an earlier tuning measured) or ``model``.
     """
 
     problem: Problem

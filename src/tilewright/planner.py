@@ -10,7 +10,7 @@ from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
 from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import Extended, extend, wrapped_axes
-from tilewright.programs.problem import Problem
+from tilewright.programs.problem import Problem, instead_of
 from tilewright.runtime import wisdom
 from tilewright.runtime.devices import circumstances, device_machine, open_device
 from tilewright.runtime.host import thread_count
@@ -58,11 +58,22 @@ def plans(
         if asked is not None:
             # The element type decides costs, which are not asked for here, but never whether a tiling fits.
             _on_cpu(replace(problem, dtype="float64"), asked, copies=copies)
-        return (Plan(problem=problem, target=target, tiling=NONE, strict=strict),)
+        return (Plan(problem=problem, target=_without_code(problem, target), tiling=NONE, strict=strict),)
     learned = None if asked is not None else remembered(problem, thread_count(target.threads or None))
     chosen, block = _on_cpu(problem, asked or learned, copies=copies)
     evidence = "asked" if asked else "wisdom" if learned else "model"
     return (Plan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence),)
+
+
+def _without_code(problem: Problem, target: Target) -> Target:
+    """Return NumPy in place of C for an element type that no code is generated for, where it may compute instead."""
+    if target.backend == "numpy" or not target.fallback:
+        return target
+    warn_once(
+        f"running with NumPy, which is many times slower: no code is generated for {problem.dtype}; "
+        f'{instead_of(problem.dtype)} (or backend="numpy" to say that it is meant)'
+    )
+    return replace(target, backend="numpy")
 
 
 def _on_cpu(problem: Problem, asked: Tiling | None, *, copies: bool) -> tuple[Tiling, Extended | None]:
@@ -78,17 +89,18 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
         asked = _asked_of_device(problem, asked)
     if problem.dtype not in TYPES:
         raise UsageError(f"GPU backends compute in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
-    device = open_device(target)
     evidence = "asked"
-    if asked is None and not wrapped_axes(problem):
-        asked, evidence = remembered(problem, 1, target.backend, circumstances(device)), "wisdom"
-    if asked is not None:
-        block = _block(problem, asked, _BLOCK_STEPS)
-        return (Plan(problem=problem, target=target, tiling=asked, strict=strict, block=block, evidence=evidence),)
-    return tuple(
-        Plan(problem=problem, target=target, tiling=tiling, strict=strict, block=block, evidence="model")
-        for tiling, block in _by_model(problem, device_machine(device))
-    )
+    if asked is None:
+        device = open_device(target)
+        if not wrapped_axes(problem):
+            asked, evidence = remembered(problem, 1, target.backend, circumstances(device)), "wisdom"
+        if asked is None:
+            return tuple(
+                Plan(problem=problem, target=target, tiling=tiling, strict=strict, block=block, evidence="model")
+                for tiling, block in _by_model(problem, device_machine(device))
+            )
+    block = _block(problem, asked, _BLOCK_STEPS)
+    return (Plan(problem=problem, target=target, tiling=asked, strict=strict, block=block, evidence=evidence),)
 
 
 @functools.lru_cache(maxsize=64)

@@ -186,7 +186,7 @@ def test_bad_files_of_runs(tmp_path, text, message):
 
 def test_an_explanation_names_what_is_saturated():
     one = predict("jacobi2d", **CASE, tiling="hybrid:t=16,s=16x64")
-    found = explain(one, program="jacobi2d", machine="k20c")
+    found = explain(one)
     uses = {each.name: each for each in found.resources}
     assert uses["on-chip memory"].use == one.costs.tiles_per_sm * one.costs.tile_shared_bytes / 49152
     assert uses["vector units"].use == pytest.approx(found.ideal_seconds / one.costs.seconds)
@@ -196,7 +196,7 @@ def test_an_explanation_names_what_is_saturated():
     assert len(found.k_effect) == one.costs.tiles_per_sm
     assert found.overhead == pytest.approx(one.costs.seconds / found.ideal_seconds - 1)
     assert found.printed_overhead == pytest.approx(13 * 192 / 1024 / (16 + 8))  # (8.5) over (8.3)
-    untiled = explain(predict("jacobi2d", **CASE, tiling="none"), program="jacobi2d", machine="k20c")
+    untiled = explain(predict("jacobi2d", **CASE, tiling="none"))
     assert untiled.k_effect == ()
     assert untiled.printed_overhead is None
 
@@ -204,7 +204,7 @@ def test_an_explanation_names_what_is_saturated():
 def test_more_bandwidth_helps_what_memory_binds():
     starved = replace(load("k20c"), dram_bandwidth=replace(load("k20c").dram_bandwidth, value=1e9, low=None, high=None))
     one = predict("jacobi2d", shape=(1024, 1024), steps=128, machine=starved, tiling="none")
-    found = explain(one, program="jacobi2d", machine=starved)
+    found = explain(one)
     assert found.saturated == ("memory", "multiprocessors")
     assert found.speedups[0] == ("twice the bandwidth", pytest.approx(2.0, rel=0.01))
 
@@ -279,7 +279,7 @@ def test_what_cannot_be_varied_is_one_sentence():
 @pytest.mark.parametrize("machine", ["gtx980", "k20c", "h200"])
 def test_more_on_chip_memory_is_never_slower(machine):
     one = predict("heat2d", shape=(4096, 4096), steps=256, machine=machine)
-    factors = dict(explain(one, program="heat2d", machine=machine).speedups)
+    factors = dict(explain(one).speedups)
     assert factors["twice the on-chip memory"] >= 1.0
 
 

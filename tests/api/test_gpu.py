@@ -163,9 +163,9 @@ def test_an_untuned_run_takes_the_models_choice(monkeypatch):
     monkeypatch.setattr(planner, "device_machine", lambda _: machine)
     large = make_problem(program("j2d5pt"), (8192, 8192), 64)
     found = prepare(large, read_target(OCLGRIND))
-    assert found.halo is None
-    assert found.tiling == gpu_defaults(large, machine)[0].tiling
-    assert found.tiling.family == "streaming"
+    assert found.plan.block is None
+    assert found.plan.tiling == gpu_defaults(large, machine)[0].tiling
+    assert found.plan.tiling.family == "streaming"
 
 
 def test_an_untuned_run_that_wraps_takes_the_models_blocks(monkeypatch):
@@ -176,8 +176,8 @@ def test_an_untuned_run_that_wraps_takes_the_models_blocks(monkeypatch):
     large = make_problem(program("j2d5pt"), (8192, 8192), 64, boundary="wrap")
     found = prepare(large, read_target(OCLGRIND))
     blocks = plan_blocks(large, machine, lambda block: gpu_defaults(block, machine)[0].tiling)
-    assert found.halo.steps == blocks.extended.problem.steps
-    assert found.tiling == blocks.tiling
+    assert found.plan.block == blocks.extended
+    assert found.plan.tiling == blocks.tiling
 
 
 @pytest.mark.parametrize("fault", ["spills", "shared", "threads"])
@@ -208,7 +208,7 @@ def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeyp
         found = prepare(large, read_target(OCLGRIND))
     finally:
         driver._loaded.cache_clear()
-    assert found.tiling == next(each for each in ways if each.family != ways[0].family)
+    assert found.plan.tiling == next(each for each in ways if each.family != ways[0].family)
 
 
 def test_what_an_untuned_run_on_a_small_simulated_device_gives():

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -77,3 +78,21 @@ def test_a_tuning_knows_the_range_of_its_samples():
         low, high = each.range_seconds
         assert low <= each.measured_seconds <= high
     assert next(each for each in plan.candidates if each.tiling == NONE).samples > 1
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "wrap"])
+def test_a_plan_runs_what_it_decided(boundary):
+    u = np.random.default_rng(3).random((64, 96), dtype=np.float32)
+    plan = tw.tune("j2d5pt", shape=u.shape, steps=16, boundary=boundary, effort="none", candidates=3, threads=2)
+    done = plan.run(u, record=True)
+    assert (done.problem, done.tiling, done.threads) == (plan.decision.problem, plan.tiling, 2)
+    assert plan.decision.tiling == plan.tiling
+    assert (plan.decision.block is not None) == (boundary == "wrap" and plan.tiling != NONE)
+    np.testing.assert_array_equal(done.state, tw.run("j2d5pt", u, steps=16, boundary=boundary, tiling=plan.tiling))
+    other = plan.run(u[:50, :70], steps=5)
+    np.testing.assert_allclose(other, tw.run("j2d5pt", u[:50, :70], steps=5, boundary=boundary), rtol=1e-5)
+
+
+def test_a_plan_for_a_device_that_is_not_there_is_made_all_the_same():
+    plan = tw.tune("j2d5pt", shape=(256, 256), steps=16, machine="h200", backend="cuda:7", effort="none", candidates=3)
+    assert (plan.backend, plan.decision.target.device, plan.decision.evidence) == ("cuda:7", "7", "model")

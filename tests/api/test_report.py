@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,6 +16,7 @@ import tilewright as tw
 from tilewright.api import report as api
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
+from tilewright.machines.files import load
 from tilewright.runtime import store
 
 TILES = ("hybrid:t=8,s=4x128", "hybrid:t=4,s=8x64", "none", "hybrid:t=8,s=2x256")
@@ -101,6 +103,14 @@ def test_a_plan_and_a_prediction_show_themselves():
     assert shown.loads == []
     table = tw.predict("edit_distance", shape=(500, 500), machine="k20c")
     assert "edit_distance" in _Page(table._repr_html_()).text
+
+
+def test_a_plan_for_a_machine_that_is_in_no_catalogue_shows_all_of_itself():
+    named = replace(load("h200"), name="own")
+    plan = tw.tune("jacobi2d", shape=(512, 512), steps=32, machine=named, effort="none", candidates=4)
+    shown = _Page(plan._repr_html_())
+    assert plan.machine == "own"
+    assert shown.plots == PLOTS - {"scatter"}
 
 
 def test_without_matplotlib_notebooks_show_tables_and_pages_say_what_is_missing(monkeypatch, tmp_path):

@@ -20,7 +20,7 @@ from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.codegen.emit import emit
 from tilewright.driver import prepare
 from tilewright.plan import read_target
-from tilewright.planner import remembered
+from tilewright.planner import plans, remembered
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import store, toolchain
@@ -153,9 +153,9 @@ def test_run_takes_wisdom_before_the_models_choice(monkeypatch):
         threads=2, tiling=learned, seconds=1.0, circumstances=kept.circumstances(), when=kept.now(),
     )  # fmt: skip
     kept.remember([entry])
-    assert str(prepare(problem, read_target("auto")).tiling) == learned
-    assert str(prepare(problem, read_target("auto"), "none").tiling) == "none"
-    assert str(prepare(problem, read_target("auto", 1)).tiling) != learned
+    assert str(prepare(problem, read_target("auto")).plan.tiling) == learned
+    assert str(prepare(problem, read_target("auto"), "none").plan.tiling) == "none"
+    assert str(prepare(problem, read_target("auto", 1)).plan.tiling) != learned
 
 
 def test_stale_wisdom_is_flagged_and_never_used():
@@ -191,14 +191,12 @@ def test_a_sample_of_all_steps_is_a_whole_run(monkeypatch):
     """What a tiling has copied counts where a run is sampled whole; samples of fewer steps are of the steps alone."""
     problem, runs, run = make_problem(program("j2d5pt"), (64, 64), 8), [], CpuKernel.run
     monkeypatch.setattr(CpuKernel, "run", lambda *given: runs.append(given[1].steps) or run(*given))
-    job = trial.TrialJob(
-        problem=problem, tiling=parse("hybrid:t=4,s=4x32"), scalars=(), threads=2, strict=False, steps=8
-    )
-    assert trial.sample(job) > 0
+    (plan,) = plans(problem, read_target("c", 2), "hybrid:t=4,s=4x32")
+    assert trial.sample(plan, (), 8) > 0
     assert set(runs) == {8}
     assert len(runs) > 1  # one to warm up
     runs.clear()
-    assert trial.sample(replace(job, steps=4)) > 0
+    assert trial.sample(plan, (), 4) > 0
     assert not runs
 
 

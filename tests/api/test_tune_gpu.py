@@ -7,16 +7,15 @@ import pytest
 
 import tilewright as tw
 from tilewright.api import memo, trial
-from tilewright.api.trial import TrialJob
 from tilewright.api.wisdom import forget, known
 from tilewright.base.errors import SpillsError
 from tilewright.base.records import Outcome, Resources
 from tilewright.plan import read_target
+from tilewright.planner import plans
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import opencl, wisdom
 from tilewright.runtime.devices import circumstances, open_device
-from tilewright.tilings.tiling import parse
 
 BACKEND = "opencl:oclgrind"
 
@@ -46,7 +45,7 @@ def test_a_device_is_tuned_and_its_wisdom_used():
     from tilewright.driver import prepare
     from tilewright.planner import remembered
 
-    assert prepare(problem, read_target(BACKEND)).tiling == plan.tiling
+    assert prepare(problem, read_target(BACKEND)).plan.tiling == plan.tiling
     assert remembered(problem, 1) is None  # a processor does not use what a device has learned
     u = np.random.default_rng(0).random((9, 34), dtype=np.float32)
     np.testing.assert_allclose(plan.run(u), tw.run("jacobi2d", u, steps=2, backend="numpy"), rtol=1e-6)
@@ -87,17 +86,16 @@ def test_circumstances_are_those_of_the_device():
     assert here == circumstances(open_device(read_target(BACKEND)))
 
 
-def job(**changes):
-    problem = make_problem(program("jacobi2d"), (18, 40), 4)
-    plain = {"problem": problem, "tiling": parse("hybrid:t=2,s=2x8,threads=1x8"), "scalars": (), "threads": 1}
-    return TrialJob(**{**plain, "strict": False, "steps": 4, "target": read_target(BACKEND), **changes})
+def planned(tile="hybrid:t=2,s=2x8,threads=1x8"):
+    (plan,) = plans(make_problem(program("jacobi2d"), (18, 40), 4), read_target(BACKEND, 1), tile)
+    return plan
 
 
 def test_a_candidate_is_built_checked_timed_and_compared():
-    assert trial.build(job()) is None  # OpenCL's drivers do not say what the code needs
-    trial.check(job())
-    assert trial.sample(job()) > 0
-    trial.confirm(job(), parse("none"))
+    assert trial.build(planned()) is None  # OpenCL's drivers do not say what the code needs
+    trial.check(planned(), ())
+    assert trial.sample(planned(), (), 4) > 0
+    trial.confirm(planned(), (), planned("none"))
 
 
 def test_what_spills_does_not_run(monkeypatch):
@@ -105,7 +103,7 @@ def test_what_spills_does_not_run(monkeypatch):
     needs = Resources(registers=255, spill_bytes=16, stack_bytes=0, shared_bytes=0)
     monkeypatch.setattr(device, "resources", lambda *_: needs)
     with pytest.raises(SpillsError, match="16 bytes of spills"):
-        trial.build(job(tiling=parse("hybrid:t=2,s=3x8,threads=1x8")))
+        trial.build(planned("hybrid:t=2,s=3x8,threads=1x8"))
 
 
 def test_outcomes_of_devices():

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.api import watch
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.programs.reference import run as reference
+from tilewright.runtime import simulation
 from tilewright.runtime.warn import forget_warnings
 
 BACKENDS = ("c", "numpy")
@@ -236,7 +236,7 @@ def test_a_plain_run_that_blows_up_says_so(backend, shape):
 
 
 def test_a_run_that_is_too_long_to_repeat_says_how_the_step_is_found(monkeypatch):
-    monkeypatch.setattr(watch, "_REPEATED", 100)
+    monkeypatch.setattr(simulation, "_REPEATED", 100)
     square = tw.stencil(lambda u: 3.0 * u[0, 0] * u[0, 0])
     with pytest.warns(tw.TilewrightWarning, match=r"not finite after 40 steps of .*; every=… names the step"):
         tw.run(square, 2.0 + field((40, 50)), steps=40)

@@ -18,7 +18,7 @@ from tilewright.programs.periodic import extend, wrapped_axes
 from tilewright.programs.problem import Boundary, Problem, make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.runtime.cpu import compile_source, execute
-from tilewright.runtime.session import Halo, Inputs, Session
+from tilewright.runtime.session import Inputs, Session
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.choice import choose_blocks
@@ -92,9 +92,8 @@ def test_blocks_are_exactly_the_reference(data):
     assert not wrapped_axes(extended.problem)
     tiling = _tiling(data.draw, extended.problem)
     (kernel,) = compile_source(emit(extended.problem, tiling), toolchain())
-    halo = Halo(around=extended.around, steps=extended.problem.steps, problem=extended.problem)
     arrays = _arrays(problem)
-    found = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2, halo=halo)
+    found = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2, halo=extended)
     for field, exact in reference.run(problem, arrays, {}).items():
         np.testing.assert_array_equal(found[field], exact)
 
@@ -104,12 +103,11 @@ def test_blocks_are_exactly_the_reference(data):
 def test_a_state_may_be_advanced_in_any_portions(data):
     problem = data.draw(problems())
     extended = extend(problem, data.draw(st.integers(1, 4)))
-    halo = None
-    if extended is not None:
-        halo = Halo(around=extended.around, steps=extended.problem.steps, problem=extended.problem)
-    (kernel,) = compile_source(emit(problem if halo is None else halo.problem, Tiling(family="none")), toolchain())
+    (kernel,) = compile_source(
+        emit(problem if extended is None else extended.problem, Tiling(family="none")), toolchain()
+    )
     arrays = _arrays(problem)
-    session = Session(kernel, problem, Inputs(arrays=arrays, scalars={}), 1, halo=halo)
+    session = Session(kernel, problem, Inputs(arrays=arrays, scalars={}), 1, halo=extended)
     state = reference.start(problem, arrays)
     for portion in data.draw(st.lists(st.integers(0, 5), max_size=4)):
         session.advance(portion)
@@ -207,7 +205,7 @@ def test_run_takes_a_tiling_for_blocks():
     plain = tw.run("heat2d", u0, steps=21, boundary="wrap", tiling="none", strict=True)
     np.testing.assert_array_equal(tiled, plain)
     problem = make_problem(program("heat2d"), (50, 70), 21, boundary="wrap")
-    assert prepare(problem, Target(backend="c"), "hybrid:t=6,s=4x16").halo is not None
-    assert prepare(problem, Target(backend="c"), "none").halo is None
+    assert prepare(problem, Target(backend="c"), "hybrid:t=6,s=4x16").plan.block is not None
+    assert prepare(problem, Target(backend="c"), "none").plan.block is None
     with pytest.raises(tw.IllegalTilingError):
         tw.run("j2d9pt", u0, steps=21, boundary="wrap", tiling="hybrid:t=6,s=1x16")

@@ -173,7 +173,7 @@ def test_no_part_of_a_predicted_time_is_below_nothing():
     assert {entry.tiling.family for entry in found.entries} >= {"streaming", "hybrid", "none"}
     assert all(seconds >= -1e-12 for entry in found.entries for _, seconds in entry.parts)
     one = predict("heat2d", **case, tiling=next(e.tiling for e in found.entries if e.tiling.family == "streaming"))
-    why = explain(one, program="heat2d", machine="host")
+    why = explain(one)
     assert why.overhead >= 0
     assert all(each.use <= 1.0 for each in why.resources if each.kind == "work")
 

@@ -18,7 +18,6 @@ from tilewright.programs.periodic import extend
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import gpu, nvrtc, opencl
 from tilewright.runtime.calibrate_tiles import calibration_tiling, chip_bytes
-from tilewright.runtime.session import Halo
 from tilewright.tilings.catalogue import counts
 from tilewright.tilings.tiling import NONE, Tiling, parse
 
@@ -97,16 +96,13 @@ def test_without_tiles(device, capfd, name, boundary):
 
 def test_periodic_grids_in_time_tiles(device, capfd):
     problem = make_problem(program("wave2d"), (9, 12), 7, boundary="wrap")
-    block = extend(problem, 3)
-    halo = Halo(around=block.around, steps=3, problem=block.problem)
-    verify(device, capfd, problem, parse("hybrid:t=2,s=2x8,threads=1x8"), halo=halo)
+    verify(device, capfd, problem, parse("hybrid:t=2,s=2x8,threads=1x8"), halo=extend(problem, 3))
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "wrap"])
 def test_a_session_filled_again_starts_from_the_initial_data(device, boundary):
     problem = make_problem(program("wave2d"), (9, 12), 5, "float64", boundary)
-    block = extend(problem, 3) if boundary == "wrap" else None
-    halo = None if block is None else Halo(around=block.around, steps=3, problem=block.problem)
+    halo = extend(problem, 3) if boundary == "wrap" else None
     tiling, given = parse("hybrid:t=2,s=2x8,threads=1x8"), inputs(problem)
     source = emit_device(problem if halo is None else halo.problem, tiling, device.dialect, periodic=boundary == "wrap")
     session = gpu.GpuSession(gpu.load(device, source, tiling), problem, given, halo)

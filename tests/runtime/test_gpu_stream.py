@@ -14,7 +14,6 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import extend
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import gpu, nvrtc
-from tilewright.runtime.session import Halo
 from tilewright.tilings import catalogue, stream_block
 from tilewright.tilings.tiling import Tiling, parse
 
@@ -70,9 +69,7 @@ def test_any_number_of_steps(device, capfd, name, levels, steps):
 
 def test_periodic_grids(device, capfd):
     problem = make_problem(program("wave2d"), (9, 12), 7, boundary="wrap")
-    block = extend(problem, 3)
-    halo = Halo(around=block.around, steps=3, problem=block.problem)
-    verify(device, capfd, problem, parse("streaming:t=3,s=8x9,threads=1x8"), halo=halo)
+    verify(device, capfd, problem, parse("streaming:t=3,s=8x9,threads=1x8"), halo=extend(problem, 3))
 
 
 @pytest.mark.parametrize("threads", ["1x5", "1x3", "1x32"])

@@ -7,8 +7,8 @@ from tilewright.api.table import filling
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_seconds
+from tilewright.plan import DEVICE_BACKENDS, read_target
 from tilewright.programs.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
-from tilewright.runtime.devices import is_gpu
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings.tiling import Tiling, parse
@@ -217,8 +217,7 @@ def _score_on_gpu(
     codes: tuple[Codes, Codes], scoring: Scoring, tiling: Tiling | str | None, backend: str, *, score_only: bool
 ) -> Alignment:
     """Compute the score alone, as the recurrence of the same name."""
-    if not is_gpu(backend):
-        raise UsageError(f"alignments are computed by c, opencl or cuda, got the backend {backend!r}")
+    read_target(backend, among=DEVICE_BACKENDS, refusal="alignments are computed by c, opencl or cuda")
     if not score_only:
         raise UsageError("an alignment is traced on the CPU, a GPU computes its score alone", "pass score_only=True")
     inputs = (*codes, scoring.array())

@@ -13,6 +13,7 @@ from tilewright.api.annotate_result import SiteResult
 from tilewright.api.annotate_site import plain_site, tune_site
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated_file import Site, read_file, read_text
+from tilewright.plan import read_target
 from tilewright.tuning.loop_search import Deadline
 
 BACKENDS = ("c", "opencl", "opencl:oclgrind", "cuda")
@@ -94,12 +95,13 @@ def annotate(
         raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
     if not 0 < seconds <= 10**6 or (runs is not None and not 1 <= runs <= MAX_RUNS):
         raise UsageError(f"a search has a positive time and 1 to {MAX_RUNS} runs, got {seconds:g} s and {runs}")
+    where = read_target(backend)
     deadline = Deadline(end=time.monotonic() + seconds)
     source = Path(path)
     target = _target(source, out)
     options = Options(
-        backend=backend.partition(":")[0],
-        device=backend.partition(":")[2],
+        backend=where.backend,
+        device=where.device,
         seconds=seconds,
         runs=runs,
         algorithm=search,

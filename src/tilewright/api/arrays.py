@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
+from tilewright.plan import Target
 from tilewright.programs.expression import Apply, Const
 from tilewright.programs.operators import OPERATORS
 from tilewright.programs.problem import DTYPES, without_model
@@ -145,12 +146,12 @@ def _read(value: Any, name: str) -> Array:  # noqa: ANN401
     return array
 
 
-def on_device(given: Given, backend: str, *, plain: bool) -> str | None:
-    """Return the backend with the CUDA device on which a run's arrays lie, or None if they lie on the host.
+def on_device(given: Given, target: Target, *, plain: bool) -> Target | None:
+    """Return the CUDA device on which a run's arrays lie, or None if they lie on the host.
 
     Args:
         given: The arrays.
-        backend: Where the run is to be; ``auto`` and ``cuda`` follow the arrays.
+        target: Where the run is to be; ``auto`` and ``cuda`` follow the arrays.
         plain: Whether the run does nothing but steps.
 
     Raises:
@@ -162,10 +163,9 @@ def on_device(given: Given, backend: str, *, plain: bool) -> str | None:
     places = {array.device: field for field, array in reversed(every) if isinstance(array, DeviceView)}
     if not places:
         return None
-    kind, _, wanted = backend.partition(":")
-    if kind not in {"auto", "cuda"}:
+    if target.backend != "cuda" and not target.fallback:
         raise ArrayError(
-            f"an array lies on a GPU, where the backend {backend!r} cannot read it",
+            f"an array lies on a GPU, where the backend {target.name!r} cannot read it",
             "use backend='cuda', or copy it to the host first",
         )
     if not plain:
@@ -179,19 +179,20 @@ def on_device(given: Given, backend: str, *, plain: bool) -> str | None:
     if len(known) > 1:
         told = " and ".join(f"{field!r} on {number}" for number, field in sorted(known.items()))
         raise ArrayError(f"the arrays of a run all lie on one GPU, got {told}", "copy them to one GPU first")
+    there = replace(target, backend="cuda", fallback=False)
     if not known:
-        return backend if wanted else "cuda"
+        return there
     ((number, field),) = known.items()
-    if wanted:
+    if target.device:
         from tilewright.runtime import cuda
 
-        chosen = cuda.select(wanted).number
+        chosen = cuda.select(target.device).number
         if chosen != number:
             raise ArrayError(
-                f"{field!r} lies on GPU {number}, which the backend {backend!r} (GPU {chosen}) cannot read",
+                f"{field!r} lies on GPU {number}, which the backend {target.name!r} (GPU {chosen}) cannot read",
                 f"use backend='cuda:{number}', or copy it to GPU {chosen} first",
             )
-    return f"cuda:{number}"
+    return replace(there, device=str(number))
 
 
 def like(result: Any, original: Any) -> Any:  # noqa: ANN401

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.prediction import Prediction
-from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.bottleneck import Resource
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
-from tilewright.programs.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.sensitivity import moved
 
@@ -66,28 +64,17 @@ class Explanation:
         }
 
 
-def explain(
-    prediction: Prediction,
-    *,
-    program: ProgramLike,
-    machine: MachineLike,
-    boundary: BoundarySpec = "fixed",
-    scope: str | None = None,
-) -> Explanation:
-    """Explain a prediction.
+def explain(prediction: Prediction) -> Explanation:
+    """Explain the prediction of a stencil.
 
     Args:
         prediction: The prediction.
-        program: What was predicted.
-        machine: Where.
-        boundary: Its boundaries.
-        scope: Who shares the bandwidth, as in the prediction.
 
     Returns:
         The explanation; that of one block where a grid that wraps runs in blocks is as for a grid that does not.
     """
-    problem = make_problem(as_program(program), prediction.shape, prediction.steps, prediction.dtype, boundary)
-    where = as_machine(machine)
+    problem, where, scope = prediction.problem, prediction.hardware, prediction.scope
+    assert isinstance(problem, Problem)  # noqa: S101  (tables have an explanation of their own)
     setting, tiling = make_setting(problem, where, scope), prediction.tiling
     sizes = time_model.sizes_of(tiling, setting)
     result = time_model.evaluate(tiling.family, sizes, setting, prediction.model)

@@ -26,7 +26,7 @@ from tilewright.runtime import calibrate as runtime
 from tilewright.runtime import calibrate_fits as fitting
 from tilewright.runtime import calibrate_gpu as devices
 from tilewright.runtime import hosts
-from tilewright.runtime.devices import is_gpu, open_device
+from tilewright.runtime.devices import open_device
 from tilewright.runtime.files import check_place
 from tilewright.runtime.gpu import Device
 from tilewright.runtime.host import available_cpus
@@ -175,20 +175,20 @@ def calibrate(
     """
     say = note or (lambda _: None)
     target = None if output is None else _target(Path(output))
-    unasked = DEFAULT_PROGRAMS if quick or is_gpu(backend) else (*DEFAULT_PROGRAMS, *OTHER_PROGRAMS)
+    refusal = "the backend of a calibration is one of auto, c, opencl and cuda"
+    where = read_target(backend, among=("auto", "c", "opencl", "cuda"), refusal=refusal)
+    unasked = DEFAULT_PROGRAMS if quick or where.on_device else (*DEFAULT_PROGRAMS, *OTHER_PROGRAMS)
     chosen = tuple(_tileable(name) for name in programs or unasked)
     if quick and thorough:
         raise UsageError("a calibration is quick or thorough, not both")
-    if is_gpu(backend):
+    if where.on_device:
         if thorough:
             raise UsageError("only the calibration of a processor can be thorough", "give a GPU's more --seconds")
         if seconds is not None and not 0 < seconds < math.inf:
             raise UsageError(f"the seconds of a calibration are a positive number, got {seconds!r}")
-        device = open_device(read_target(backend))
+        device = open_device(where)
         how = devices.protocol_for(device, quick=quick)
         return calibrate_gpu(chosen, device, how if seconds is None else replace(how, seconds=seconds), target, say)
-    if backend not in {"auto", "c"}:
-        raise UsageError(f"the backend of a calibration is one of auto, c, opencl and cuda, got {backend!r}")
     if seconds is not None:
         raise UsageError("only the calibration of a GPU has a time limit", "use --quick, or name programs")
     protocol = runtime.QUICK if quick else runtime.THOROUGH if thorough else runtime.USUAL

@@ -304,9 +304,23 @@ def compare(
     """
     full, _ = costed(as_program(program), scalars)
     problem, where = make_problem(full, shape, steps, dtype, boundary), as_machine(machine)
+    return compared(problem, where, cap=cap, clocks=clocks, model=model, scope=scope, coarse=coarse)
+
+
+def compared(
+    problem: Problem,
+    machine: Machine,
+    *,
+    cap: float | None = None,
+    clocks: Sequence[float] = (1.0,),
+    model: str = "exact",
+    scope: str | None = None,
+    coarse: bool = False,
+) -> Comparison:
+    """Choose by every metric; as :func:`compare`, of checked values."""
     pool = _Pool(problem)
     for clock in clocks or (1.0,):
-        setting = make_setting(problem, at_clock(where, clock), scope)
+        setting = make_setting(problem, at_clock(machine, clock), scope)
         for family in families_of(problem, setting, model):
             sizes, result = evaluated(setting, family, model, coarse=coarse)
             pool.add(family, sizes, clock, (result.seconds, result.joules, result.dram_bytes))

@@ -10,11 +10,11 @@ from tilewright.api.run import run
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape
 from tilewright.driver import prepare
-from tilewright.plan import read_target
+from tilewright.plan import Target, read_target
 from tilewright.programs import catalogue
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import power
-from tilewright.runtime.devices import is_gpu, open_device
+from tilewright.runtime.devices import open_device
 from tilewright.tilings.tiling import Tiling
 
 METERS = ("rapl", "nvml")
@@ -109,16 +109,17 @@ def meter_run(
             joules=power.trace(Path(meter)).joules(*between),
         )  # fmt: skip
         return Metered(run=recorded, low=recorded.joules, high=recorded.joules, windows=0, repetitions=1, meter=meter)
-    if kind == "nvml" and not is_gpu(backend):
+    target = read_target(backend)
+    if kind == "nvml" and not target.on_device:
         raise UsageError("nvml meters a GPU, the run takes none", "give --backend cuda or opencl, or --meter rapl")
-    chosen = str(prepare(problem, read_target(backend), tiling).tiling)
+    chosen = str(prepare(problem, target, tiling).plan.tiling)
     arrays = random_arrays(problem.program, shape, problem.dtype, _SEED)
     scalars: dict[str, Any] = dict.fromkeys(problem.program.scalars, 0.1)
 
     def work() -> object:
         return run(program, *arrays, steps=steps, tiling=chosen, backend=backend, **scalars)
 
-    counter: power.Meter = power.rapl() if kind == "rapl" else power.nvml(card(number, backend))
+    counter: power.Meter = power.rapl() if kind == "rapl" else power.nvml(card(number, target))
     try:
         found = power.measure(work, counter, window=window, windows=windows, cool=cool)
     finally:
@@ -132,12 +133,12 @@ def meter_run(
     )  # fmt: skip
 
 
-def card(number: str, backend: str) -> int | str:
+def card(number: str, target: Target) -> int | str:
     """Return which card NVML reads: where the backend's device is, as NVML's numbers are not CUDA's; or a number.
 
     Args:
         number: A number as NVML counts, or nothing.
-        backend: The GPU's backend.
+        target: The GPU.
 
     Raises:
         UsageError: If the number is none.
@@ -145,7 +146,7 @@ def card(number: str, backend: str) -> int | str:
     """
     if number and not number.isdecimal():
         raise UsageError(f"a card is a number, got {number!r}", "nvml:0 is the first one")
-    return int(number) if number else (open_device(read_target(backend)).describe().bus or 0)
+    return int(number) if number else (open_device(target).describe().bus or 0)
 
 
 def append_run(path: Path, metered: Metered) -> int:

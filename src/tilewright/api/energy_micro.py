@@ -12,10 +12,10 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.energy_micro import ROUNDS, Estimate, Window, benchmarks, solve
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
-from tilewright.plan import read_target
+from tilewright.plan import Target, read_target
 from tilewright.runtime import energy_gpu, power
 from tilewright.runtime import energy_micro as runtime
-from tilewright.runtime.devices import is_gpu, open_device
+from tilewright.runtime.devices import open_device
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchain import toolchain
 
@@ -44,9 +44,9 @@ class Protocol:
     rounds: int = 5
     cool: float = 1.0
 
-    def pace(self, backend: str) -> runtime.Pace:
+    def pace(self, target: Target) -> runtime.Pace:
         """Return it for what runs."""
-        usual, warm = (_GPU_WINDOW, _GPU_WARM) if is_gpu(backend) else (power.WINDOW, 0.0)
+        usual, warm = (_GPU_WINDOW, _GPU_WARM) if target.on_device else (power.WINDOW, 0.0)
         return runtime.Pace(window=self.window or usual, rounds=self.rounds, cool=self.cool, warm=warm)
 
     def check(self) -> None:
@@ -110,25 +110,26 @@ def micro_energy(
         UsageError: If the meter is not there, a window is too short, or a trace does not cover the windows.
         ToolchainError: If there is no compiler that works, or no GPU.
     """
-    meter = meter or ("nvml" if is_gpu(backend) else "rapl")
+    target = _target(backend)
+    meter = meter or ("nvml" if target.on_device else "rapl")
     kind, _, number = meter.partition(":")
     if kind not in _METERED:
         if log is None:
             hint = "run `tilewright energy --micro --log windows.csv` while the meter records, then give both files"
             raise UsageError(f"the trace {meter!r} does not say when each benchmark ran", hint)
-        where = _machine(machine, backend)
+        where = _machine(machine, target)
         windows = _traced(read_windows(log, where.kind), power.trace(Path(meter)))
         said = "a recorded trace"
     else:
         how.check()
-        _fitting(kind, backend)
-        where = _machine(machine, backend)
-        counter = power.rapl() if kind == "rapl" else _nvml(number, backend)
+        _fitting(kind, target)
+        where = _machine(machine, target)
+        counter = power.rapl() if kind == "rapl" else _nvml(number, target)
         try:
-            windows = _run(where, backend, counter, how)
+            windows = _run(where, target, counter, how)
         finally:
             counter.close()
-        said = f"{counter.name}, windows of {how.pace(backend).window:g} s"
+        said = f"{counter.name}, windows of {how.pace(target).window:g} s"
         if log is not None:
             write_windows(windows, log)
     found = solve(windows, where.kind)
@@ -151,7 +152,8 @@ def log_windows(
         ToolchainError: If there is no compiler that works, or no GPU.
     """
     how.check()
-    windows = _run(_machine(machine, backend), backend, None, how)
+    target = _target(backend)
+    windows = _run(_machine(machine, target), target, None, how)
     write_windows(windows, log)
     return len(windows)
 
@@ -203,28 +205,31 @@ def read_windows(path: Path, kind: str = "cpu") -> tuple[Window, ...]:
     return windows
 
 
-def _fitting(meter: str, backend: str) -> None:
+def _target(backend: str) -> Target:
+    refusal = "single operations are metered on the backends c, cuda and opencl"
+    return read_target(backend, among=("c", "cuda", "opencl"), refusal=refusal)
+
+
+def _fitting(meter: str, target: Target) -> None:
     """Refuse a meter of other things than what runs."""
-    if meter == "nvml" and not is_gpu(backend):
+    if meter == "nvml" and not target.on_device:
         raise UsageError("nvml meters a GPU, and this processor runs", "give --meter rapl, or --backend cuda")
-    if meter == "rapl" and is_gpu(backend):
+    if meter == "rapl" and target.on_device:
         raise UsageError("rapl meters this processor, and a GPU runs", "give --meter nvml, or a recorded trace")
 
 
-def _nvml(number: str, backend: str) -> power.Nvml:
+def _nvml(number: str, target: Target) -> power.Nvml:
     """Open the counter of a GPU; what is no GPU is refused before a missing meter."""
-    which = card(number, backend)
-    energy_gpu.sizes_for(open_device(read_target(backend)).describe())
+    which = card(number, target)
+    energy_gpu.sizes_for(open_device(target).describe())
     return power.nvml(which)
 
 
-def _machine(machine: MachineLike | None, backend: str) -> Machine:
+def _machine(machine: MachineLike | None, target: Target) -> Machine:
     """Return the machine that is metered; with a GPU's backend and no machine, the GPU that the backend opens."""
-    if backend != "c" and not is_gpu(backend):
-        raise UsageError(f"single operations are metered on the backends c, cuda and opencl, got {backend!r}")
-    if machine is None and is_gpu(backend):
-        return gpu_machine(open_device(read_target(backend)).describe())
-    where, kind = as_machine("host" if machine is None else machine), "gpu" if is_gpu(backend) else "cpu"
+    if machine is None and target.on_device:
+        return gpu_machine(open_device(target).describe())
+    where, kind = as_machine("host" if machine is None else machine), "gpu" if target.on_device else "cpu"
     if where.kind == kind:
         return where
     if kind == "cpu":
@@ -234,10 +239,10 @@ def _machine(machine: MachineLike | None, backend: str) -> Machine:
     raise UsageError(f"single operations are metered on a GPU, and {where.name} is none", "leave out --machine")
 
 
-def _run(machine: Machine, backend: str, meter: power.Meter | None, how: Protocol) -> tuple[Window, ...]:
-    pace = how.pace(backend)
-    if is_gpu(backend):
-        device = open_device(read_target(backend))
+def _run(machine: Machine, target: Target, meter: power.Meter | None, how: Protocol) -> tuple[Window, ...]:
+    pace = how.pace(target)
+    if target.on_device:
+        device = open_device(target)
         with energy_gpu.GpuBench(device, energy_gpu.sizes_for(device.describe())) as bench:
             return runtime.run_rounds(bench.works(), meter, pace)
     tools = toolchain()

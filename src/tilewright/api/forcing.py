@@ -1,7 +1,7 @@
 """Masks and point sources of a run: checked, and turned into fields of the program."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,49 +11,12 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.forcing import forced, masked
 from tilewright.programs.problem import Problem
+from tilewright.runtime.simulation import Forcing, Source
 from tilewright.runtime.warn import warn
 
 Cell = tuple[int, ...]
 SourceList = Sequence[tuple[Any, Any]]
 """Pairs of a cell and what is added to it: a number, or one number per step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """What is added to one cell of one field.
-
-    Attributes:
-        field: Name of the program's field that holds the sources.
-        target: Name of the updated field that they are added to.
-        cell: The cell.
-        values: What is added in every step; shape (steps,).
-    """
-
-    field: str
-    target: str
-    cell: Cell
-    values: Array
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forcing:
-    """The sources of a run.
-
-    Attributes:
-        sources: One per field and cell.
-        steps: Steps in which anything changes, ascending, 0 left out.
-    """
-
-    sources: tuple[Source, ...] = ()
-    steps: tuple[int, ...] = ()
-
-    @property
-    def longest(self) -> int | None:
-        """Length of the longest stretch without a change, or None without any change."""
-        if not self.steps:
-            return None
-        total = len(self.sources[0].values)
-        return int(np.max(np.diff([0, *self.steps, total])))
 
 
 def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401

@@ -1,6 +1,5 @@
 """One run as the command line asks for it: data in, compute, check, data out."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,24 +8,19 @@ from typing import Any
 import numpy as np
 
 from tilewright.api import data
-from tilewright.api.arrays import Array, Given, gather
-from tilewright.api.forcing import Forcing
-from tilewright.api.levels import copy_levels, warn_if_at_rest
+from tilewright.api.levels import warn_if_at_rest
 from tilewright.api.load import load_program
+from tilewright.api.monitor import make_monitor
 from tilewright.api.record import threads_of
-from tilewright.api.run import portion, with_forcing
-from tilewright.api.unstable import warn_if_unstable
-from tilewright.api.watch import Watch, make_watch, march
+from tilewright.api.run import Case, compute, make_case
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
-from tilewright.driver import prepare
 from tilewright.plan import read_target
-from tilewright.programs.problem import Problem, make_problem, parse_boundary
+from tilewright.programs.problem import Problem, parse_boundary
 from tilewright.programs.stencil import Program
 from tilewright.runtime.files import check_output, check_place, is_archive, read_planes, write_planes
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.kernels import Kernel
-from tilewright.runtime.memory import check_memory
+from tilewright.runtime.memory import Array, check_memory
 from tilewright.tilings.tiling import Tiling
 
 Note = Callable[[str], None]
@@ -190,53 +184,37 @@ def perform(job: Job, note: Note) -> Report:
     scalars = data.scalar_values(program, job.scalars)
     planes = data.planes(program, job.inputs, job.shape, job.dtype, job.seed)
     boundary, looks = parse_boundary(job.boundary), _Looks(job, program, len(planes))
-    plain = [gather(program, arrays, scalars, job.dtype) for arrays in planes]
-    both = [with_forcing(each, looks.mask, looks.sources, job.steps, boundary) for each in plain]
-    given, forcing = [each for each, _ in both], both[0][1]
-    problem = make_problem(given[0].program, given[0].shape, job.steps, given[0].dtype, boundary)
+    cases = [
+        make_case(
+            program, arrays, scalars, steps=job.steps, boundary=boundary, dtype=job.dtype, where=looks.mask,
+            sources=looks.sources,
+        )
+        for arrays in planes
+    ]  # fmt: skip
+    problem = cases[0].problem
+    warn_if_at_rest(cases[0].given, files=True)
     looks.constant = {
-        field: [np.asarray(level, problem.dtype) for level in plain[0].versions[field]]
+        field: [np.asarray(level, problem.dtype) for level in cases[0].given.versions[field]]
         for field in program.fields
         if field not in program.updated
     }
-    threads = thread_count(job.threads)
-    part = portion(problem, looks.watch, forcing)
-    kernel = prepare(part, read_target(job.backend, threads), job.tile, strict=job.strict, copies=part is problem)
-    warn_if_unstable(problem, given[0].scalars)
-    warn_if_at_rest(given[0], files=True)
-    deep = any(is_archive(path) for path in job.outputs)
-    begin = time.perf_counter()
-    ended = [_advanced(kernel, problem, each, threads, looks.watch, deep=deep) for each in given]
-    seconds = time.perf_counter() - begin
-    results = [{field: levels[0] for field, levels in state.items()} for state, _ in ended]
+    target, deep = read_target(job.backend, thread_count(job.threads)), any(map(is_archive, job.outputs))
+    done = [compute(each, target, job.tile, strict=job.strict, monitor=looks.monitor, deep=deep) for each in cases]
+    results = [{field: levels[0] for field, levels in each.levels.items()} for each in done]
     _write(problem, results, job.outputs, note)
     for path in filter(is_archive, job.outputs):
-        data.write_state(path, program, {**looks.constant, **ended[0][0]})
+        data.write_state(path, program, {**looks.constant, **done[0].levels})
+    kernel = done[0].calculation.kernel
     return Report(
         problem=problem,
         planes=len(planes),
-        backend=kernel.backend,
-        tiling=kernel.tiling,
-        threads=threads_of(kernel, threads),
-        seconds=seconds,
-        steps=min(steps for _, steps in ended),
-        comparison=_compare(problem, given, results, note) if job.check else None,
+        backend=kernel.plan.target.backend,
+        tiling=kernel.plan.tiling,
+        threads=threads_of(kernel, target.threads),
+        seconds=sum(each.seconds for each in done),
+        steps=min(each.steps for each in done),
+        comparison=_compare(cases, results, note) if job.check else None,
     )
-
-
-def _advanced(
-    kernel: Kernel, problem: Problem, given: Given, threads: int, watch: Watch | None, *, deep: bool
-) -> tuple[dict[str, tuple[Array, ...]], int]:
-    """Compute; returns the levels of the updated fields (the newest alone unless all are asked for), and the steps."""
-    if watch is None and not deep:
-        return {
-            field: (values,) for field, values in kernel.run(problem, given.inputs(), threads).items()
-        }, problem.steps
-    state = march(kernel, problem, given, threads, watch, Forcing(), levels=deep)
-    try:
-        return copy_levels(state, problem, deep=deep), state.steps
-    finally:
-        state.close()
 
 
 class _Looks:
@@ -256,7 +234,7 @@ class _Looks:
         if job.check and job.until is not None:
             raise UsageError("--check computes all steps, so it does not go with --until")
         levels = job.snapshots is not None and is_archive(job.snapshots)
-        self.watch = make_watch(job.every, None if job.snapshots is None else self._look, job.until, levels=levels)
+        self.monitor = make_monitor(job.every, None if job.snapshots is None else self._look, job.until, levels=levels)
 
     def _look(self, step: int, view: Any) -> None:  # noqa: ANN401
         assert self._target is not None  # noqa: S101  (it is called where there is one)
@@ -311,9 +289,9 @@ def _note_lost(program: Program, field: str, path: Path, note: Note, *, alone: b
 
 def _write(problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Sequence[Path], note: Note) -> None:
     for field in problem.program.updated:
-        wild = sum(int(np.count_nonzero(~np.isfinite(result[field]))) for result in results)
-        if wild:
-            note(f"warning: {wild} values of {field!r} are not finite after {problem.steps} steps")
+        bad = sum(int(np.count_nonzero(~np.isfinite(result[field]))) for result in results)
+        if bad:
+            note(f"warning: {bad} values of {field!r} are not finite after {problem.steps} steps")
     single = [path for path in outputs if not is_archive(path)]
     for field, path in zip(problem.program.updated, single, strict=False):
         clipped = write_planes(path, tuple(result[field] for result in results))
@@ -321,18 +299,17 @@ def _write(problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Se
             note(f"warning: {clipped} values of {field!r} outside 0 to 1 are clipped in {str(path)!r}")
 
 
-def _compare(
-    problem: Problem, given: Sequence[Given], results: Sequence[Mapping[str, Array]], note: Note
-) -> Comparison:
+def _compare(cases: Sequence[Case], results: Sequence[Mapping[str, Array]], note: Note) -> Comparison:
     """Compare every cell with the float64 reference; see :func:`tilewright.programs.rounding.bound`."""
     from tilewright.programs import rounding
 
+    problem = cases[0].problem
     check_memory(_REFERENCE_COPIES * problem.cells * np.dtype(np.float64).itemsize * len(problem.program.fields))
-    if problem.cells * problem.steps * len(given) >= _LONG_CHECK:
+    if problem.cells * problem.steps * len(cases) >= _LONG_CHECK:
         note("comparing with the NumPy reference, which takes a while")
     errors, within = [], True
-    for each, result in zip(given, results, strict=True):
-        exact, allowed = rounding.bound(problem, each.versions, each.scalars)
+    for each, result in zip(cases, results, strict=True):
+        exact, allowed = rounding.bound(problem, each.given.versions, each.given.scalars)
         for field in problem.program.updated:
             error, good = rounding.worst_excess(result[field], exact[field], allowed[field])
             errors.append(error)

@@ -1,12 +1,8 @@
 """The time levels of a run: what a next one must be given to go on where it ended."""
 
-from collections.abc import Mapping, Sequence
-
-from tilewright.api.arrays import Array, Given
-from tilewright.programs.problem import Problem
+from tilewright.api.arrays import Given
 from tilewright.programs.stencil import Program
 from tilewright.runtime.device_arrays import DeviceView
-from tilewright.runtime.kernels import State
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn
 
@@ -22,31 +18,6 @@ def level_names(program: Program, field: str) -> tuple[str, ...]:
     ('u', 'u_prev')
     """
     return tuple(field + ("", "_prev", "_prev2")[age] for age in range(program.history(field)))
-
-
-def several_levels(problem: Problem) -> bool:
-    """Whether a step reads more of an updated field than its newest level."""
-    return any(problem.program.history(field) > 1 for field in problem.program.updated)
-
-
-def copy_levels(
-    state: State, problem: Problem, targets: Sequence[Mapping[str, Array]] = (), *, deep: bool = True
-) -> dict[str, tuple[Array, ...]]:
-    """Copy the updated fields of a state.
-
-    Args:
-        state: The state.
-        problem: The problem.
-        targets: By age, arrays to copy into, by field; ages beyond get new ones.
-        deep: Whether every level that a next step reads is copied, or the newest alone.
-
-    Returns:
-        Per field its levels, newest first.
-    """
-    program = problem.program
-    ages = max(program.history(field) for field in program.updated) if deep else 1
-    by_age = [state.results(targets[age] if age < len(targets) else None, age) for age in range(ages)]
-    return {field: tuple(found[field] for found in by_age if field in found) for field in program.updated}
 
 
 def warn_if_at_rest(given: Given, *, files: bool = False) -> None:

@@ -38,7 +38,7 @@ def prepared(
         if found is not None:
             return found
     made = prepare(problem, target, tiling, strict=strict, copies=copies)
-    if made.backend == "c":
+    if made.plan.target.backend == "c":
         with _lock:
             _entries[key] = made
             while len(_entries) > _MOST:

@@ -1,15 +1,17 @@
 """Measuring in worker processes, with a log: what the search is given, and what makes it resumable."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.api import trial
-from tilewright.api.trial import TrialJob
-from tilewright.base.errors import TilewrightError
+from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
+from tilewright.plan import Plan
+from tilewright.planner import plans
+from tilewright.programs.problem import Problem
 from tilewright.runtime import store
 from tilewright.runtime.workers import Pool, Reply
 from tilewright.tilings.tiling import Tiling, parse
@@ -18,6 +20,8 @@ from tilewright.tuning.search import merge
 _FATAL = 3
 """So many sessions that died while they measured one candidate make it a crash."""
 _MARGIN = 20.0
+_DETAIL = 300
+"""Characters of a failure that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +107,9 @@ class WorkerMeter:
     def __init__(
         self,
         pool: Pool,
-        job: TrialJob,
+        request: Plan,
+        scalars: trial.Scalars,
+        steps: int,
         limits: Limits,
         log: Path | None = None,
         history: History | None = None,
@@ -112,12 +118,15 @@ class WorkerMeter:
 
         Args:
             pool: The worker processes; samples are all taken in the first one.
-            job: The problem; its tiling is replaced by every candidate.
+            request: The problem, where it is computed, and how strictly; its tiling is replaced by every candidate.
+            scalars: Values of the program's scalars.
+            steps: Steps that a sample computes; at most the problem's.
             limits: Time limits.
             log: The log's file, or None for no log.
             history: What the log holds already.
         """
-        self._pool, self._job, self._limits, self._log = pool, job, limits, log
+        self._pool, self._request, self._limits, self._log = pool, request, limits, log
+        self._scalars, self._steps = scalars, steps
         self._confirmed = {} if history is None else dict(history.confirmed)
         self.needs: dict[Tiling, Resources] = {}
         """What the compiler says of the candidates that were built, where it does."""
@@ -129,21 +138,35 @@ class WorkerMeter:
     def build(self, tilings: Sequence[Tiling]) -> dict[Tiling, Measurement]:
         """Compile, then check on a small problem; return what failed."""
         failures: dict[Tiling, Measurement] = {}
-        for step, limit in ((trial.build, self._limits.compile), (trial.check, self._limits.check)):
-            left = [tiling for tiling in tilings if tiling not in failures]
-            replies = self._pool.map(step, [(self._with(tiling),) for tiling in left], limit)
-            for tiling, reply in zip(left, replies, strict=True):
-                if reply.outcome is not Outcome.OK:
-                    failures[tiling] = self._note("sample", tiling, _failure(reply))
-                elif isinstance(reply.value, Resources):
-                    self.needs[tiling] = reply.value
+        work: dict[Tiling, tuple[Plan, Plan]] = {}
+        for tiling in tilings:
+            try:
+                small = trial.small_problem(self._request.problem, tiling)
+                work[tiling] = self._plan(tiling), self._plan(tiling, problem=small)
+            except UsageError as error:
+                illegal = Measurement(outcome=Outcome.ILLEGAL, detail=str(error)[:_DETAIL])
+                failures[tiling] = self._note("sample", tiling, illegal)
+        builds = [(plan,) for plan, _ in work.values()]
+        self._note_failures(failures, work, self._pool.map(trial.build, builds, self._limits.compile))
+        left = {tiling: small for tiling, (_, small) in work.items() if tiling not in failures}
+        checks = [(small, self._scalars) for small in left.values()]
+        self._note_failures(failures, left, self._pool.map(trial.check, checks, self._limits.check))
         return failures
+
+    def _note_failures(
+        self, failures: dict[Tiling, Measurement], tilings: Iterable[Tiling], replies: Iterable[Reply]
+    ) -> None:
+        for tiling, reply in zip(tilings, replies, strict=True):
+            if reply.outcome is not Outcome.OK:
+                failures[tiling] = self._note("sample", tiling, _failure(reply))
+            elif isinstance(reply.value, Resources):
+                self.needs[tiling] = reply.value
 
     def sample(self, tiling: Tiling) -> Measurement:
         """Take one sample on the user's problem."""
         self._append({"kind": "begin", "tiling": str(tiling)})
         limit = max(self._limits.least, _MARGIN * self._best) if self._best else self._limits.run
-        reply = self._pool.call(trial.sample, self._with(tiling), limit=limit)
+        reply = self._pool.call(trial.sample, self._plan(tiling), self._scalars, self._steps, limit=limit)
         if reply.outcome is not Outcome.OK:
             return self._note("sample", tiling, _failure(reply))
         seconds = float(reply.value)
@@ -151,20 +174,28 @@ class WorkerMeter:
         return self._note("sample", tiling, Measurement(seconds=(seconds,)))
 
     def confirm(self, tiling: Tiling, second: Tiling) -> Measurement:
-        """Compare the whole result on the user's problem with that of a second schedule."""
+        """Compare the whole result on the user's problem with that of a second schedule.
+
+        The candidate itself as its second schedule runs on one thread and in strict order.
+        """
         if tiling in self._confirmed:
             return self._confirmed[tiling]
-        share = self._job.problem.steps / self._job.steps
+        share = self._request.problem.steps / self._steps
         limit = self._limits.run + 10 * _MARGIN * share * self._best
-        reply = self._pool.call(trial.confirm, self._with(tiling), second, limit=limit)
+        other = self._plan(second, alone=second == tiling)
+        reply = self._pool.call(trial.confirm, self._plan(tiling), self._scalars, other, limit=limit)
         return self._note("confirm", tiling, _failure(reply))
 
     def stopped(self) -> None:
         """Note that the session was stopped on purpose: the sample in progress is not to blame."""
         self._append({"kind": "stopped"})
 
-    def _with(self, tiling: Tiling) -> TrialJob:
-        return replace(self._job, tiling=tiling)
+    def _plan(self, tiling: Tiling, *, problem: Problem | None = None, alone: bool = False) -> Plan:
+        """Plan a candidate, on one thread and in strict order if need be."""
+        request = self._request
+        target = replace(request.target, threads=1) if alone else request.target
+        (plan,) = plans(problem or request.problem, target, tiling, strict=request.strict or alone)
+        return plan
 
     def _note(self, kind: str, tiling: Tiling, measurement: Measurement) -> Measurement:
         seconds = measurement.seconds[0] if measurement.seconds else None
@@ -185,7 +216,7 @@ class WorkerMeter:
 
 
 def _failure(reply: Reply) -> Measurement:
-    return Measurement(outcome=reply.outcome, detail=reply.detail[:300])
+    return Measurement(outcome=reply.outcome, detail=reply.detail[:_DETAIL])
 
 
 @contextmanager

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.api.predict import as_machine
 from tilewright.api.prediction import Prediction
 from tilewright.api.study import Case, of_case
-from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.header import banner, header
+from tilewright.plan import Plan as Decision
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
@@ -107,8 +107,8 @@ class Plan:
 
     Attributes:
         program: The program as it was given.
-        problem: The problem; scalars that came as arrays are coefficient fields of its program.
-        prediction: What the model says about the winner; it names the machine.
+        decision: What is computed, where, and how; scalars that came as arrays are coefficient fields of its program.
+        prediction: What the model says about the winner; it holds the machine.
         winner: The winner.
         candidates: Everything that was tried: the winner, the others by their measured time, failures last. Only those
             with several samples could win.
@@ -116,9 +116,6 @@ class Plan:
         space_size: How many tilings the model ranked.
         effort: The effort level.
         metric: What was to be small.
-        backend: ``c``.
-        threads: Threads that it was measured with.
-        strict: Whether the order of operations is kept.
         boundary: The boundaries as they were given, for :meth:`run`.
         scalars: Scalars that :meth:`run` takes where it is given no others.
         confirmed: Whether the winner agreed with a second schedule on the whole problem.
@@ -127,7 +124,7 @@ class Plan:
     """
 
     program: Program
-    problem: Problem
+    decision: Decision
     prediction: Prediction
     winner: Tried
     candidates: tuple[Tried, ...]
@@ -135,9 +132,6 @@ class Plan:
     space_size: int
     effort: str
     metric: str
-    backend: str
-    threads: int
-    strict: bool
     boundary: BoundarySpec
     scalars: Mapping[str, Any]
     confirmed: bool
@@ -145,9 +139,24 @@ class Plan:
     exhausted: bool = False
 
     @property
-    def dialect(self) -> str:
-        """The backend without its device."""
-        return self.backend.partition(":")[0]
+    def problem(self) -> Problem:
+        """What was tuned."""
+        return self.decision.problem
+
+    @property
+    def backend(self) -> str:
+        """``c``, or a GPU's backend with its device if one was named."""
+        return self.decision.target.name if self.decision.target.on_device else "c"
+
+    @property
+    def threads(self) -> int:
+        """Threads that it was measured with."""
+        return self.decision.target.threads
+
+    @property
+    def strict(self) -> bool:
+        """Whether the order of operations is kept."""
+        return self.decision.strict
 
     @property
     def tiling(self) -> Tiling:
@@ -167,8 +176,8 @@ class Plan:
     @property
     def source(self) -> str:
         """The text of the kernel, or of a GPU's kernels."""
-        if self.dialect in {"opencl", "cuda"}:
-            return emit_device(self.problem, self.tiling, self.dialect, strict=self.strict).text
+        if self.decision.target.on_device:
+            return emit_device(self.problem, self.tiling, self.decision.target.backend, strict=self.strict).text
         return self._banner() + emit(self.problem, self.tiling, strict=self.strict).text
 
     def _banner(self) -> str:
@@ -201,21 +210,13 @@ class Plan:
         Raises:
             TilewrightError: As :func:`tilewright.run`.
         """
-        from tilewright.api.run import run
+        from tilewright.api.run import execute, make_case
 
-        return run(
-            self.program,
-            *arrays,
-            steps=self.problem.steps if steps is None else steps,
-            boundary=self.boundary,
-            tiling=self.tiling,
-            backend=self.backend if self.dialect in {"opencl", "cuda"} else "auto",
-            threads=self.threads,
-            strict=self.strict,
-            out=out,
-            levels=levels,
-            record=record,
-            **{**self.scalars, **scalars},
+        wanted = self.problem.steps if steps is None else steps
+        case = make_case(self.program, arrays, {**self.scalars, **scalars}, steps=wanted, boundary=self.boundary)
+        plan = self.decision
+        return execute(
+            case, arrays, plan.target, plan.tiling, strict=plan.strict, out=out, levels=levels, record=record
         )
 
     def export(self, path: str | Path) -> tuple[Path, Path]:
@@ -231,7 +232,7 @@ class Plan:
             UsageError: If the name does not end in ``.c``, or they cannot be written.
         """
         target = Path(path)
-        if self.dialect in {"opencl", "cuda"}:
+        if self.decision.target.on_device:
             raise UsageError("a plan for a GPU has no C code to export", "its text is plan.source")
         if target.suffix != ".c":
             raise UsageError(f"a kernel is exported to a file that ends in .c, got {target.name!r}")
@@ -347,17 +348,9 @@ class Plan:
         }
 
     def study(self) -> Study:
-        """Return what a page shows of it; of a machine that is in no catalogue only what the plan holds."""
+        """Return what a page shows of it."""
         tried, lines = tuple(each.candidate() for each in self.candidates), tuple(self.explain().splitlines())
-        try:
-            machine = as_machine(self.machine)
-        except TilewrightError:
-            notes = (f"the machine {self.machine!r} is in no catalogue",)
-            return dataclasses.replace(self.prediction.study(), candidates=tried, explanation=lines, notes=notes)
-        case = Case(
-            program=self.problem.program, shape=self.problem.shape, steps=self.problem.steps, dtype=self.problem.dtype,
-            boundary=self.boundary, machine=machine, model=self.prediction.model,
-        )  # fmt: skip
+        case = Case(problem=self.problem, machine=self.prediction.hardware, model=self.prediction.model)
         return of_case(case, tried, lines)
 
     def __str__(self) -> str:

@@ -97,7 +97,7 @@ def predicted(
         return _prediction(problem, machine, model, blocks.tiling, blocks.costs, setting)
     chosen = best_tiling(problem, setting, model) if tiling is None else tilings.legal(problem, tiling)
     costs = time_model.predict(problem, chosen, machine, model=model, scope=scope)
-    return _prediction(problem, machine, model, chosen, costs, setting)
+    return _prediction(problem, machine, model, chosen, costs, setting, scope)
 
 
 def select(
@@ -171,7 +171,8 @@ def select(
         for index, place in enumerate(inside.tolist()):
             chosen = space.tiling_at(family, kept, index)
             costs = time_model.costs_at(result, index, setting)
-            found.append((float(cost[place]), number, _prediction(problem, where, model, chosen, costs, setting)))
+            one = _prediction(problem, where, model, chosen, costs, setting, scope)
+            found.append((float(cost[place]), number, one))
     found.sort(key=lambda item: item[:2])
     return tuple(prediction for _, _, prediction in found[:top])
 
@@ -208,11 +209,8 @@ def _of_table(program: Recurrence, request: TableRequest, machine: Machine, tili
 
 def _table_prediction(case: table_model.TableCase, tiling: Tiling, costs: Costs) -> Prediction:
     return Prediction(
-        program=case.program.name,
-        machine=case.machine.name,
-        shape=case.shape,
-        steps=1,
-        dtype=case.dtype,
+        problem=case,
+        hardware=case.machine,
         model="exact",
         tiling=tiling,
         costs=costs,
@@ -274,15 +272,19 @@ def _share(within: float) -> float:
 
 
 def _prediction(
-    problem: Problem, machine: Machine, model: str, tiling: Tiling, costs: Costs, setting: Setting
+    problem: Problem,
+    machine: Machine,
+    model: str,
+    tiling: Tiling,
+    costs: Costs,
+    setting: Setting,
+    scope: str | None = None,
 ) -> Prediction:
     return Prediction(
-        program=problem.program.name,
-        machine=machine.name,
-        shape=problem.shape,
-        steps=problem.steps,
-        dtype=problem.dtype,
+        problem=problem,
+        hardware=machine,
         model=model,
+        scope=scope,
         tiling=tiling,
         costs=costs,
         c_iter=setting.c_iter,

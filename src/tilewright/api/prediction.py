@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.costs.orthogonal import TableCase
 from tilewright.costs.roofline import Roofline
 from tilewright.costs.time import Costs
-from tilewright.machines.machine import Quantity
+from tilewright.machines.machine import Machine, Quantity
+from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
 
 if TYPE_CHECKING:
@@ -19,28 +21,49 @@ class Prediction:
     """What one tiling of a problem costs on a machine.
 
     Attributes:
-        program: The program's name.
-        machine: The machine's name.
-        shape: Extents of the grid.
-        steps: Time steps.
-        dtype: Element type.
+        problem: What is computed: a stencil's problem, or a recurrence's table.
+        hardware: The machine.
         model: ``exact`` or ``published``.
+        scope: Who shares the bandwidth, where that was asked for.
         tiling: The tiling.
         costs: Its costs.
         c_iter: Seconds per loop-body iteration of one vector unit, with provenance.
         roof: What the machine's arithmetic and memory allow the program, or None of a table.
     """
 
-    program: str
-    machine: str
-    shape: tuple[int, ...]
-    steps: int
-    dtype: str
+    problem: Problem | TableCase
+    hardware: Machine
     model: str
+    scope: str | None = None
     tiling: Tiling
     costs: Costs
     c_iter: Quantity
     roof: Roofline | None = None
+
+    @property
+    def program(self) -> str:
+        """The program's name."""
+        return self.problem.program.name
+
+    @property
+    def machine(self) -> str:
+        """The machine's name."""
+        return self.hardware.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the grid."""
+        return self.problem.shape
+
+    @property
+    def steps(self) -> int:
+        """Time steps; a table is filled once."""
+        return self.problem.steps if isinstance(self.problem, Problem) else 1
+
+    @property
+    def dtype(self) -> str:
+        """Element type."""
+        return self.problem.dtype
 
     def to_dict(self) -> dict[str, object]:
         """Return the prediction as plain data, the JSON document of ``tilewright predict``."""

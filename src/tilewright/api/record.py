@@ -117,7 +117,7 @@ def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | N
     Returns:
         Seconds; None where there is no model.
     """
-    if kernel.backend == "numpy" or steps == 0:
+    if kernel.plan.target.backend == "numpy" or steps == 0:
         return None
     from tilewright.api.predict import as_machine
     from tilewright.costs import time as time_model
@@ -126,10 +126,10 @@ def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | N
     from tilewright.runtime.devices import device_machine
     from tilewright.tuning.choice import choose_blocks
 
-    whole, tiling = replace(problem, steps=steps), kernel.tiling
+    whole, tiling = replace(problem, steps=steps), kernel.plan.tiling
     machine = device_machine(kernel.program.device) if isinstance(kernel, GpuKernel) else as_machine("host")
     try:
-        blocks = None if kernel.halo is None else choose_blocks(whole, machine, tiling)
+        blocks = None if kernel.plan.block is None else choose_blocks(whole, machine, tiling)
         costs = time_model.predict(whole, tiling, machine) if blocks is None else blocks.costs
     except TilewrightError:
         return None

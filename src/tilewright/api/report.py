@@ -13,7 +13,7 @@ from tilewright.api.predict import MachineLike, as_machine, select
 from tilewright.api.prediction import Prediction
 from tilewright.api.study import Case
 from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.programs.problem import BoundarySpec, make_problem
+from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.report import page
 from tilewright.report.study import Candidate, Study
@@ -91,7 +91,10 @@ def of_problem(program: Program, known: Known, top: int = 40) -> Study:
         program, shape=known.shape, steps=known.steps, machine=machine, within=None, top=top, dtype=known.dtype,
         boundary=known.boundary,
     )  # fmt: skip
-    return study.of_predictions(ranked, program, machine, known.boundary)
+    first = ranked[0]
+    assert isinstance(first.problem, Problem)  # noqa: S101  (a program has no table)
+    case = Case(problem=first.problem, machine=machine, model=first.model)
+    return study.of_case(case, [each.candidate() for each in ranked])
 
 
 def of_file(path: Path, known: Known) -> Study:
@@ -161,10 +164,8 @@ def _of_log(path: Path, known: Known) -> Study:
         for tiling, one in found.items()
     ]
     many.sort(key=lambda each: math.inf if each.measured is None else each.measured)
-    case = Case(
-        program=known.program, shape=known.shape, steps=known.steps, dtype=known.dtype, boundary=known.boundary,
-        machine=as_machine(known.machine or "host"),
-    )  # fmt: skip
+    problem = make_problem(known.program, known.shape, known.steps, known.dtype, known.boundary)
+    case = Case(problem=problem, machine=as_machine(known.machine or "host"))
     return study.of_case(case, many, (f"{len(many)} tilings in the log {path.name}",))
 
 
@@ -186,13 +187,9 @@ def _case(document: Mapping[str, Any], known: Known, where: str) -> Case:
         raise UsageError(f"the machine and the dtype in {where} are names, got {_short(machine)} and {_short(dtype)}")
     if known.machine is None and ("/" in machine or machine.endswith(".toml")):
         raise UsageError(f"{where} names the machine {_short(machine)}, which is no name", "give --machine FILE.toml")
-    extents = tuple(shape or ())
-    make_problem(program, extents, steps, dtype, known.boundary)
-    model = document.get("model", "exact")
-    return Case(
-        program=program, shape=extents, steps=steps, dtype=dtype, boundary=known.boundary,
-        machine=as_machine(known.machine or machine), model=model if model == "published" else "exact",
-    )  # fmt: skip
+    problem = make_problem(program, tuple(shape or ()), steps, dtype, known.boundary)
+    model = "published" if document.get("model") == "published" else "exact"
+    return Case(problem=problem, machine=as_machine(known.machine or machine), model=model)
 
 
 def _candidate(row: object, where: str) -> Candidate:

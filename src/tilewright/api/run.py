@@ -1,34 +1,28 @@
 """``run``: a program on the caller's arrays."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
-from tilewright.api.forcing import Forcing, SourceList, warn_if_held, with_mask, with_sources
-from tilewright.api.levels import copy_levels, several_levels, warn_if_at_rest
+from tilewright.api.forcing import SourceList, warn_if_held, with_mask, with_sources
+from tilewright.api.levels import warn_if_at_rest
 from tilewright.api.memo import prepared
+from tilewright.api.monitor import Callback, Monitor, make_monitor
 from tilewright.api.record import Run, predicted_seconds, threads_of
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.unstable import warn_if_unstable
-from tilewright.api.watch import (
-    Callback,
-    Watch,
-    first_wild_step,
-    make_watch,
-    march,
-    warn_if_wild,
-)
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.plan import read_target
+from tilewright.plan import Target, read_target
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil import Program
 from tilewright.runtime.device_arrays import DeviceArray
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.kernels import GpuKernel, Kernel
+from tilewright.runtime.kernels import GpuKernel
+from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing
 from tilewright.tilings.tiling import Tiling
 
 
@@ -114,41 +108,148 @@ def run(
     """
     if not isinstance(tiling, Tiling | str | None) or not isinstance(backend, str):
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
-    chosen = as_program(program)
-    watch = make_watch(every, callback, until, levels=levels)
-    given, forcing = with_forcing(gather(chosen, arrays, scalars, dtype), where, sources, steps, boundary)
+    chosen, target = as_program(program), read_target(backend, thread_count(threads))
+    monitor = make_monitor(every, callback, until, levels=levels)
+    case = make_case(chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where, sources=sources)
+    return execute(case, arrays, target, tiling, strict=strict, monitor=monitor, out=out, levels=levels, record=record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A checked problem with its data.
+
+    Attributes:
+        given: The arrays and scalars, those of the mask and the sources included.
+        forcing: The sources that change while it runs.
+        problem: The problem.
+        plain: Whether there are neither a mask nor sources.
+    """
+
+    given: Given
+    forcing: Forcing
+    problem: Problem
+    plain: bool
+
+
+def make_case(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any = None,  # noqa: ANN401
+    where: Any = None,  # noqa: ANN401
+    sources: Mapping[str, SourceList] | SourceList | None = None,
+) -> Case:
+    """Check what a run is given; warn of a scheme that is unstable, and of sources that add nothing.
+
+    Args:
+        program: The program; all else is as for :func:`run`, whose errors it raises.
+        arrays: One per field.
+        scalars: By name.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type.
+        where: The mask.
+        sources: The sources.
+    """
+    given, forcing = gather(program, arrays, scalars, dtype), UNFORCED
+    plain = where is None and sources is None
+    if where is not None:
+        given = with_mask(given, where)
+    if sources is not None:
+        problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)  # so the steps are a number
+        given, forcing = with_sources(given, sources, steps)
+        if steps:
+            warn_if_held(problem, forcing)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
     warn_if_unstable(problem, given.scalars)
-    warn_if_at_rest(given)
-    count = thread_count(threads)
-    targets = () if out is None else _targets(problem, out, levels=levels)
-    plain = watch is None and out is None and where is None and sources is None
-    here = on_device(given, backend, plain=plain)
-    part = portion(problem, watch, forcing)
-    where_to = read_target(here or backend, count)
-    kernel = prepared(part, where_to, tiling, strict=strict, copies=part is problem)
+    return Case(given=given, forcing=forcing, problem=problem, plain=plain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computed:
+    """What a run computed.
+
+    Attributes:
+        calculation: What was run.
+        levels: Per updated field its levels, newest first: all that a next step reads, or the newest alone.
+        steps: Steps done.
+        seconds: Time of computing, compiling excluded.
+    """
+
+    calculation: Calculation
+    levels: Mapping[str, tuple[Any, ...]]
+    steps: int
+    seconds: float
+
+
+def compute(
+    case: Case,
+    target: Target,
+    tiling: Tiling | str | None,
+    *,
+    strict: bool = False,
+    monitor: Monitor | None = None,
+    targets: Sequence[Mapping[str, Array]] = (),
+    deep: bool = False,
+    there: bool = False,
+) -> Computed:
+    """Plan, load and run.
+
+    Args:
+        case: What is computed.
+        target: Where.
+        tiling: A tiling; the planner's choice by default.
+        strict: Whether the order of operations is kept.
+        monitor: How it is looked at, or None.
+        targets: By age, arrays to write the updated fields into.
+        deep: Whether every time level that a next step reads is returned.
+        there: Whether the arrays lie on the target's device, where the results stay.
+    """
+    problem, threads = case.problem, target.threads
+    part = _portion(problem, monitor, case.forcing)
+    kernel = prepared(part, target, tiling, strict=strict, copies=part is problem)
+    calculation = Calculation(
+        kernel=kernel, problem=problem, inputs=case.given.inputs(), threads=threads, forcing=case.forcing
+    )
     begin = time.perf_counter()
-    found: dict[str, Any] = {}
-    if here is not None:
-        found |= _compute_there(kernel, problem, given)
-        done = steps
-    elif watch is None and not forcing.steps and not ((levels or record) and several_levels(problem)):
-        results = kernel.run(problem, given.inputs(targets[0] if targets else None), count)
-        found |= {field: (values,) for field, values in results.items()}
-        done = steps
+    if there:
+        found: Mapping[str, tuple[Any, ...]] = _compute_there(calculation)
+        done = problem.steps
+    elif monitor is None:
+        found, done = calculation.compute(targets=targets, deep=deep)
     else:
-        state = march(kernel, problem, given, count, watch, forcing, levels=levels or record)
-        try:
-            found |= copy_levels(state, problem, targets, deep=levels or record)
-            done = state.steps
-        finally:
-            state.close()
-    seconds = time.perf_counter() - begin
-    if watch is None and here is None:
-        first = partial(first_wild_step, kernel, problem, given, count, forcing)
-        warn_if_wild(problem, given, {field: versions[0] for field, versions in found.items()}, first)
+        found, done = calculation.compute(every=monitor.every, monitor=monitor.of, targets=targets, deep=deep)
+    return Computed(calculation=calculation, levels=found, steps=done, seconds=time.perf_counter() - begin)
+
+
+def execute(
+    case: Case,
+    arrays: Sequence[Any],
+    target: Target,
+    tiling: Tiling | str | None,
+    *,
+    strict: bool,
+    monitor: Monitor | None = None,
+    out: Any = None,  # noqa: ANN401
+    levels: bool = False,
+    record: bool = False,
+) -> Any:  # noqa: ANN401
+    """Run a case, and return its results as :func:`run` does, of the kinds of the caller's arrays."""
+    problem = case.problem
+    warn_if_at_rest(case.given)
+    targets = () if out is None else _targets(problem, out, levels=levels)
+    there = on_device(case.given, target, plain=case.plain and monitor is None and out is None)
+    done = compute(
+        case, there or target, tiling, strict=strict, monitor=monitor, targets=targets, deep=levels or record,
+        there=there is not None,
+    )  # fmt: skip
+    if monitor is None and there is None:
+        done.calculation.warn_if_nonfinite({field: versions[0] for field, versions in done.levels.items()})
     by_field = [
-        tuple(like(values, arrays[chosen.fields.index(field)]) for values in found[field])
+        tuple(like(values, arrays[problem.program.fields.index(field)]) for values in done.levels[field])
         for field in problem.program.updated
     ]
     kept = tuple(entry if len(entry) > 1 else entry[0] for entry in by_field)
@@ -156,50 +257,33 @@ def run(
     result = out if out is not None else several[0] if len(several) == 1 else several
     if not record:
         return result
+    kernel = done.calculation.kernel
     return Run(
         state=result,
         levels=kept,
         problem=problem,
-        steps_done=done,
-        backend=kernel.backend,
-        tiling=kernel.tiling,
-        threads=threads_of(kernel, count),
-        seconds=seconds,
-        predicted_seconds=predicted_seconds(kernel, problem, done),
+        steps_done=done.steps,
+        backend=kernel.plan.target.backend,
+        tiling=kernel.plan.tiling,
+        threads=threads_of(kernel, target.threads),
+        seconds=done.seconds,
+        predicted_seconds=predicted_seconds(kernel, problem, done.steps),
     )
 
 
-def with_forcing(
-    given: Given,
-    where: Any,  # noqa: ANN401
-    sources: Mapping[str, SourceList] | SourceList | None,
-    steps: int,
-    boundary: BoundarySpec,
-) -> tuple[Given, Forcing]:
-    """Add a mask and sources to checked inputs, where there are any; see :func:`run`."""
-    if where is not None:
-        given = with_mask(given, where)
-    if sources is None:
-        return given, Forcing()
-    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)  # so the steps are a number
-    added = with_sources(given, sources, steps)
-    if steps:
-        warn_if_held(problem, added[1])
-    return added
-
-
-def portion(problem: Problem, watch: Watch | None, forcing: Forcing) -> Problem:
+def _portion(problem: Problem, monitor: Monitor | None, forcing: Forcing) -> Problem:
     """Return the problem of one portion: the steps between two looks or changes of sources."""
     steps = problem.steps
-    part = min(steps, watch.every if watch else steps, forcing.longest or steps)
+    part = min(steps, monitor.every if monitor else steps, forcing.longest or steps)
     return problem if part == steps else replace(problem, steps=part)
 
 
-def _compute_there(kernel: Kernel, problem: Problem, given: Given) -> "dict[str, tuple[DeviceArray, ...]]":
+def _compute_there(calculation: Calculation) -> "dict[str, tuple[DeviceArray, ...]]":
     """Run on arrays of a device; returns the time levels of every updated field, newest first, where they lie."""
+    kernel, problem = calculation.kernel, calculation.problem
     if not isinstance(kernel, GpuKernel):
         raise ArrayError("an array lies on a GPU, and the run does not", "use backend='cuda'")
-    session = kernel.start(problem, given.inputs(), 1)
+    session = kernel.start(problem, calculation.inputs, 1)
     try:
         session.advance(problem.steps)
         return {field: session.take(field) for field in problem.program.updated}

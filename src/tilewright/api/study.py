@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.api import predict as model_api
-from tilewright.api.predict import MachineLike, as_machine
+from tilewright.api.predict import predicted
 from tilewright.api.prediction import Prediction
 from tilewright.base.errors import TilewrightError
 from tilewright.base.units import format_seconds, format_shape
@@ -15,10 +14,10 @@ from tilewright.costs.roofline import Roofline
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs import catalogue
-from tilewright.programs.problem import BoundarySpec, make_problem
+from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
 from tilewright.report.study import Candidate, Choice, Study, Used
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tiling import parse
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
 from tilewright.tuning.choice import evaluated, families_of
@@ -32,35 +31,23 @@ class Case:
     """What a result is of; the model can be asked about it again.
 
     Attributes:
-        program: The program.
-        shape: Extents.
-        steps: Time steps.
-        dtype: Element type.
-        boundary: Boundaries.
+        problem: The problem.
         machine: The machine.
         model: ``exact`` or ``published``.
     """
 
-    program: Program
-    shape: tuple[int, ...]
-    steps: int
-    dtype: str
-    boundary: BoundarySpec
+    problem: Problem
     machine: Machine
     model: str = "exact"
 
-    def predict(self, tiling: Tiling | str) -> Prediction:
+    def predict(self, tiling: str) -> Prediction:
         """Ask the model about one tiling."""
-        return model_api.predict(
-            self.program, shape=self.shape, steps=self.steps, machine=self.machine, tiling=tiling, dtype=self.dtype,
-            boundary=self.boundary, model=self.model,
-        )  # fmt: skip
+        return predicted(self.problem, self.machine, parse(tiling), model=self.model)
 
     def families(self) -> tuple[Choice, ...]:
         """Return the best tiling of every family by predicted time, best first."""
-        problem = make_problem(self.program, self.shape, self.steps, self.dtype, self.boundary)
-        setting, found = make_setting(problem, self.machine), []
-        for family in families_of(problem, setting, self.model):
+        setting, found = make_setting(self.problem, self.machine), []
+        for family in families_of(self.problem, setting, self.model):
             sizes, result = evaluated(setting, family, self.model)
             index = selection.best(result.seconds, sizes)
             if index is None or result.joules is None or not np.isfinite(result.seconds[index]):
@@ -81,20 +68,17 @@ def of_case(case: Case, candidates: Sequence[Candidate], explanation: Sequence[s
         explanation: Lines of text; the chosen tiling's prediction by default.
     """
     from tilewright.api.bottleneck import explain
-    from tilewright.api.energy import compare
+    from tilewright.api.energy import compared
 
     filled = tuple(_filled(case, each) if place < _FILLED else each for place, each in enumerate(candidates))
     try:
         one = case.predict(filled[0].tiling)
     except TilewrightError as error:
         note = f"the model cannot say more about the chosen tiling: {error}"
-        title = f"{case.program.name} {format_shape(case.shape)}, {case.steps} steps on {case.machine.name}"
+        name, shape = case.problem.program.name, format_shape(case.problem.shape)
+        title = f"{name} {shape}, {case.problem.steps} steps on {case.machine.name}"
         return Study(title=title, facts=(), candidates=filled, explanation=tuple(explanation), notes=(note,))
-    why = explain(one, program=case.program, machine=case.machine, boundary=case.boundary)
-    pairs = compare(
-        case.program, shape=case.shape, steps=case.steps, machine=case.machine, dtype=case.dtype,
-        boundary=case.boundary, model=case.model,
-    )  # fmt: skip
+    why, pairs = explain(one), compared(case.problem, case.machine, model=case.model)
     front = tuple(Choice(tiling=str(p.tiling), seconds=p.seconds, joules=p.joules) for p in pairs.front)
     return Study(
         title=one.title,
@@ -108,16 +92,6 @@ def of_case(case: Case, candidates: Sequence[Candidate], explanation: Sequence[s
         explanation=tuple(explanation) or (str(one),),
         notes=_estimates(one) + above(one.roof, filled),
     )
-
-
-def of_predictions(many: Sequence[Prediction], program: Program, machine: MachineLike, outside: BoundarySpec) -> Study:
-    """Return the study of ranked predictions of one problem, best first."""
-    first = many[0]
-    case = Case(
-        program=program, shape=first.shape, steps=first.steps, dtype=first.dtype, boundary=outside,
-        machine=as_machine(machine), model=first.model,
-    )  # fmt: skip
-    return of_case(case, [each.candidate() for each in many])
 
 
 def known_program(name: str) -> Program | None:

@@ -13,12 +13,12 @@ from tilewright.api.table_data import make_data
 from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.frontends.recurrence import Outside, trace_recurrence
-from tilewright.plan import read_target
+from tilewright.plan import BACKENDS, Target, read_target
 from tilewright.programs import recurrences
 from tilewright.programs.table import DTYPES, Recurrence
 from tilewright.programs.table_reference import TableData, joined
 from tilewright.programs.table_reference import fill as fill_reference
-from tilewright.runtime.devices import is_gpu, open_device
+from tilewright.runtime.devices import open_device
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 RESULTS = ("table", "last", "sum")
 """What :func:`fill` may return: the tables, the last cell of the first one, or all its cells joined."""
-_BACKENDS = ("auto", "c", "numpy")
 _GPU_SUB, _GPU_THREADS, _GPU_ROWS = 8, 32, 128
 """Columns of a thread, threads and rows of a tile on a GPU by default: a warp, whose barriers cost little."""
 _GPU_MOST = 256
@@ -244,27 +243,25 @@ def filling(
     known = as_recurrence(program)
     if result not in RESULTS:
         raise UsageError(f"a result is one of {', '.join(RESULTS)}, got {result!r}")
-    if backend not in _BACKENDS and not is_gpu(str(backend)):
-        names = ", ".join((*_BACKENDS, "opencl", "cuda"))
-        raise UsageError(f"the backend of a recurrence is one of {names}, got {backend!r}")
+    target = read_target(str(backend), refusal=f"the backend of a recurrence is one of {', '.join(BACKENDS)}")
     if dtype not in DTYPES:
         raise UsageError(f"the dtype of a table is one of {', '.join(DTYPES)}, got {dtype!r}")
     data = make_data(known, inputs, scalars, dtype, shape)
     count = 1 if threads is None and data.shape[0] * data.shape[1] < _THREADED else thread_count(threads)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
-    if is_gpu(backend):
-        return _on_gpu(known, data, asked, backend, result)
+    if target.on_device:
+        return _on_gpu(known, data, asked, target, result)
     chosen = _legal(known, data.shape, asked, count)
-    if backend != "numpy" and chosen.family == "orthogonal":
+    if target.backend != "numpy" and chosen.family == "orthogonal":
         try:
             return _compiled(known, data, chosen, count, result)
         except ToolchainError as error:
-            if backend == "c":
+            if not target.fallback:
                 raise
             warn_once(f"running with NumPy, which is many times slower: {error}")
-    elif backend == "c":
+    elif target.backend == "c" and not target.fallback:
         raise UsageError(f"{known.name!r} has no C code: a read goes up and to the right", "use backend='numpy'")
-    elif backend == "auto" and asked is None:
+    elif target.fallback and asked is None:
         warn_once(
             f"running with NumPy, which is many times slower: {known.name!r} has no C code: a read goes up and to the "
             'right (backend="numpy" says that it is meant)'
@@ -280,13 +277,13 @@ def filling(
     return Filling(values=values, tiling=NONE, backend="numpy", threads=1, seconds=seconds)
 
 
-def _on_gpu(known: Recurrence, data: TableData, asked: Tiling | None, backend: str, result: str) -> Filling:
+def _on_gpu(known: Recurrence, data: TableData, asked: Tiling | None, target: Target, result: str) -> Filling:
     from tilewright.runtime import table_gpu
 
     tiling = _legal(known, data.shape, choose_gpu_tile(known, data.shape) if asked is None else _split(asked), 1)
     if tiling.family != "orthogonal":
         raise UsageError(f"on a GPU {known.name!r} runs in orthogonal tiles, got {str(tiling)!r}", "leave the tile out")
-    device, dialect = open_device(read_target(backend)), backend.partition(":")[0]
+    device, dialect = open_device(target), target.backend
     kernel = table_gpu.load_table(device, dialect, known, data, tiling)  # compiles, which is not part of the time
     found, seconds = table_gpu.fill_on_device(kernel, known, data, (result == "table", result == "sum"))
     values = _values(known, found, result)

@@ -3,9 +3,7 @@
 import dataclasses
 
 from tilewright.api.bottleneck import Explanation
-from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.prediction import Prediction
-from tilewright.api.table_costs import TableRequest, case_of
 from tilewright.api.table_whatif import ideal_seconds
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
@@ -13,7 +11,6 @@ from tilewright.costs import orthogonal as model
 from tilewright.costs.bottleneck import Resource, ordered
 from tilewright.costs.orthogonal import TableCase
 from tilewright.costs.time import Costs
-from tilewright.programs.table import Recurrence
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.sensitivity import moved
 
@@ -26,9 +23,7 @@ _CHANGES = {
 _FASTER = "half the time of an iteration"
 
 
-def explain_table(
-    prediction: Prediction, *, program: Recurrence, machine: MachineLike, scope: str | None = None
-) -> Explanation:
+def explain_table(prediction: Prediction) -> Explanation:
     """Explain the prediction of a recurrence.
 
     Besides the resources of stencils there are the lanes of a tile's pipeline, which fill and drain. Multiprocessors
@@ -36,17 +31,12 @@ def explain_table(
 
     Args:
         prediction: The prediction.
-        program: What was predicted.
-        machine: Where.
-        scope: Who shares the bandwidth, as in the prediction.
 
     Returns:
         The explanation; nothing is printed for the overhead of these tiles.
     """
-    where = as_machine(machine)
-    asked = TableRequest(shape=prediction.shape, steps=1, dtype=prediction.dtype, model="exact", scope=scope)
-    case = case_of(program, asked, where)
-    tiling, costs = prediction.tiling, prediction.costs
+    case, tiling, costs = prediction.problem, prediction.tiling, prediction.costs
+    assert isinstance(case, TableCase)  # noqa: S101  (stencils have an explanation of their own)
     ideal = ideal_seconds(case)
     return Explanation(
         resources=_resources(case, tiling, costs, ideal),

@@ -14,10 +14,10 @@ from tilewright.api.table import Filling, filling
 from tilewright.api.table_data import make_data
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, parse_shape
+from tilewright.plan import read_target
 from tilewright.programs import catalogue
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import fill as fill_reference
-from tilewright.runtime.devices import is_gpu
 from tilewright.runtime.fasta import Sequence, read_fasta
 from tilewright.runtime.files import check_output, check_place, read_planes, write_planes
 
@@ -141,7 +141,7 @@ def perform(job: Job, note: Note) -> TableReport:
 def _aligned(known: Recurrence, job: Job, note: Note) -> TableReport:
     if job.backend == "numpy" or job.dtype is not None:
         raise UsageError("alignments are computed in C on 8, 16 or 32 bits", "leave --backend and --dtype out")
-    score_only = is_gpu(job.backend)
+    score_only = read_target(job.backend).on_device
     if score_only and job.outputs:
         raise UsageError("a GPU computes the score alone, no alignment to write", "leave --output or --backend out")
     for path in job.outputs:

@@ -1,12 +1,12 @@
 """What a worker process does with one candidate: compile it, check it, time it, compare it.
 
-Every function takes a job, which is plain data, and either returns plain data or raises an error whose class says what
+Every function takes a plan, which is plain data, and either returns plain data or raises an error whose class says what
 went wrong.
 """
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from tilewright.api.arrays import Array, Given
 from tilewright.api.data import random_arrays
 from tilewright.base.errors import SpillsError, WrongResultError
 from tilewright.base.records import Resources
-from tilewright.driver import prepare
-from tilewright.plan import Target
+from tilewright.driver import emit, load
+from tilewright.plan import Plan
 from tilewright.programs import rounding
 from tilewright.programs.problem import Problem
 from tilewright.runtime import measure
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel
 from tilewright.runtime.memory import Workspace
-from tilewright.runtime.session import Session
+from tilewright.runtime.session import Inputs, Session
 from tilewright.tilings.tiling import Tiling
 
 CHECK_OPERATIONS = 3e7
@@ -31,90 +31,76 @@ _SMALLEST = 7
 _NO_SIZE = 37
 """Extent of the small problem along an axis that the tiling does not cut."""
 _SAFETY = 16.0
-_HERE = Target(backend="c")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialJob:
-    """One candidate of one problem.
-
-    Attributes:
-        problem: The user's problem.
-        tiling: The candidate.
-        scalars: Names and values of the program's scalars.
-        threads: Threads to use.
-        strict: Whether the order of operations is kept.
-        steps: Steps that a sample computes; at most the problem's.
-        target: What computes it.
-    """
-
-    problem: Problem
-    tiling: Tiling
-    scalars: tuple[tuple[str, float], ...]
-    threads: int
-    strict: bool
-    steps: int
-    target: Target = _HERE
+Scalars = tuple[tuple[str, float], ...]
+"""Names and values of a program's scalars."""
 
 
-def build(job: TrialJob) -> Resources | None:
+def build(plan: Plan) -> Resources | None:
     """Compile a candidate; the kernel stays in the cache.
 
     Returns:
         What its code needs, where the compiler says.
 
     Raises:
-        IllegalTilingError: If it breaks a dependence.
         SpillsError: If its values do not fit into registers.
         ToolchainError: If it does not compile or load.
     """
-    needs = _kernel(job.problem, job.tiling, strict=job.strict, target=job.target).resources
+    needs = _kernel(plan).resources
     if needs is not None and (needs.spill_bytes or needs.stack_bytes):
         raise SpillsError(f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes")
     return needs
 
 
-def check(job: TrialJob) -> None:
+def check(plan: Plan, scalars: Scalars) -> None:
     """Compare a candidate with the NumPy reference on a small problem that has whole and cut tiles.
+
+    Args:
+        plan: The candidate, planned for that problem; see :func:`small_problem`.
+        scalars: The scalars.
 
     Raises:
         WrongResultError: If a cell is beyond its rounding bound.
     """
-    problem = small_problem(job.problem, job.tiling)
-    given = _given(problem, job.scalars)
-    kernel = _kernel(problem, job.tiling, strict=job.strict, target=job.target)
-    results = kernel.run(problem, given.inputs(_blank(problem)), job.threads)
-    exact, allowed = _reference(problem, job.scalars)
+    problem = plan.problem
+    results = _kernel(plan).run(problem, _given(problem, scalars).inputs(_blank(problem)), plan.target.threads)
+    exact, allowed = _reference(problem, scalars)
     for field, result in results.items():
         error, good = rounding.worst_excess(result, exact[field], allowed[field])
         if not good:
             raise WrongResultError(
-                f"{str(job.tiling)!r} is off by up to {error:.3g} in {field!r} on a small problem, "
+                f"{str(plan.tiling)!r} is off by up to {error:.3g} in {field!r} on a small problem, "
                 "more than rounding explains"
             )
 
 
-def sample(job: TrialJob) -> float:
+def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
     """Take one sample of a candidate's time on the user's problem, after a warm-up.
 
     Returns:
-        Seconds for ``job.steps`` steps. If these are all, then of a whole run, as a user waits for it, with arrays
+        Seconds for so many steps. If these are all, then of a whole run, as a user waits for it, with arrays
         copied in and out where a kernel needs that; else, and on a GPU, without copies, which have no part in the
         further steps.
     """
-    problem = replace(job.problem, steps=job.steps)
-    kernel = _kernel(problem, job.tiling, strict=job.strict, target=job.target)
+    kernel, inputs, threads = _kernel(plan), _data(plan, scalars).inputs(), plan.target.threads
+    warm_up = min(steps, 2 * plan.tiling.time)
     if isinstance(kernel, GpuKernel):
-        return _device_sample(kernel, problem, job)
-    make = _whole if job.steps == job.problem.steps else _advance
-    make(kernel, problem, job, min(job.steps, 2 * job.tiling.time))()
-    return measure.sample(lambda: make(kernel, problem, job, job.steps))
+        return _device_sample(kernel, inputs, warm_up, steps)
+
+    def make(count: int) -> Callable[[], object]:
+        if steps == plan.problem.steps:
+            return lambda: kernel.run(replace(plan.problem, steps=count), inputs, threads)
+        if not isinstance(kernel, CpuKernel):
+            raise WrongResultError("a candidate without a kernel cannot be timed")
+        return functools.partial(_advanced, kernel.start(plan.problem, inputs, threads, _workspace), count)
+
+    make(warm_up)()
+    return measure.sample(lambda: make(steps))
 
 
-def confirm(job: TrialJob, second: Tiling) -> None:
+def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:
     """Compare a candidate's result on the user's problem with that of a second schedule.
-
-    The candidate itself as its second schedule runs on one thread and in strict order.
 
     The two may differ by rounding alone: by 4 eps per operation and step of the largest value, times what the program
     makes of a change of one rounding in its data.
@@ -122,22 +108,19 @@ def confirm(job: TrialJob, second: Tiling) -> None:
     Raises:
         WrongResultError: If they differ by more.
     """
-    problem = job.problem
-    given = _data(job)
-    alone = second == job.tiling
-    kernel = _kernel(problem, second, strict=job.strict or alone, target=job.target)
-    expected = kernel.run(problem, given.inputs(), 1 if alone else job.threads)
-    allowed = _tolerances(kernel, job, given, expected)
-    own = _kernel(problem, job.tiling, strict=job.strict, target=job.target)
-    results = own.run(problem, given.inputs(_blank(problem)), job.threads)
+    problem, given = plan.problem, _data(plan, scalars)
+    kernel = _kernel(second)
+    expected = kernel.run(problem, given.inputs(), second.target.threads)
+    allowed = _tolerances(kernel, plan, given, expected)
+    results = _kernel(plan).run(problem, given.inputs(_blank(problem)), plan.target.threads)
     for field, result in results.items():
         with np.errstate(all="ignore"):
             bad = ~((np.abs(result - expected[field]) <= allowed[field]) | ~np.isfinite(expected[field]))
         if bad.any():
             where = ", ".join(str(int(i)) for i in np.argwhere(bad)[0])
             raise WrongResultError(
-                f"{str(job.tiling)!r} and {str(second)!r} differ in {int(bad.sum())} cells of {field!r}, first at "
-                f"({where}), by more than rounding explains"
+                f"{str(plan.tiling)!r} and {str(second.tiling)!r} differ in {int(bad.sum())} cells of {field!r}, "
+                f"first at ({where}), by more than rounding explains"
             )
 
 
@@ -166,7 +149,7 @@ def small_problem(problem: Problem, tiling: Tiling) -> Problem:
 
 
 @functools.lru_cache(maxsize=2)
-def _given(problem: Problem, scalars: tuple[tuple[str, float], ...]) -> Given:
+def _given(problem: Problem, scalars: Scalars) -> Given:
     arrays = random_arrays(problem.program, problem.shape, problem.dtype, _SEED)
     return Given(
         program=problem.program,
@@ -178,62 +161,40 @@ def _given(problem: Problem, scalars: tuple[tuple[str, float], ...]) -> Given:
 
 
 @functools.lru_cache(maxsize=4)
-def _reference(problem: Problem, scalars: tuple[tuple[str, float], ...]) -> tuple[dict[str, Array], dict[str, Array]]:
+def _reference(problem: Problem, scalars: Scalars) -> tuple[dict[str, Array], dict[str, Array]]:
     given = _given(problem, scalars)
     return rounding.bound(problem, given.versions, given.scalars)
 
 
 @functools.lru_cache(maxsize=64)
-def _kernel(problem: Problem, tiling: Tiling, *, strict: bool, target: Target) -> Kernel:
-    return prepare(problem, target, tiling, strict=strict)
+def _kernel(plan: Plan) -> Kernel:
+    return load(plan, emit(plan))
 
 
-def _device_sample(kernel: GpuKernel, problem: Problem, job: TrialJob) -> float:
+def _data(plan: Plan, scalars: Scalars) -> Given:
+    """The data of the user's problem: the same whatever the number of steps."""
+    return _given(replace(plan.problem, steps=0), scalars)
+
+
+def _device_sample(kernel: GpuKernel, inputs: Inputs, warm_up: int, steps: int) -> float:
     """A sample by the device's events, after a warm-up; its memory is handed back."""
-    session = kernel.start(problem, _data(job).inputs(), job.threads)
+    session = kernel.start(kernel.plan.problem, inputs, 1)
     try:
-        session.advance(min(job.steps, 2 * job.tiling.time))
-        return session.timed(job.steps)
+        session.advance(warm_up)
+        return session.timed(steps)
     finally:
         session.close()
-
-
-def _data(job: TrialJob) -> Given:
-    """The data of the user's problem: the same whatever the number of steps."""
-    return _given(replace(job.problem, steps=0), job.scalars)
 
 
 _workspace = Workspace()
 
 
-def _whole(kernel: Kernel, problem: Problem, job: TrialJob, steps: int) -> Callable[[], None]:
-    given = _data(job)
-
-    def run() -> None:
-        kernel.run(replace(problem, steps=steps), given.inputs(), job.threads)
-
-    return run
-
-
-def _advance(kernel: Kernel, problem: Problem, job: TrialJob, steps: int) -> Callable[[], None]:
-    given = _data(job)
-    if not isinstance(kernel, CpuKernel):
-        raise WrongResultError("a candidate without a kernel cannot be timed")
-    session = kernel.start(problem, given.inputs(), job.threads, _workspace)
-    return _Run(session, steps)
-
-
-class _Run:
+def _advanced(session: Session, steps: int) -> None:
     """One timed run; its memory goes back to the workspace when it is over."""
-
-    def __init__(self, session: Session, steps: int) -> None:
-        self._session, self._steps = session, steps
-
-    def __call__(self) -> None:
-        try:
-            self._session.advance(self._steps)
-        finally:
-            self._session.close()
+    try:
+        session.advance(steps)
+    finally:
+        session.close()
 
 
 def _blank(problem: Problem) -> dict[str, Array]:
@@ -243,9 +204,9 @@ def _blank(problem: Problem) -> dict[str, Array]:
     return {field: np.full(problem.shape, value, dtype) for field in problem.program.updated}
 
 
-def _tolerances(kernel: Kernel, job: TrialJob, given: Given, expected: dict[str, Array]) -> dict[str, float | Array]:
+def _tolerances(kernel: Kernel, plan: Plan, given: Given, expected: dict[str, Array]) -> dict[str, float | Array]:
     """How far two schedules of the user's problem may lie apart, per field."""
-    problem = job.problem
+    problem = plan.problem
     if np.dtype(problem.dtype).kind in "iu":
         return dict.fromkeys(expected, 0.0)
     eps = float(np.finfo(problem.dtype).eps)
@@ -253,7 +214,7 @@ def _tolerances(kernel: Kernel, job: TrialJob, given: Given, expected: dict[str,
         field: tuple(_nudge(array, eps) for array in versions) if field in problem.program.updated else versions
         for field, versions in given.versions.items()
     }
-    moved = kernel.run(problem, replace(given, versions=nudged).inputs(), job.threads)
+    moved = kernel.run(problem, replace(given, versions=nudged).inputs(), plan.target.threads)
     largest = max(float(np.max(np.abs(versions[0]))) for versions in given.versions.values())
     per_step = rounding.FACTOR * eps * (problem.program.flops + problem.program.loads)
     allowed: dict[str, float | Array] = {}

@@ -1,6 +1,7 @@
 """``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,17 +16,19 @@ from tilewright.api.screen import screen
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.strata import strata
 from tilewright.api.table_costs import refuse_table
-from tilewright.api.trial import TrialJob
-from tilewright.api.tune_task import Task, log_path, prediction_of, remember, sample_steps, seconds_of
+from tilewright.api.trial import Scalars
+from tilewright.api.tune_task import Tuning, log_path, prediction_of, remember, sample_steps, seconds_of
 from tilewright.api.unstable import warn_if_unstable
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Resources
-from tilewright.plan import read_target
+from tilewright.plan import Plan as Decision
+from tilewright.plan import Target, read_target
+from tilewright.planner import plans
 from tilewright.programs.problem import BoundarySpec, make_problem
 from tilewright.report.progress import bar
 from tilewright.runtime import store, wisdom
 from tilewright.runtime.devices import circumstances as device_circumstances
-from tilewright.runtime.devices import device_machine, is_gpu, open_device
+from tilewright.runtime.devices import device_machine, open_device
 from tilewright.runtime.host import available_cpus, thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.nvrtc import available as nvrtc_available
@@ -35,8 +38,6 @@ from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning.search import Choice, Progress, Trial, Watch, is_unstable, search
 from tilewright.tuning.shortlist import effort_level, ranked, shortlist
 
-PLANNED_BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
-"""What tuning is for; a GPU backend may name a device, ``opencl:name``."""
 Needs = dict[Tiling, Resources]
 _DEFAULT_SCALAR = 0.1
 _MOST_WORKERS = 4
@@ -110,7 +111,7 @@ def tune(
     (True, 'hybrid')
     """
     level = effort_level(effort, seconds, candidates)
-    _check(backend, metric, effort)
+    asked = _check(backend, metric, effort)
     refuse_table(program, "is not tuned by measuring")
     known = as_program(program)
     full, numbers = costed(known, scalars)
@@ -118,67 +119,68 @@ def tune(
     if effort != "none" and problem.steps == 0:
         raise UsageError("what is measured has at least one step, got steps=0", "give some, or --effort none")
     warn_if_unstable(problem, numbers)
-    device = open_device(read_target(backend)) if is_gpu(backend) and effort != "none" else None
+    device = open_device(asked) if asked.on_device and effort != "none" else None
+    count = thread_count(threads) if device is None else 1
+    target = replace(asked, threads=count) if asked.on_device else read_target("auto", count)
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
-    task = Task(
+    tuning = Tuning(
         program=known,
         problem=problem,
         machine=where,
         strata=strata(problem, where, model, metric, every=effort != "none"),
         effort=level,
         level=effort,
-        backend=backend,
+        target=target,
         metric=metric,
         model=model,
-        threads=thread_count(threads) if device is None else 1,
         device=device,
         strict=strict,
         boundary=boundary,
         scalars=dict(scalars),
     )
     if effort == "none":
-        return _planned(task)
+        return _planned(tuning)
     if where.kind != "cpu" and device is None:
         raise UsageError(
             f"only this machine's CPU can be measured, got the machine {where.name!r}",
             "leave --machine out, or plan without measuring by --effort none",
         )
-    return _measured(task, resume=resume, progress=progress)
+    return _measured(tuning, resume=resume, progress=progress)
 
 
-def _check(backend: str, metric: str, effort: str) -> None:
+def _check(backend: str, metric: str, effort: str) -> Target:
     if metric not in model_api.METRICS:
         raise UsageError(
             f"the metric of tuning is one of {', '.join(model_api.METRICS)}, got {metric!r}",
             "per_area is a metric of codesign",
         )
-    if backend not in PLANNED_BACKENDS and not is_gpu(backend):
-        raise UsageError(f"the backend is one of {', '.join(PLANNED_BACKENDS)}, got {backend!r}")
-    if effort != "none" and backend == "numpy":
+    asked = read_target(backend)
+    if effort != "none" and asked.backend == "numpy":
         raise UsageError(f"nothing can be measured with the backend {backend!r}", "use c, or --effort none")
+    return asked
 
 
-def _planned(task: Task) -> Plan:
+def _planned(tuning: Tuning) -> Plan:
     """Return the model's choice; nothing is run, and nothing but CUDA candidates is compiled."""
-    if task.backend.partition(":")[0] == "cuda" and task.machine.kind == "gpu" and nvrtc_available():
-        return _screened(task)
-    best = ranked(task.strata, task.effort.candidates)
+    if tuning.target.backend == "cuda" and tuning.machine.kind == "gpu" and nvrtc_available():
+        return _screened(tuning)
+    best = ranked(tuning.strata, tuning.effort.candidates)
     if not best:
-        raise UsageError(f"no tiling of {task.problem.program.name!r} fits the machine {task.machine.name!r}")
+        raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
     tried = [
-        Tried(tiling=each.tiling, predicted_seconds=prediction_of(task, each.tiling).costs.seconds) for each in best
+        Tried(tiling=each.tiling, predicted_seconds=prediction_of(tuning, each.tiling).costs.seconds) for each in best
     ]
-    if task.metric == "time":  # with thread blocks the prediction knows more than the ranking
+    if tuning.metric == "time":  # with thread blocks the prediction knows more than the ranking
         tried.sort(key=lambda each: each.predicted_seconds)
-    return _plan(task, tried[0], tuple(tried), 0, None)
+    return _plan(tuning, tried[0], tuple(tried), 0, None)
 
 
-def _screened(task: Task) -> Plan:
+def _screened(tuning: Tuning) -> Plan:
     """Return the model's choice among the candidates whose code neither spills nor asks for more than there is."""
-    first = shortlist(task.strata, task.effort.candidates)
+    first = shortlist(tuning.strata, tuning.effort.candidates)
     if not first:
-        raise UsageError(f"no tiling of {task.problem.program.name!r} fits the machine {task.machine.name!r}")
-    found = screen(task.problem, [each.tiling for each in first], task.machine, strict=task.strict)
+        raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
+    found = screen(tuning.problem, [each.tiling for each in first], tuning.machine, strict=tuning.strict)
     if found[0].outcome is not None:
         raise ToolchainError(f"none of {len(found)} candidates can be run: {found[0].detail}", "try more --candidates")
     tried = [
@@ -191,63 +193,56 @@ def _screened(task: Task) -> Plan:
         )
         for each in found
     ]
-    return _plan(task, tried[0], tuple(tried), len(tried), None)
+    return _plan(tuning, tried[0], tuple(tried), len(tried), None)
 
 
-def _measured(task: Task, *, resume: bool, progress: bool | None) -> Plan:
-    circumstances = wisdom.circumstances() if task.device is None else device_circumstances(task.device)
-    check_memory(needed_bytes(task.problem))
-    steps = sample_steps(task)
-    log = log_path(task, steps, circumstances)
+def _measured(tuning: Tuning, *, resume: bool, progress: bool | None) -> Plan:
+    circumstances = wisdom.circumstances() if tuning.device is None else device_circumstances(tuning.device)
+    check_memory(needed_bytes(tuning.problem))
+    steps = sample_steps(tuning)
+    log = log_path(tuning, steps, circumstances)
     if log is not None and not resume:
         store.append(log, {"kind": "restart", "when": wisdom.now()})
     history = read_history(log)
-    numbers = costed(task.program, task.scalars)[1]
-    job = TrialJob(
-        problem=task.problem,
-        tiling=NONE,
-        scalars=tuple((name, _number(numbers.get(name))) for name in task.problem.program.scalars),
-        threads=task.threads,
-        strict=task.strict,
-        steps=steps,
-        target=read_target(task.backend if task.device is not None else "c"),
-    )
-    choice, needs = _search(task, job, log, history, progress)
-    scale = task.problem.steps / steps
+    numbers = costed(tuning.program, tuning.scalars)[1]
+    scalars = tuple((name, _number(numbers.get(name))) for name in tuning.problem.program.scalars)
+    choice, needs = _search(tuning, scalars, steps, log, history, progress)
+    scale = tuning.problem.steps / steps
     if choice.winner is None:
         _raise_failure(choice)
-    winner = _tried(task, choice.winner, scale, needs)
-    others = [_tried(task, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
+    winner = _tried(tuning, choice.winner, scale, needs)
+    others = [_tried(tuning, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
     tried = [winner, *sorted(others, key=_order)]
-    remember(task, winner, choice, circumstances)
-    return _plan(task, winner, tuple(tried), len(tried), choice)
+    remember(tuning, winner, choice, circumstances)
+    return _plan(tuning, winner, tuple(tried), len(tried), choice)
 
 
 def _search(
-    task: Task, job: TrialJob, log: Path | None, history: History, progress: bool | None
+    tuning: Tuning, scalars: Scalars, steps: int, log: Path | None, history: History, progress: bool | None
 ) -> tuple[Choice, Needs]:
     """Search with worker processes; they are gone when this returns."""
     workers = min(available_cpus(), _MOST_WORKERS)
     # A GPU's driver reserves address space for all memory there is.
     memory, limits = None, DEVICE_LIMITS
-    if task.device is None:
-        memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(task.problem)
+    if tuning.device is None:
+        memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(tuning.problem)
         limits = LIMITS
-    title = f"tuning {task.problem.program.name}"
+    title = f"tuning {tuning.problem.program.name}"
     with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
-        meter = WorkerMeter(processes, job, limits, log, history)
+        request = Decision(problem=tuning.problem, target=tuning.target, tiling=NONE, strict=tuning.strict)
+        meter = WorkerMeter(processes, request, scalars, steps, limits, log, history)
 
         def report(state: Progress) -> None:
             best = "" if state.best is None else f", best {state.best:.3g} s"
             update(state.done, state.total, state.stage + best)
 
         choice = search(
-            task.strata,
-            task.effort,
+            tuning.strata,
+            tuning.effort,
             meter,
             recorded=history.measurements,
             watch=Watch(report=report),
-            by_prediction=task.metric != "time",
+            by_prediction=tuning.metric != "time",
         )
         if choice.interrupted:
             meter.stopped()
@@ -265,33 +260,31 @@ DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
 """The same on a GPU, whose driver compiles in every process, and where arrays have to be copied first."""
 
 
-def _plan(task: Task, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
+def _plan(tuning: Tuning, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
+    (decision,) = plans(tuning.problem, tuning.target, winner.tiling, strict=tuning.strict)
     return Plan(
-        program=task.program,
-        problem=task.problem,
-        prediction=prediction_of(task, winner.tiling),
+        program=tuning.program,
+        decision=replace(decision, evidence="model" if winner.measured_seconds is None else "measured"),
+        prediction=prediction_of(tuning, winner.tiling),
         winner=winner,
         candidates=tried,
         evaluated=evaluated,
-        space_size=sum(int(np.isfinite(stratum.cost).sum()) for stratum in task.strata),
-        effort=task.level,
-        metric=task.metric,
-        backend=task.backend if is_gpu(task.backend) else "c",
-        threads=task.threads,
-        strict=task.strict,
-        boundary=task.boundary,
-        scalars=task.scalars,
+        space_size=sum(int(np.isfinite(stratum.cost).sum()) for stratum in tuning.strata),
+        effort=tuning.level,
+        metric=tuning.metric,
+        boundary=tuning.boundary,
+        scalars=tuning.scalars,
         confirmed=choice is not None and choice.confirmed,
         interrupted=choice is not None and choice.interrupted,
         exhausted=choice is not None and choice.exhausted and len(choice.trials) < len(choice.shortlist),
     )
 
 
-def _tried(task: Task, trial: Trial, scale: float, needs: Needs) -> Tried:
+def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
     samples = trial.measurement.seconds if trial.ok else ()
     return Tried(
         tiling=trial.candidate.tiling,
-        predicted_seconds=seconds_of(task, trial.candidate),
+        predicted_seconds=seconds_of(tuning, trial.candidate),
         measured_seconds=scale * trial.measurement.median if trial.ok else None,
         outcome=trial.measurement.outcome,
         detail=trial.measurement.detail,

@@ -12,6 +12,7 @@ from tilewright.api.predict import predicted
 from tilewright.api.prediction import Prediction
 from tilewright.base.fingerprint import fingerprint
 from tilewright.machines.machine import Machine
+from tilewright.plan import Target
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
 from tilewright.runtime import gpu, store, wisdom
@@ -27,7 +28,7 @@ _SAMPLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Tuning:
     """What is tuned, checked.
 
     Attributes:
@@ -37,10 +38,9 @@ class Task:
         strata: The space, by family and height, with predicted costs.
         effort: How much is tried.
         level: Its name.
-        backend: What the caller asked for.
+        target: Where it is computed.
         metric: What is to be small.
         model: ``exact`` or ``published``.
-        threads: Threads of a run.
         device: The GPU that measures, or None for the processor.
         strict: Whether the order of operations is kept.
         boundary: Boundaries.
@@ -53,37 +53,36 @@ class Task:
     strata: tuple[Stratum, ...]
     effort: Effort
     level: str
-    backend: str
+    target: Target
     metric: str
     model: str
-    threads: int
     device: gpu.Device | None
     strict: bool
     boundary: BoundarySpec
     scalars: dict[str, Any]
 
 
-def prediction_of(task: Task, tiling: Tiling) -> Prediction:
+def prediction_of(tuning: Tuning, tiling: Tiling) -> Prediction:
     """Return what the task's model says of a tiling."""
-    return predicted(task.problem, task.machine, tiling, model=task.model)
+    return predicted(tuning.problem, tuning.machine, tiling, model=tuning.model)
 
 
-def seconds_of(task: Task, candidate: Candidate) -> float:
+def seconds_of(tuning: Tuning, candidate: Candidate) -> float:
     """Return the predicted seconds of a candidate, which was ranked by the task's metric."""
-    return candidate.predicted if task.metric == "time" else prediction_of(task, candidate.tiling).costs.seconds
+    return candidate.predicted if tuning.metric == "time" else prediction_of(tuning, candidate.tiling).costs.seconds
 
 
-def remember(task: Task, winner: Tried, choice: Choice, circumstances: wisdom.Circumstances) -> None:
+def remember(tuning: Tuning, winner: Tried, choice: Choice, circumstances: wisdom.Circumstances) -> None:
     """Put a winner by measured time into the wisdom store, where ``run`` finds it."""
-    if task.metric != "time" or task.strict or winner.measured_seconds is None:
+    if tuning.metric != "time" or tuning.strict or winner.measured_seconds is None:
         return
     entry = wisdom.Wisdom(
-        program=task.problem.program.name[:200],
-        problem_key=wisdom.problem_key(task.problem, "c" if task.device is None else task.device.dialect),
-        dtype=task.problem.dtype,
-        shape=task.problem.shape,
-        steps=max(1, task.problem.steps),
-        threads=task.threads,
+        program=tuning.problem.program.name[:200],
+        problem_key=wisdom.problem_key(tuning.problem, "c" if tuning.device is None else tuning.device.dialect),
+        dtype=tuning.problem.dtype,
+        shape=tuning.problem.shape,
+        steps=max(1, tuning.problem.steps),
+        threads=tuning.target.threads,
         tiling=str(winner.tiling),
         seconds=winner.measured_seconds,
         samples=max(1, winner.samples),
@@ -96,22 +95,21 @@ def remember(task: Task, winner: Tried, choice: Choice, circumstances: wisdom.Ci
     memo.forget()
 
 
-def sample_steps(task: Task) -> int:
+def sample_steps(tuning: Tuning) -> int:
     """Return the steps of one sample: all, unless that would take too long by the model."""
-    first = shortlist(task.strata, task.effort.candidates)
-    per_step = seconds_of(task, first[0]) / max(1, task.problem.steps)
+    first = shortlist(tuning.strata, tuning.effort.candidates)
+    per_step = seconds_of(tuning, first[0]) / max(1, tuning.problem.steps)
     tallest = max(candidate.tiling.time for candidate in first)
-    return min(task.problem.steps, max(2 * tallest, math.ceil(_SAMPLE_SECONDS / max(per_step, 1e-12))))
+    return min(tuning.problem.steps, max(2 * tallest, math.ceil(_SAMPLE_SECONDS / max(per_step, 1e-12))))
 
 
-def log_path(task: Task, steps: int, circumstances: wisdom.Circumstances) -> Path | None:
+def log_path(tuning: Tuning, steps: int, circumstances: wisdom.Circumstances) -> Path | None:
     """Return where the task's measurements are kept, or None where nothing can be kept."""
     root = store.directory()
     if root is None:
         return None
-    key = fingerprint(
-        _PROTOCOL, task.problem, task.threads, task.strict, steps, dataclasses.asdict(circumstances), task.metric
-    )
+    problem, threads, here = tuning.problem, tuning.target.threads, dataclasses.asdict(circumstances)
+    key = fingerprint(_PROTOCOL, problem, threads, tuning.strict, steps, here, tuning.metric)
     folder = root / "tunes"
     try:
         folder.mkdir(exist_ok=True, mode=0o700)

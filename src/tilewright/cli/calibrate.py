@@ -47,9 +47,9 @@ def calibrate(
     A GPU: tilewright calibrate --backend cuda --program j2d5pt -o mine.toml
     """
     from tilewright.api import calibrate as api
-    from tilewright.runtime.devices import is_gpu
+    from tilewright.plan import read_target
 
-    barred = sys.stderr.isatty() and not is_gpu(backend)  # a progress bar says what the notes say
+    barred = sys.stderr.isatty() and not read_target(backend).on_device  # a progress bar says what the notes say
     note = None if barred else output.note
     found = api.calibrate(
         programs, backend=backend, output=target, quick=quick, thorough=thorough, seconds=seconds, note=note

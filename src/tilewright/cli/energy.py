@@ -158,8 +158,8 @@ def _micro(
 ) -> None:
     """Meter single operations, or run them for an outer meter, and possibly write the machine."""
     from tilewright.api import energy_micro as api
+    from tilewright.plan import read_target
     from tilewright.report import energy as tables
-    from tilewright.runtime.devices import is_gpu
 
     meter, backend, window = how
     protocol = api.Protocol(window=window)
@@ -169,10 +169,10 @@ def _micro(
         count = api.log_windows(machine, log=log, backend=backend, how=protocol)
         if as_json:
             output.emit({"log": str(log), "windows": count})
-        which = f" --backend {backend}" if is_gpu(backend) else ""
+        which = f" --backend {backend}" if read_target(backend).on_device else ""
         output.say(f"{log} holds {count} windows; next: --micro{which} --meter trace.csv --log {log}", as_json)
         return
-    if meter is None and not is_gpu(backend):
+    if meter is None and not read_target(backend).on_device:
         raise typer.BadParameter("--micro needs --meter rapl, or --log FILE.csv while another meter records")
     found = api.micro_energy(machine, meter=meter, backend=backend, log=log, how=protocol)
     document = found.to_dict()

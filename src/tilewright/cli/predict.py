@@ -10,7 +10,6 @@ from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape
 
 if TYPE_CHECKING:
     from tilewright.api.prediction import Prediction
-    from tilewright.programs.problem import BoundarySpec
     from tilewright.programs.stencil import Program
     from tilewright.programs.table import Recurrence
 
@@ -77,7 +76,7 @@ def predict(
         title = f"{known.name} {shape}, {steps} steps on {one.machine}"
         document, why = one.to_dict(), None
         if explain:
-            why = _explained(known, one, machine, outside)
+            why = _explained(known, one)
             document["explanation"] = why
         output.show(document, lambda: _shown(one, title, why), as_json)
         if one.tiling.family == "hybrid" and one.tiling.threads and one.model == "exact" and not as_json:
@@ -95,17 +94,15 @@ def predict(
     output.show(document, lambda: _ranked(many, rivals), as_json)
 
 
-def _explained(
-    program: "Program | Recurrence", one: "Prediction", machine: str, boundary: "BoundarySpec"
-) -> dict[str, object]:
+def _explained(program: "Program | Recurrence", one: "Prediction") -> dict[str, object]:
     """Explain a prediction of a stencil or of a table."""
     from tilewright.api.bottleneck import explain
     from tilewright.api.table_bottleneck import explain_table
     from tilewright.programs.table import Recurrence
 
     if isinstance(program, Recurrence):
-        return explain_table(one, program=program, machine=machine).to_dict()
-    return explain(one, program=program, machine=machine, boundary=boundary).to_dict()
+        return explain_table(one).to_dict()
+    return explain(one).to_dict()
 
 
 def _stencil(program: "Program | Recurrence") -> "Program":

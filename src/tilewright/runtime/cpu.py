@@ -11,11 +11,12 @@ from typing import Any
 from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.emit import Kernel, KernelSource
+from tilewright.programs.periodic import Extended
 from tilewright.programs.problem import Problem
 from tilewright.runtime import cache, direct, forks
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, Workspace
-from tilewright.runtime.session import Halo, Inputs, Session
+from tilewright.runtime.session import Inputs, Session
 from tilewright.runtime.toolchain import Toolchain, compile_shared
 
 _VERSION = 1
@@ -115,7 +116,7 @@ def execute(
     inputs: Inputs,
     threads: int,
     workspace: Workspace | None = None,
-    halo: Halo | None = None,
+    halo: Extended | None = None,
 ) -> dict[str, Array]:
     """Run a kernel.
 

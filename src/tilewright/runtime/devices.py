@@ -6,14 +6,9 @@ from tilewright.base.errors import TilewrightError
 from tilewright.machines import files
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import Machine
-from tilewright.plan import DEVICE_BACKENDS, Target
+from tilewright.plan import Target
 from tilewright.runtime import gpu, hosts, opencl, wisdom
 from tilewright.runtime.warn import warn_once
-
-
-def is_gpu(backend: str) -> bool:
-    """Whether a backend is a GPU's: ``opencl`` or ``cuda``, perhaps with a device, ``opencl:name``."""
-    return backend.partition(":")[0] in DEVICE_BACKENDS
 
 
 def open_device(where: Target) -> gpu.Device:

@@ -19,10 +19,11 @@ from tilewright.codegen.gpu_emit import launches
 from tilewright.codegen.gpu_site import DeviceSource, Launch
 from tilewright.codegen.gpu_wrap import wrap_launch
 from tilewright.machines.device import GpuDescription
+from tilewright.programs.periodic import Extended
 from tilewright.programs.problem import Problem
 from tilewright.runtime.device_arrays import DeviceArray, DeviceView
 from tilewright.runtime.memory import Array
-from tilewright.runtime.session import Halo, Inputs
+from tilewright.runtime.session import Inputs
 from tilewright.tilings.tiling import Tiling
 
 _ALIGN = 64
@@ -137,7 +138,7 @@ def load(device: Device, source: DeviceSource, tiling: Tiling) -> Program:
 class GpuSession:
     """A problem in a device's memory; used like :class:`tilewright.runtime.session.Session`."""
 
-    def __init__(self, program: Program, problem: Problem, inputs: Inputs, halo: Halo | None = None) -> None:
+    def __init__(self, program: Program, problem: Problem, inputs: Inputs, halo: Extended | None = None) -> None:
         """Take memory and copy the first versions in.
 
         Args:
@@ -157,7 +158,7 @@ class GpuSession:
         self._dtype = np.dtype(problem.dtype)
         self._slot = round_up(self._whole.cells, _ALIGN)
         self._version = 0
-        self._exact = 0 if halo is None else halo.steps
+        self._exact = 0 if halo is None else halo.problem.steps
         self._buffers: list[Any] = []
         sizes = [copies * self._slot * self._dtype.itemsize for copies in program.source.copies]
         if sum(sizes) > program.device.memory_bytes:
@@ -182,7 +183,7 @@ class GpuSession:
             if self._halo is not None:
                 if self._exact == 0:
                     self._refresh()
-                    self._exact = self._halo.steps
+                    self._exact = self._halo.problem.steps
                 now = min(steps, self._exact)
                 self._exact -= now
             self._restart()
@@ -200,7 +201,7 @@ class GpuSession:
         """
         self._program.device.finish()
         self._version = self.steps = 0
-        self._exact = 0 if self._halo is None else self._halo.steps
+        self._exact = 0 if self._halo is None else self._halo.problem.steps
         self._fill(inputs)
 
     def timed(self, steps: int) -> float:

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.base.records import Resources
+from tilewright.plan import Plan
 from tilewright.programs import reference
 from tilewright.programs.problem import Problem
 from tilewright.runtime import cpu, gpu
 from tilewright.runtime.memory import Array, Workspace, check_memory
-from tilewright.runtime.session import Halo, Inputs, Session
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.runtime.session import Inputs, Session
 
 
 class State(Protocol):
@@ -46,16 +46,8 @@ class Kernel(Protocol):
     """What computes a problem; its shape and steps may be any, but for the steps of a block of a periodic grid."""
 
     @property
-    def backend(self) -> str:
-        """``c``, ``opencl``, ``cuda`` or ``numpy``."""
-
-    @property
-    def tiling(self) -> Tiling:
-        """The tiling that it follows."""
-
-    @property
-    def halo(self) -> Halo | None:
-        """Periodic copies around a grid that wraps and runs in time tiles."""
+    def plan(self) -> Plan:
+        """What was decided: what computes it, its tiling, the periodic copies around a grid that wraps."""
 
     @property
     def resources(self) -> Resources | None:
@@ -81,19 +73,12 @@ class CpuKernel:
     """C code, compiled and loaded.
 
     Attributes:
+        plan: What it was made of.
         compiled: The code.
-        tiling: The tiling that it follows.
-        halo: Periodic copies around a grid that wraps and runs in time tiles.
     """
 
+    plan: Plan
     compiled: cpu.CompiledKernel
-    tiling: Tiling
-    halo: Halo | None = None
-
-    @property
-    def backend(self) -> str:
-        """The backend's name."""
-        return "c"
 
     @property
     def resources(self) -> Resources | None:
@@ -112,11 +97,11 @@ class CpuKernel:
 
     def start(self, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None) -> Session:
         """Take memory for a run, that of earlier runs by default, and fill it."""
-        return Session(self.compiled, problem, inputs, threads, halo=self.halo, workspace=workspace)
+        return Session(self.compiled, problem, inputs, threads, halo=self.plan.block, workspace=workspace)
 
     def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
         """Run all steps."""
-        return cpu.execute(self.compiled, problem, inputs, threads, halo=self.halo)
+        return cpu.execute(self.compiled, problem, inputs, threads, halo=self.plan.block)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,22 +109,12 @@ class GpuKernel:
     """Kernels on a GPU.
 
     Attributes:
+        plan: What they were made of.
         program: The kernels.
-        halo: Periodic copies around a grid that wraps and runs in time tiles.
     """
 
+    plan: Plan
     program: gpu.Program
-    halo: Halo | None = None
-
-    @property
-    def backend(self) -> str:
-        """The language of the kernels."""
-        return self.program.device.dialect
-
-    @property
-    def tiling(self) -> Tiling:
-        """The tiling that they follow."""
-        return self.program.tiling
 
     @property
     def resources(self) -> Resources | None:
@@ -161,7 +136,7 @@ class GpuKernel:
 
     def start(self, problem: Problem, inputs: Inputs, threads: int) -> gpu.GpuSession:  # noqa: ARG002
         """Take memory of the device for a run and fill it; arrays of the inputs may lie there already."""
-        return gpu.GpuSession(self.program, problem, inputs, self.halo)
+        return gpu.GpuSession(self.program, problem, inputs, self.plan.block)
 
     def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
         """Run all steps and copy the results to the host."""
@@ -175,22 +150,13 @@ class GpuKernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumpyKernel:
-    """The NumPy reference, which needs no compiler and knows every element type."""
+    """The NumPy reference, which needs no compiler, knows every element type, and wraps by itself.
 
-    @property
-    def backend(self) -> str:
-        """The backend's name."""
-        return "numpy"
+    Attributes:
+        plan: That of NumPy, without a tiling.
+    """
 
-    @property
-    def tiling(self) -> Tiling:
-        """No tiling."""
-        return NONE
-
-    @property
-    def halo(self) -> Halo | None:
-        """Nothing: the reference wraps by itself."""
-        return None
+    plan: Plan
 
     @property
     def resources(self) -> Resources | None:

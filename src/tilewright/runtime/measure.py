@@ -9,7 +9,7 @@ MOST_REPEATS = 64
 """However short, a sample is repeated no more often than this."""
 
 
-def sample(make: Callable[[], Callable[[], None]], clock: Callable[[], float] = time.perf_counter) -> float:
+def sample(make: Callable[[], Callable[[], object]], clock: Callable[[], float] = time.perf_counter) -> float:
     """Take one sample: the median time of enough repeats.
 
     Args:

@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.base.constants import PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import Kernel
+from tilewright.programs.periodic import Extended
 from tilewright.programs.problem import Problem
 from tilewright.runtime.memory import (
     Array,
@@ -71,21 +72,6 @@ class Inputs:
     out: Mapping[str, Array] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Halo:
-    """Periodic copies around a grid.
-
-    Attributes:
-        around: Cells below and above the grid, per axis.
-        steps: Steps for which the grid proper stays exact before the copies must be refreshed.
-        problem: The problem on the grid with its copies.
-    """
-
-    around: Ranges
-    steps: int
-    problem: Problem
-
-
 class Session:
     """A problem in memory, advanced by a kernel.
 
@@ -99,7 +85,7 @@ class Session:
         inputs: Inputs,
         threads: int,
         *,
-        halo: Halo | None = None,
+        halo: Extended | None = None,
         workspace: Workspace | None = None,
     ) -> None:
         """Take memory and copy the first versions in.
@@ -125,7 +111,7 @@ class Session:
         self._plan, self._offsets = static.plan, static.offsets
         self._flips = max(compiled.kernel.copies) <= 2
         self._version = 0
-        self._exact = 0 if halo is None else halo.steps
+        self._exact = 0 if halo is None else halo.problem.steps
         total = static.own + compiled.kernel.scratch * threads
         check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(static.updated)))
         small = total <= _SMALL
@@ -148,7 +134,7 @@ class Session:
             if self._halo is not None:
                 if self._exact == 0:
                     self._refresh(self._history())
-                    self._exact = self._halo.steps
+                    self._exact = self._halo.problem.steps
                 now = min(steps, self._exact)
                 self._exact -= now
             steps -= now

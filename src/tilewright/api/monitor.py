@@ -1,0 +1,99 @@
+"""Monitored runs as a caller asks for them: callbacks, a bound on the change per step, values that are not finite."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import whole_number
+from tilewright.runtime.memory import Array
+from tilewright.runtime.simulation import Lookback, Simulation
+from tilewright.runtime.warn import warn
+
+Callback = Callable[[int, Any], Any]
+_EVERY = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Monitor:
+    """How a run is looked at.
+
+    Attributes:
+        every: Look every so many steps.
+        callback: Called with the number of steps done and a read-only view of the updated field, or a tuple of
+            views; the run ends if it returns True.
+        until: End the run when no value changes by more than this per step.
+        levels: Whether the callback gets every time level of a field, newest first, where there are several.
+    """
+
+    every: int
+    callback: Callback | None = None
+    until: float | None = None
+    levels: bool = False
+
+    def of(self, run: Simulation) -> Callable[[], bool]:
+        """Return what looks at a run that has not begun, and says whether it is to end."""
+        back, name = Lookback(run, changes=self.until is not None), run.problem.program.name
+
+        def look() -> bool:
+            step = back.nonfinite_step()
+            if step is not None:
+                warn(
+                    f"values of {name!r} are not finite from step {step} on, so the run ended at step {run.done} "
+                    "(hint: an explicit scheme may need a smaller time step)"
+                )
+                return True
+            if self._called(run):
+                return True
+            if self.until is not None:
+                change = back.change()
+                if change <= self.until:
+                    return True
+                if run.done == run.problem.steps:
+                    warn(
+                        f"{name!r} still changes by {change:.3g} per step after {run.done} steps, "
+                        f"more than until={self.until:g}"
+                    )
+            back.keep()
+            return False
+
+        return look
+
+    def _called(self, run: Simulation) -> bool:
+        """Call the callback, if there is one; return whether it ends the run."""
+        if self.callback is None:
+            return False
+        views = tuple(self._view(run, field) for field in run.problem.program.updated)
+        answer = self.callback(run.done, views[0] if len(views) == 1 else views)
+        return answer is not None and bool(answer)
+
+    def _view(self, run: Simulation, field: str) -> Array | tuple[Array, ...]:
+        history = run.problem.program.history(field) if self.levels else 1
+        seen = tuple(_readonly(run.state.newest(field, age)) for age in range(history))
+        return seen[0] if history == 1 else seen
+
+
+def make_monitor(
+    every: int | None, callback: Callback | None, until: float | None, *, levels: bool = False
+) -> Monitor | None:
+    """Check the options of a monitored run; None if nothing is asked for.
+
+    Raises:
+        UsageError: If a callback has no interval, or a number cannot be used.
+    """
+    if every is None and callback is None and until is None:
+        return None
+    if callback is not None and every is None:
+        raise UsageError("a callback needs to know how often it is called", "pass every=100")
+    if every is not None:
+        every = whole_number(every, "every", 1, 2**62, "of steps, at least 1")
+    if until is not None and not (isinstance(until, int | float) and math.isfinite(until) and until >= 0):
+        raise UsageError(f"until is a change per step, a finite number of at least 0, got {until!r}")
+    return Monitor(every=_EVERY if every is None else every, callback=callback, until=until, levels=levels)
+
+
+def _readonly(array: Array) -> Array:
+    seen = array.view()
+    seen.flags.writeable = False
+    return seen

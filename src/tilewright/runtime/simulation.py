@@ -1,0 +1,277 @@
+"""A run from its first step to its last: advanced in portions, its sources changed and its state looked at between.
+
+Values that stop being finite are traced to the step at which they did.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from tilewright.programs.problem import Problem
+from tilewright.runtime.kernels import Kernel, State
+from tilewright.runtime.memory import Array, check_memory
+from tilewright.runtime.session import Inputs
+from tilewright.runtime.warn import warn
+
+_LOOKED_AT = 2**16
+"""About so many values of a large result are looked at after a plain run."""
+_REPEATED = 2**31
+"""Cells times steps up to which a run that blew up is repeated to name the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is added to one cell of one field.
+
+    Attributes:
+        field: Name of the program's field that holds the sources.
+        target: Name of the updated field that they are added to.
+        cell: The cell.
+        values: What is added in every step; shape (steps,).
+    """
+
+    field: str
+    target: str
+    cell: tuple[int, ...]
+    values: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forcing:
+    """The sources of a run.
+
+    Attributes:
+        sources: One per field and cell.
+        steps: Steps in which anything changes, ascending, 0 left out.
+    """
+
+    sources: tuple[Source, ...] = ()
+    steps: tuple[int, ...] = ()
+
+    @property
+    def longest(self) -> int | None:
+        """Length of the longest stretch without a change, or None without any change."""
+        if not self.steps:
+            return None
+        total = len(self.sources[0].values)
+        return int(np.max(np.diff([0, *self.steps, total])))
+
+
+UNFORCED = Forcing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calculation:
+    """A prepared problem with its data; it may be run any number of times.
+
+    Attributes:
+        kernel: What computes.
+        problem: The problem.
+        inputs: Arrays and scalars; they are only read.
+        threads: Threads to use.
+        forcing: The sources that change while it runs.
+    """
+
+    kernel: Kernel
+    problem: Problem
+    inputs: Inputs
+    threads: int
+    forcing: Forcing = UNFORCED
+
+    def compute(
+        self,
+        *,
+        every: int = 0,
+        monitor: "Callable[[Simulation], Callable[[], bool]] | None" = None,
+        targets: Sequence[Mapping[str, Array]] = (),
+        deep: bool = False,
+    ) -> tuple[dict[str, tuple[Array, ...]], int]:
+        """Run all steps, or fewer where the monitor ends the run.
+
+        Args:
+            every: Steps between two looks.
+            monitor: Makes what looks at the run, or None; see :meth:`Simulation.advance`.
+            targets: By age, arrays to write the updated fields into.
+            deep: Whether every time level that a next step reads is returned, or the newest alone.
+
+        Returns:
+            The levels of every updated field, newest first, and the steps done.
+
+        Raises:
+            ArrayError: If memory does not hold the run.
+        """
+        problem, program = self.problem, self.problem.program
+        levels = sum(program.history(field) for field in program.updated)
+        if monitor is None and not self.forcing.steps and not (deep and levels > len(program.updated)):
+            inputs = replace(self.inputs, out=targets[0]) if targets else self.inputs
+            results = self.kernel.run(problem, inputs, self.threads)
+            return {field: (values,) for field, values in results.items()}, problem.steps
+        with Simulation(self) as run:
+            if deep:
+                check_memory(levels * problem.cells * problem.itemsize)
+            run.advance(problem.steps, every, None if monitor is None else monitor(run))
+            return run.levels(targets, deep=deep), run.done
+
+    def warn_if_nonfinite(self, results: Mapping[str, Array]) -> None:
+        """Warn if values became infinite or undefined in the course of a run; large results are only sampled.
+
+        Args:
+            results: The results by field; of inputs that hold such values already nothing is said.
+        """
+        problem = self.problem
+        if np.dtype(problem.dtype).kind not in "fc":
+            return
+        for field, result in results.items():
+            seen = result.ravel()[:: max(1, result.size // _LOOKED_AT)] if result.flags.c_contiguous else result
+            if np.isfinite(seen).all():
+                continue
+            if all(np.isfinite(version).all() for versions in self.inputs.arrays.values() for version in versions):
+                step = self._first_nonfinite_step()
+                where = "" if step is None else f", from step {step} on"
+                more = "; every=… names the step at which it begins" if step is None else ""
+                warn(
+                    f"values of {field!r} are not finite after {problem.steps} steps of {problem.program.name!r}{where}"
+                    f" (hint: an explicit scheme may need a smaller time step{more})"
+                )
+            return
+
+    def _first_nonfinite_step(self) -> int | None:
+        """Repeat a run to find the first step after which a value is not finite; None if it is too long to repeat."""
+        if self.problem.cells * self.problem.steps > _REPEATED:
+            return None
+        found: list[int | None] = [None]
+        with Simulation(self) as run:
+            back = Lookback(run)
+
+            def seek() -> bool:
+                found[0] = back.nonfinite_step()
+                back.keep()
+                return found[0] is not None
+
+            run.advance(self.problem.steps, math.isqrt(self.problem.steps) + 1, seek)
+        return found[0]
+
+
+class Simulation:
+    """A calculation in memory, advanced from stop to stop; leaving its block hands the memory back.
+
+    Not for several threads at a time.
+    """
+
+    def __init__(self, calculation: Calculation, first: int = 0) -> None:
+        """Take memory and copy the first versions in.
+
+        Args:
+            calculation: What is computed.
+            first: Steps that lie behind its inputs.
+
+        Raises:
+            ArrayError: If there is not enough memory.
+        """
+        self.calculation, self.problem, self.done = calculation, calculation.problem, first
+        self.state: State = calculation.kernel.start(self.problem, calculation.inputs, calculation.threads)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.state.close()
+
+    def advance(self, steps: int, every: int = 0, look: Callable[[], bool] | None = None) -> None:
+        """Go on to a step.
+
+        Args:
+            steps: The step.
+            every: Steps between two looks.
+            look: Called after so many steps, and at the end; the run ends if it returns True.
+        """
+        first, forcing = self.done, self.calculation.forcing
+        for stop in _stops(first, steps, forcing, every):
+            self.state.advance(stop - self.done)
+            self.done = stop
+            for source in forcing.sources if stop < steps else ():
+                if source.values[stop] != source.values[stop - 1]:
+                    self.state.put(source.field, source.cell, source.values[stop])
+            if look is not None and (stop == steps or (stop - first) % every == 0) and look():
+                return
+
+    def again(self, versions: Mapping[str, Sequence[Array]], first: int) -> "Simulation":
+        """Start anew from other versions of the updated fields, which so many steps led to."""
+        calculation = self.calculation
+        given, sources = calculation.inputs.arrays, calculation.forcing.sources
+        held = {source.field: np.array(given[source.field][0]) for source in sources}
+        for source in sources:
+            held[source.field][source.cell] = source.values[first]
+        arrays = {**given, **versions, **{field: (values,) for field, values in held.items()}}
+        inputs = replace(calculation.inputs, arrays=arrays)
+        return Simulation(replace(calculation, inputs=inputs), first)
+
+    def versions(self) -> dict[str, tuple[Array, ...]]:
+        """Copy every version of the updated fields that the next step reads, newest first."""
+        program = self.problem.program
+        ages = {field: range(program.history(field)) for field in program.updated}
+        return {field: tuple(self.state.newest(field, age).copy() for age in ages[field]) for field in ages}
+
+    def finite(self) -> bool:
+        """Whether every value of the updated fields is finite."""
+        return all(bool(np.isfinite(self.state.newest(field)).all()) for field in self.problem.program.updated)
+
+    def levels(self, targets: Sequence[Mapping[str, Array]] = (), *, deep: bool) -> dict[str, tuple[Array, ...]]:
+        """Copy the updated fields.
+
+        Args:
+            targets: By age, arrays to copy into, by field; ages beyond get new ones.
+            deep: Whether every level that a next step reads is copied, or the newest alone.
+
+        Returns:
+            Per field its levels, newest first.
+        """
+        program = self.problem.program
+        ages = max(program.history(field) for field in program.updated) if deep else 1
+        by_age = [self.state.results(targets[age] if age < len(targets) else None, age) for age in range(ages)]
+        return {field: tuple(found[field] for found in by_age if field in found) for field in program.updated}
+
+
+def _stops(first: int, steps: int, forcing: Forcing, every: int) -> Iterator[int]:
+    looks = range(first + every, steps, every) if every else range(0)
+    yield from sorted({*looks, *(step for step in forcing.steps if first < step < steps), steps} - {first})
+
+
+class Lookback:
+    """What became of a run since it was last looked at."""
+
+    def __init__(self, run: Simulation, *, changes: bool = False) -> None:
+        """Look at a run for the first time.
+
+        Args:
+            run: The run.
+            changes: Whether :meth:`change` will be asked for.
+        """
+        self._run, self._changes = run, changes
+        self._finite = np.dtype(run.problem.dtype).kind in "fc" and run.finite()
+        self.keep()
+
+    def keep(self) -> None:
+        """Keep the state, to compare with and to find a step again."""
+        self._done = self._run.done
+        self._before = self._run.versions() if self._finite or self._changes else {}
+
+    def change(self) -> float:
+        """Return the largest change of any value, per step."""
+        largest = 0.0
+        for field, (old, *_) in self._before.items():
+            newest = self._run.state.newest(field)
+            wide = np.complex128 if newest.dtype.kind == "c" else np.float64
+            largest = max(largest, float(np.max(np.abs(np.subtract(newest, old, dtype=wide)), initial=0.0)))
+        return largest / (self._run.done - self._done)
+
+    def nonfinite_step(self) -> int | None:
+        """Return the first step after which a value is not finite, if all were at first: the steps are repeated."""
+        if not self._finite or self._run.finite():
+            return None
+        with self._run.again(self._before, self._done) as again:
+            again.advance(self._run.done, 1, lambda: not again.finite())
+            return again.done
