@@ -12,9 +12,9 @@ from tilewright.programs.loopnest import (
     Declare,
     Expr,
     Item,
+    Loop,
     Name,
     Stmt,
-    counters,
     expressions,
     statements,
     walk,
@@ -49,8 +49,9 @@ def region_types(site: Site, variables: Mapping[str, str], numbers: Mapping[str,
         found[name] = ctype
     found |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare) and node.ctype != "void"}
     found |= {name: "int" if isinstance(value, int) else "double" for name, value in numbers.items()}
-    for name in sorted(counters(code)):
-        found.setdefault(name, "int")
+    for node in statements(code):
+        if isinstance(node, Loop):
+            found.setdefault(node.index, node.ctype or "int")
     wanted = scalars(code) if site.spec is not None else _assigned(code)
     missing = sorted(wanted - found.keys())
     if missing:

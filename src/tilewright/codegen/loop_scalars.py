@@ -154,7 +154,7 @@ def bound_replace(stmt: Stmt, lower: str = "newlb_", upper: str = "newub_") -> S
             if isinstance(bound, Num | Name):
                 bounds[key] = bound
                 continue
-            made.append(Declare(ctype="int", name=fresh(prefix, loop.index), value=bound))
+            made.append(Declare(ctype=loop.ctype or "int", name=fresh(prefix, loop.index), value=bound))
             bounds[key] = Name(made[-1].name)
         if made:
             new = replace(loop, first=bounds["first"], last=bounds["last"])
@@ -264,7 +264,7 @@ def _width(loop: Loop) -> int | None:
 
 def _copy_loops(body: Stmt, loops: Sequence[Loop]) -> Stmt:
     for loop in reversed(loops):
-        body = Loop(index=loop.index, first=loop.first, last=loop.last, step=loop.step, body=body)
+        body = replace(loop, body=body, pragmas=(), launch=())
     return body
 
 

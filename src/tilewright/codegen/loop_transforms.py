@@ -165,7 +165,7 @@ def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
         raise IllegalTransformError(f"the tile size {count} of {index!r} is no multiple of the inner tile's")
     end = Binary("+", Name(index), Num(str(width - loop.step)))
     inner = replace(loop, first=Name(index), last=Call("min", (loop.last, end)))
-    return Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner)
+    return Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner, ctype=loop.ctype)
 
 
 def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> tuple[Stmt, list[str]]:

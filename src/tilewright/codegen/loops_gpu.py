@@ -124,7 +124,7 @@ class _Lowering:
         if not any(isinstance(node, Loop) for node in statements(loop.body)):
             raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")
         self.notes.append(f"the loop over {loop.index!r} stays on the host: {bad}")
-        steps = self.steps(loop.body, {**local, loop.index: "int"}, asked)
+        steps = self.steps(loop.body, {**local, loop.index: loop.ctype or "int"}, asked)
         if all(step.kernel.loop is None for step in steps if isinstance(step, Run)):
             raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")
         return [Repeat(loop=loop, steps=tuple(steps))]

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn
 
 from tilewright.base.errors import UsageError
 from tilewright.frontends import annotated_macros as macros
@@ -30,7 +29,6 @@ PASSED = frozenset({"Align"})
 """Modules whose annotation is accepted and has no effect: only what is inside counts."""
 STENCILS = frozenset({"Stencil"})
 _MARK = "tw_region_"
-_COUNTER_TYPES = ("int", "long", "short", "unsigned", "size_t", "int32_t", "int64_t", "PetscInt", "register", "char")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,26 +172,18 @@ def _site(text: str, region: Region) -> Site:
 
 
 def _settled(loop: LoopRegion, others: Sequence[Stmt], types: Mapping[str, str], text: str, scope: Scope) -> LoopRegion:
-    """Return a region with the values of counters that are read behind their loops."""
-    declared = rf"\bfor\s*\(\s*(?:{'|'.join(_COUNTER_TYPES)})\b[\s\w]*?\b"
-    own = {name for name in counters(loop.old) | counters(loop.code) if re.search(rf"{declared}{name}\s*=", loop.text)}
+    """Return a region whose counters have types, with the values of those that are read behind their loops."""
     behind = _rest(text[loop.region.end :])
     live = {
         name
-        for name in counters(loop.old) - own
+        for name in counters(loop.old)
         if name in types
         and (name in scope.lasting or read_behind(behind, name) or any(read_outside(each, name) for each in others))
     }
 
-    def refuse(name: str) -> NoReturn:
-        raise UsageError(
-            f"the counter {name!r} is read behind its loop in the region of line {loop.region.line}, where its value "
-            "is not known before the loop runs",
-            "count with a variable of the loop's own, and keep the value that is needed in another one",
-        )
-
-    old, finals = settle(loop.old, live, own, types, refuse)
-    return replace(loop, old=old, code=settle(loop.code, (), own, types, refuse)[0], finals=finals)
+    where = f"the region of line {loop.region.line}"
+    old, finals = settle(loop.old, live, types, where)
+    return replace(loop, old=old, code=settle(loop.code, (), types, where)[0], finals=finals)
 
 
 def _scope(before: str, behind: str) -> Scope:

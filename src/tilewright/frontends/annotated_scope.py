@@ -79,7 +79,7 @@ def visible(text: str) -> Scope:
     declared: dict[str, Declare] = {}
     values: dict[str, str] = {}
     lasting: set[str] = set()
-    typedefs = dict(ALIASES)
+    typedefs = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
     for depth, level in enumerate(_levels(text)):
         if depth and (loop := _LOOPS.fullmatch(level.head)) is not None:
             lasting |= set(re.findall(r"[A-Za-z_]\w*", text[level.start :] + level.head))

@@ -95,6 +95,7 @@ class Loop:
         step: A literal, not 0; with a negative one the counter falls.
         body: What is repeated.
         pragmas: Directives printed before it, without ``#pragma``.
+        ctype: Type of its counter, where the loop declares it; empty where the file does, before the loop.
         launch: Arguments of the CUDA or OpenCL transform that asks for it as a kernel, its kind among them.
     """
 
@@ -104,6 +105,7 @@ class Loop:
     step: int = 1
     body: "Stmt"
     pragmas: tuple[str, ...] = ()
+    ctype: str = ""
     launch: tuple[tuple[str, object], ...] = ()
 
 

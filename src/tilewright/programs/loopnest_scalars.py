@@ -150,8 +150,7 @@ def _choosing(stmt: Stmt) -> set[str]:
 def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
     """Inline one temporary everywhere, or nowhere."""
     done = 0
-    local = {**types, **{node.name: node.ctype for node in statements(stmt) if isinstance(node, Declare)}}
-    local |= {index: local.get(index, "int") for index in counters(stmt)}
+    local = local_types(stmt, types)
 
     def change(node: Stmt) -> Stmt:
         nonlocal done
@@ -168,16 +167,27 @@ def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
             if any(name in written(each) for each in rest):
                 return node
             done += 1
-            return block(*body[:place], *(rename(each, {name: _converted(item.value, name, local)}) for each in rest))
+            value = converted(item.value, local.get(name), local)
+            return block(*body[:place], *(rename(each, {name: value}) for each in rest))
         return node
 
     new = map_statements(stmt, change)
     return new if done and name not in used(new) else stmt
 
 
-def _converted(value: Expr, name: str, types: Mapping[str, str]) -> Expr:
-    """Return a value as an assignment to a variable leaves it there."""
-    ctype = types.get(name)
+def local_types(stmt: Stmt, types: Mapping[str, str]) -> dict[str, str]:
+    """Return types of names with those of a statement's own variables and counters among them."""
+    found = dict(types)
+    for node in statements(stmt):
+        if isinstance(node, Declare):
+            found[node.name] = node.ctype
+        elif isinstance(node, Loop):
+            found[node.index] = node.ctype or types.get(node.index, "int")
+    return found
+
+
+def converted(value: Expr, ctype: str | None, types: Mapping[str, str]) -> Expr:
+    """Return a value as an assignment to a variable of a type leaves it there."""
     return value if ctype is None or type_of(value, types) == ctype else Convert(ctype, value)
 
 
@@ -323,8 +333,7 @@ def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
         types: Types of scalars and of arrays' elements.
     """
     found: dict[str, str] = {}
-    inner = {**types, **{node.name: node.ctype for node in statements(loop) if isinstance(node, Declare)}}
-    inner |= {index: inner.get(index, "int") for index in counters(loop)}
+    inner = local_types(loop, types)
     bad: set[str] = set()
     local = {node.name for node in statements(loop.body) if isinstance(node, Declare)}
     for node in statements(loop.body):
