@@ -112,12 +112,37 @@ def test_counters_of_any_type_mean_what_they_do_in_the_file(name, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("head", "tail"),
+    [
+        ("if (n > 1) {", "}"),
+        ("if (n > 1) {", "} else { i = 9; q = 3; }"),
+        ("if (n > 1)", "else i = 5;"),
+        ("if (n > 1)", ""),
+        ("for (j = 0; j < 2; j++) {", "}"),
+        ("for (j = 0; j < 2; j++)", ""),
+        ("while (q > 2 && j++ < 4)", ""),
+        ("", 'const char *text = "}}";'),
+    ],
+)
+def test_what_is_read_behind_the_block_of_a_region_lives_on(head, tail, tmp_path):
+    before, body = "int i = 3, j = 0; double q = 7;", "for (i = 0; i < n; i++) { q = a[i]*0.5; y[i] = 2*q; }"
+    text, new = files(tmp_path / "a.c", before, body, "y[0] = q + i;", head=head, tail=tail)
+    agree(tmp_path, text, new)
+
+
+def test_a_loop_without_braces_reads_what_its_region_leaves(tmp_path):
+    before, body = "int i, j = 0; double q = 7;", "for (i = 0; i < n; i++) { q = a[i]*0.5; y[i] += 2*q; }"
+    text, new = files(tmp_path / "a.c", before, body, head="while (q > 2 && j++ < 4)")
+    agree(tmp_path, text, new)
+
+
+@pytest.mark.parametrize(
     ("before", "body", "message"),
     [
         (
             "int i; double q = n*0.5;",
             DOUBLED,
-            "the loop over 'i' in the region of line 9 ends at a floating-point number",
+            "the loop over 'i' in the region of line 9 ends at a floating-point num",
         ),
         ("int i;", "for (i = 0; i < n*0.5; i++) y[i] = 1;", "ends at a floating-point number"),
         ("double x;", "for (x = 0; x < n; x += 1) y[0] += x;", "the loop over 'x' in .* counts with a double"),
@@ -127,7 +152,7 @@ def test_counters_of_any_type_mean_what_they_do_in_the_file(name, tmp_path):
         (
             "int i; bool q;",
             "for (i = 0; i < n; i++) { q = a[i]; y[i] = q; }",
-            "'q' in the region .* is declared as a nu",
+            "'q' in the region .* is declared as a",
         ),
     ],
 )

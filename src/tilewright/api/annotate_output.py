@@ -28,7 +28,10 @@ def replaced(text: str, results: Sequence[tuple[Site, SiteResult]], backend: str
     for site, result in results:
         heads += [size.extra.get("_prelude", "") for size in result.sizes]
         for number, loop in enumerate(site.loops):
-            body = _body(number, _old(text, loop), result) + "".join(code(each, 1) for each in loop.finals)
+            body = _body(number, _old(text, loop), result)
+            if loop.finals:
+                # One statement, as the region may be all that an if or a loop holds.
+                body = f"  {{\n{body}{''.join(code(each, 1) for each in loop.finals)}  }}\n"
             changes.append((loop.region.body_start, loop.region.body_end, body))
     out: list[str] = []
     place = 0

@@ -9,7 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.frontends import annotated_macros as macros
 from tilewright.frontends.annotated import MAX_FILE, Region, regions
 from tilewright.frontends.annotated_c import parse_code, parse_unit, without_transforms
-from tilewright.frontends.annotated_scope import Scope, assigned, visible
+from tilewright.frontends.annotated_scope import Scope, assigned, open_braces, rest_of_function, visible
 from tilewright.frontends.annotated_spec import TuningSpec, read_spec
 from tilewright.programs.loopnest import (
     Assign,
@@ -167,13 +167,13 @@ def _site(text: str, region: Region) -> Site:
         text=re.sub(rf"\b{_MARK}(\d+) = 0;", lambda mark: loops[int(mark[1])].text, plain),
         parameters=scope.declared,
         values=scope.values,
-        behind=_behind(text[region.end :]) | scope.lasting,
+        behind=frozenset(re.findall(r"[A-Za-z_]\w*", " ".join(_rest(text, region)))) | scope.lasting,
     )
 
 
 def _settled(loop: LoopRegion, others: Sequence[Stmt], types: Mapping[str, str], text: str, scope: Scope) -> LoopRegion:
     """Return a region whose counters have types, with the values of those that are read behind their loops."""
-    behind = _rest(text[loop.region.end :])
+    behind = _rest(text, loop.region)
     live = {
         name
         for name in counters(loop.old)
@@ -298,37 +298,34 @@ def _with_body(code: Stmt, body: Stmt) -> Stmt:
     return body
 
 
-def _behind(text: str) -> frozenset[str]:
-    """Return the names in the rest of a function."""
-    return frozenset(re.findall(r"[A-Za-z_]\w*", _rest(text)[:200_000]))
-
-
-def _rest(text: str) -> str:
-    """Return the rest of a function, without comments: up to the brace that closes it."""
+def _rest(text: str, region: Region) -> tuple[str, ...]:
+    """Return what follows a region in its function, without comments, cut where blocks around the region end."""
     try:
-        plain = macros.without_comments(text)
+        before, plain = (macros.without_comments(part) for part in (text[: region.start], text[region.end :]))
     except UsageError:
-        plain = text
-    depth = 0
-    for place, character in enumerate(plain):
-        depth += (character == "{") - (character == "}")
-        if depth < 0:
-            return plain[:place]
-    return plain
+        before, plain = text[: region.start], text[region.end :]
+    return rest_of_function(plain, open_braces(before))
 
 
-def read_behind(text: str, name: str) -> bool:
-    """Whether a text may read a variable before it assigns it.
+def read_behind(rest: Sequence[str], name: str) -> bool:
+    """Whether a variable may be read before it is assigned.
 
-    >>> read_behind("for (i = 0; i < n; i++) y[i] = 0;", "i"), read_behind("if (c) i = 0; y[0] = i;", "i")
+    >>> read_behind(["for (i = 0; i < n; i++) y[i] = 0;"], "i"), read_behind(["if (c) i = 0; y[0] = i;"], "i")
     (False, True)
+
+    Args:
+        rest: What is behind a place, cut where blocks around it end.
+        name: The variable.
     """
-    first = re.search(rf"\b{re.escape(name)}\b", text)
-    if first is None:
-        return False
-    before = text[: first.start()]
-    plain = before.count("{") == before.count("}") and re.search(r"(?:^|[;{}])\s*(?:for\s*\(\s*)?$", before)
-    return not plain or re.match(r"\s*=(?!=)", text[first.end() :]) is None
+    for part in rest:
+        first = re.search(rf"\b{re.escape(name)}\b", part)
+        if first is None:
+            continue
+        before = part[: first.start()]
+        plain = before.count("{") == before.count("}") and re.search(r"(?:^|[;{}])\s*(?:for\s*\(\s*)?$", before)
+        # What stands behind else is passed over.
+        return not plain or re.match(r"\s*else\b", part) is not None or not re.match(r"\s*=(?!=)", part[first.end() :])
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
