@@ -3,6 +3,7 @@
 No variant is compared with the file's own text there, so what a loop counts with has to be read right.
 """
 
+import re
 import subprocess
 
 import pytest
@@ -177,3 +178,30 @@ def test_kernels_count_with_the_type_of_the_file(tmp_path):
     assert "const long tw_first, const long tw_last" in new
     assert "const long tw_last = n - 1;" in new
     assert "for (long i = tw_first" in new
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "name"),
+    [
+        ("int i;", "for (i = 0; i < n; i++) y[i] = alpha*a[i];", "alpha"),
+        ("int i;", "for (i = 0; i < n; i++) y[i] = other[i];", "other"),
+    ],
+)
+def test_what_kernels_take_has_a_type(before, body, name, tmp_path):
+    text = FILE.format(before=before, body=body, behind="", head="", tail="", transform="CUDA(threadCount=64)")
+    path = tmp_path / "a.c"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=f"'{name}' in the region of line 4 is declared as a number neither in the f"):
+        annotate(path, backend="cuda")
+    path.write_text(f"static float {name}{'[99]' if name == 'other' else ''};\n{text}")
+    new = annotate(path, backend="cuda").text
+    assert re.search(rf"const float (\*__restrict__ )?{name}\b", new)
+
+
+def test_elements_in_scalars_keep_their_type(tmp_path):
+    """What an element is rounded to at every step is not rounded once at the end."""
+    body = "for (i = 0; i < n; i++) for (j = 0; j < m; j++) k[i] += a[j];"
+    transform = "ScalarReplace(dtype='double')"
+    text, new = files(tmp_path / "a.c", "int i, j, k[40] = {0};", body, "y[0] = k[0] + k[2];", transform)
+    assert "int itv_" in new
+    agree(tmp_path, text, new)

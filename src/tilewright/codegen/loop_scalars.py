@@ -44,7 +44,7 @@ def scalar_replace(stmt: Stmt, setting: Setting, prefix: str = "itv_", ctype: st
         stmt: The nest.
         setting: Where it stands.
         prefix: What the scalars' names begin with.
-        ctype: Their type; the array's by default.
+        ctype: Their type where the array's is not known.
     """
     number = 0
     taken = used(stmt)
@@ -122,7 +122,7 @@ def shifted(expr: Expr) -> tuple[Expr | None, int]:
 def _with_scalars(loop: Loop, values: Mapping[Item, Name], setting: Setting, ctype: str) -> Stmt:
     new = map_expressions(loop, lambda node: values.get(node, node) if isinstance(node, Item) else node)
     loads = [
-        Declare(ctype=ctype or setting.types.get(item.array, "double"), name=name.name, value=item)
+        Declare(ctype=setting.types.get(item.array) or ctype or "double", name=name.name, value=item)
         for item, name in values.items()
     ]
     targets = {node.target for node in statements(loop.body) if isinstance(node, Assign)}
@@ -174,7 +174,7 @@ def array_copy(stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, settin
         sizes: Extents of the copy, one per index.
         suffix: What the copy's name ends with.
         setting: Where it stands.
-        ctype: Its type; the array's by default.
+        ctype: Its type where the array's is not known.
 
     Raises:
         IllegalTransformError: If the copy would be too small, or another element of the array is used.
@@ -198,7 +198,7 @@ def array_copy(stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, settin
     small = Item(name, place)
     body = map_expressions(outer, lambda node: small if node == aref else node)
     dims = tuple(Num(str(extent)) for extent in sizes)
-    declare = Declare(ctype=ctype or setting.types.get(aref.array, "double"), name=name, dims=dims)
+    declare = Declare(ctype=setting.types.get(aref.array) or ctype or "double", name=name, dims=dims)
     fill = _copy_loops(Assign(small, "=", aref), [loop for loop, _ in ranges])
     items: list[Stmt] = [declare, fill, body]
     if aref.array in written(outer):
