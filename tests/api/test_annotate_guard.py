@@ -137,7 +137,7 @@ def test_code_that_is_right_for_every_call_has_no_condition(tmp_path):
         ("size_t", "long", True),
         ("unsigned", "int", True),
         ("char", "double", True),
-        ("thing", "double", True),
+        ("thing", "float", True),
         ("float", "double", False),
         ("long", "int", False),
     ],
