@@ -20,8 +20,10 @@ from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest import Loop, Transform, map_statements, statements
 from tilewright.programs.loopnest_bounds import check_bounds
 from tilewright.programs.loopnest_dependences import analyse
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise, reductions, scalar_types
+from tilewright.programs.loopnest_scalars import inline_temporaries, localise, reductions
 from tilewright.runtime import loops as runtime
+
+from .guessed_types import scalar_types
 
 MM = "for (i=0;i<=M-1;i++) for (j=0;j<=N-1;j++) for (k=0;k<=K-1;k++) C[i][j] = C[i][j] + A[i][k]*B[k][j];"
 SEIDEL = (

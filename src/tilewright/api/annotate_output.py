@@ -12,7 +12,7 @@ from tilewright.frontends.annotated_file import LoopRegion, Site
 from tilewright.programs.loopnest import Num
 
 
-def replaced(text: str, results: Sequence[tuple[Site, SiteResult]], backend: str) -> str:
+def replaced(text: str, results: Sequence[tuple[Site, SiteResult]]) -> str:
     """Return a file's text with its regions' old bodies replaced.
 
     The annotations stay, so that the file can be tuned again.
@@ -20,9 +20,7 @@ def replaced(text: str, results: Sequence[tuple[Site, SiteResult]], backend: str
     Args:
         text: The annotated file.
         results: Its sites, in order.
-        backend: What was generated.
     """
-    del backend
     changes: list[tuple[int, int, str]] = []
     heads: list[str] = []
     for site, result in results:

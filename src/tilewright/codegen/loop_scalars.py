@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_transforms import Setting, innermost, swap
+from tilewright.codegen.loop_transforms import Setting, innermost
 from tilewright.programs.loopnest import (
     Assign,
     Binary,
@@ -24,6 +24,7 @@ from tilewright.programs.loopnest import (
     map_expressions,
     names,
     statements,
+    swap,
     used,
     walk,
     written,
@@ -266,17 +267,3 @@ def _copy_loops(body: Stmt, loops: Sequence[Loop]) -> Stmt:
     for loop in reversed(loops):
         body = replace(loop, body=body, pragmas=(), launch=())
     return body
-
-
-def outermost(stmt: Stmt) -> list[Loop]:
-    """Return the loops that are in no loop."""
-    if isinstance(stmt, Loop):
-        return [stmt]
-    inner = (
-        stmt.body
-        if isinstance(stmt, Block)
-        else (stmt.then, *(() if stmt.other is None else (stmt.other,)))
-        if isinstance(stmt, If)
-        else ()
-    )
-    return [loop for each in inner for loop in outermost(each)]

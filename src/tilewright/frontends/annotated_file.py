@@ -147,7 +147,7 @@ def _site(text: str, region: Region) -> Site:
         inner = _flat((region,))
     if spec is not None and not inner:
         raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
-    around = _around(text, region, inner, known) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
+    around = _around(text, region, inner) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
     plain, known = macros.preprocess(around, known)
     code = parse_code(plain, f"the code around line {region.line}")
     loops = tuple(_loop_region(text, each, known) for each in inner)
@@ -237,9 +237,8 @@ def _mark(number: int) -> str:
     return f"\n{_MARK}{number} = 0;\n"
 
 
-def _around(text: str, region: Region, inner: Sequence[Region], known: Mapping[str, macros.Macro]) -> str:
+def _around(text: str, region: Region, inner: Sequence[Region]) -> str:
     """Return a specification's body with marks in the place of its regions, without comments."""
-    del known
     out: list[str] = []
     place = region.body_start
     for number, each in enumerate(inner):

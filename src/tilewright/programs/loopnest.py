@@ -272,6 +272,26 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     return ()
 
 
+def outermost(stmt: Stmt) -> "list[Loop]":
+    """Return the loops that are in no loop."""
+    return [stmt] if isinstance(stmt, Loop) else [loop for part in parts(stmt) for loop in outermost(part)]
+
+
+def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
+    """Replace one object in a tree; everything beside it stays the same object."""
+    if stmt is old:
+        return new
+    inner = tuple(swap(each, old, new) for each in parts(stmt))
+    if all(a is b for a, b in zip(inner, parts(stmt), strict=True)):
+        return stmt
+    match stmt:
+        case Loop() | Transform():
+            return replace(stmt, body=inner[0])
+        case If(test, _, _):
+            return If(test, *inner)
+    return Block(inner)
+
+
 def map_statements(stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
     """Return a statement with every one inside it changed, innermost first."""
     match stmt:
