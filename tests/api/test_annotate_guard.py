@@ -131,6 +131,24 @@ def test_code_that_is_right_for_every_call_has_no_condition(tmp_path):
     assert "if (" not in new
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "overlap"),
+    [
+        ("size_t", "long", True),
+        ("unsigned", "int", True),
+        ("char", "double", True),
+        ("thing", "float", True),
+        ("float", "double", False),
+        ("long", "int", False),
+    ],
+)
+def test_arrays_overlap_where_c_lets_their_types(tmp_path, x, y, overlap):
+    """Signs apart, one type may have two names; through char everything may be written."""
+    path = tmp_path / "a.c"
+    path.write_text(PLAIN.replace("double *x", f"{x} *x").replace("double *y", f"{y} *y"))
+    assert ("(const char *)" in annotate(path).text) is overlap
+
+
 @pytest.mark.usefixtures("always")
 def test_arrays_of_unknown_reach_are_told_by_their_starts_and_a_note(tmp_path):
     path = tmp_path / "a.c"

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from tilewright.api.annotate import annotate
+from tilewright.api.annotate_case import make_case
 from tilewright.base.errors import UsageError
+from tilewright.frontends.annotated_file import read_file
 from tilewright.runtime import loops as runtime
 
 FILE = """{top}
@@ -243,3 +245,14 @@ def test_roots_are_compared_on_positive_numbers():
     inputs = [runtime.Input(name="x", dtype="float64", extents=(20,), wide=True)]
     for seed in range(5):
         assert runtime.prepare(originals, inputs, seed, 1, 60.0)[1] is True
+
+
+def test_everything_that_chooses_no_elements_is_compared_on_wide_numbers():
+    """Arrays and scalars that begin with 0 among them: a variant that forgets what was there shows."""
+    body = "for (i = 0; i < N; i++) { s += a[i]*t[i] + q; y[k[i] + m] += s; }"
+    arrays = "decl static double t[N] = 0; decl static int k[N] = 0; decl double q = 0; decl int m = 0;"
+    text = written(UNROLL, "int i; double s = 0;", body, "y[0] = s;", inputs=arrays, more=", double q, int m")
+    (site,) = read_file(text.replace("#define N 103\n", ""))
+    case = make_case(site, site.spec, {"N": 103}, None)
+    assert {each.name for each in case.inputs if each.wide} == {"a", "y", "t", "q", "s"}
+    assert {each.name for each in case.inputs if not each.wide} == {"k", "m"}

@@ -7,7 +7,9 @@ from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_c import code
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
+from tilewright.programs.loopnest_scalars import inline_temporaries, localise
+
+from .guessed_types import scalar_types
 
 FREE = "for (i=0;i<=n-1;i++) y[i] = 2*x[i];"
 CARRIED = "for (i=1;i<=n-1;i++) z[i] = z[i-1] + x[i];"

@@ -14,7 +14,9 @@ from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.loops_openmp import on_cpu
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
+from tilewright.programs.loopnest_scalars import inline_temporaries, localise
+
+from .guessed_types import scalar_types
 
 NEST = "for (i=0;i<n;i++) for (j=0;j<=4;j++) y[i] += a[j]*x[i];"
 NEAR = "for (i=1;i<n-1;i++) y[i] = x[i-1] + x[i+1];"

@@ -1,6 +1,7 @@
 """What a nest touches of its arrays, told from its text, against what it touches when it runs."""
 
 import itertools
+import random
 
 import pytest
 
@@ -101,6 +102,7 @@ EXACT = {
     "guarded rows": ("for (i=0;i<n;i++) for (j=0;j<m;j++) if (j+1<m) y[i*m+j] = x[i*m+j+1];", "xy"),
     "stepped rows": ("for (i=0;i<n;i+=2) for (j=0;j<m;j+=3) y[i*m+j] = 1;", "y"),
     "halves": ("for (i=0;i<n/2;i++) y[2*i] = x[n/2+i];", "xy"),
+    "later half of the rows": ("for (i=0;i<n/2;i++) for (j=0;j<m;j++) y[(n/2)*m+i*m+j] = x[(m%3)*n+i];", "yx"),
     "two axes": ("for (i=0;i<n;i++) for (j=0;j<m;j++) if (i+j < n) A[i][j] = 1;", "A"),
     "bounds": ("for (i=0;i<n;i++) for (j=r[i];j<r[i+1];j++) z[i] += 1;", "r"),
     "literal": ("for (i=0;i<7;i+=2) y[3*i+1] = x[6-i];", "xy"),
@@ -144,6 +146,61 @@ def test_extents_are_what_the_loops_touch_at_every_size(name):
 def test_what_cannot_be_told_has_no_extent(text, unknown):
     found = extents_of(parse_code(text, "x"))
     assert unknown not in found
+
+
+def affine(draw: random.Random, names: str) -> str:
+    terms = [f"{draw.choice(['', '', '2*', '-', '3*'])}{draw.choice(names)}" for _ in range(draw.randint(1, 2))]
+    more = draw.choice([str(draw.randint(-3, 4)), f"n/{draw.randint(2, 3)}", "m%2"])
+    return "+".join(f"({each})" for each in ([*terms, more] if draw.random() < 0.7 else terms))
+
+
+def condition(draw: random.Random, names: str, depth: int = 1) -> str:
+    kind = draw.random() if depth else 1.0
+    if kind < 0.4:
+        return f"({condition(draw, names, 0)} {draw.choice(['&&', '||'])} {condition(draw, names, 0)})"
+    plain = f"{affine(draw, names)} {draw.choice(['<', '<=', '>', '>=', '==', '!='])} {affine(draw, names)}"
+    return f"!({plain})" if kind < 0.55 else plain
+
+
+def subscript(draw: random.Random, names: str) -> str:
+    kind = draw.random()
+    if kind < 0.15:
+        return f"{draw.choice(names)}*m+{draw.choice(names)}"
+    return f"({affine(draw, names)})*n+{draw.choice(names)}" if kind < 0.25 else affine(draw, names)
+
+
+def nest(draw: random.Random, names: str = "nm") -> str:
+    """A random nest of loops and conditions."""
+    free = [each for each in "ijk" if each not in names]
+    if free and (len(free) == 3 or draw.random() < 0.5):
+        i, low, high = free[0], draw.choice(["0", "1", affine(draw, names)]), draw.choice(["n", affine(draw, names)])
+        step, body = draw.randint(1, 3), nest(draw, names + free[0])
+        rising = f"for ({i}={low};{i}<{high};{i}+={step}) {body}"
+        return rising if draw.random() < 0.8 else f"for ({i}={high};{i}>={low};{i}-={step}) {body}"
+    x, z = (f"{each}[{subscript(draw, names)}]" for each in "xz")
+    value = draw.choice([x, z, f"({condition(draw, names)} ? {x} : {z})", f"({condition(draw, names)} && {x} > 0)"])
+    assign = f"y[{subscript(draw, names)}] = {value};"
+    return f"if ({condition(draw, names)}) {{ {assign} }} else {x} = 1;" if draw.random() < 0.4 else assign
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_told_of_random_nests_is_true(seed):
+    """Where no condition fails, no subscript is negative and the largest is one less than the extent."""
+    text = nest(random.Random(seed))  # noqa: S311
+    stmt = parse_code(text, "x")
+    found = extents_of(stmt)
+    for n, m in itertools.product((-2, 0, 1, 2, 5), (-3, 0, 1, 4)):
+        touched: dict[str, list[int]] = {}
+        run(stmt, {"n": n, "m": m}, touched)
+        for array, extent in found.items():
+            reached = touched.get(array, [])
+            count = value(extent.count, {"n": n, "m": m}, {})
+            if all(value(each, {"n": n, "m": m}, {}) for each in extent.assumes):
+                assert (max(0, count), min(reached, default=0) >= 0) == (1 + max(reached, default=-1), True), (
+                    text,
+                    n,
+                    m,
+                )
 
 
 def test_a_pointer_into_the_midst_of_an_array_is_an_assumption():

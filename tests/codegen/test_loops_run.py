@@ -23,7 +23,9 @@ from tilewright.codegen.loops_kernels import OPENCL, kernels_text
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest import Stmt
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
+from tilewright.programs.loopnest_scalars import inline_temporaries, localise
+
+from .guessed_types import scalar_types
 
 DEVICE = Path(__file__).parent / "device"
 SIZES = (1, 2, 5, 40, 131)

@@ -19,7 +19,7 @@ from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.catalogue import program
 from tilewright.programs.loopnest import Name, Stmt
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
+from tilewright.programs.loopnest_scalars import inline_temporaries, localise
 from tilewright.programs.problem import make_problem
 from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import parse
@@ -45,7 +45,7 @@ _NUMBERS = {"M": 16, "N": 16, "K": 16, "n": 64, "T": 4}
 
 def _transformed(text: str) -> Stmt:
     stmt = parse_code(text, "a golden file")
-    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
+    stmt = localise(inline_temporaries(stmt, {}), {})
     setting = Setting(known={}, types=_TYPES)
     return apply_transforms(
         stmt,
@@ -80,14 +80,14 @@ def _extents() -> str:
 
 def _openmp(device: str, loops: str) -> str:
     stmt = parse_code(loops, "a golden file")
-    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
+    stmt = localise(inline_temporaries(stmt, {}), {})
     made, _ = on_cpu(stmt, {"kind": device, "unrollInner": 2}, Setting(types=_TYPES))
     return region_text(made)
 
 
 def _device(loops: str, kind: str, arguments: Mapping[str, Any]) -> DeviceProgram:
     stmt = parse_code(loops, "a golden file")
-    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
+    stmt = localise(inline_temporaries(stmt, {}), {})
     known = {"kind": kind, "threadCount": 32, "blockCount": 14} if kind == "CUDA" else {"kind": kind}
     setting = Setting(known=_NUMBERS, types=_TYPES)
     return lower(stmt, {**known, **arguments}, setting, _EXTENTS)

@@ -18,7 +18,7 @@ from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_harness import Bound, emit_unit
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
+from tilewright.programs.loopnest_scalars import inline_temporaries, localise
 
 EXTENT = 15
 NUMBERS = {"M": 11, "N": 13, "K": 7}
@@ -230,7 +230,7 @@ def unit(case: NestCase, name: str) -> str:
         TilewrightError: If what is asked for is refused.
     """
     stmt = parse_code(case.text, "a law")
-    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
+    stmt = localise(inline_temporaries(stmt, {}), {})
     setting = Setting(known=NUMBERS, types=dict.fromkeys(RANKS, "double"))
     applied = apply_transforms(
         stmt,

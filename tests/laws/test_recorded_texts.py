@@ -47,7 +47,7 @@ from tilewright.codegen.table import emit_table
 from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.programs import catalogue as programs
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise, scalar_types
+from tilewright.programs.loopnest_scalars import inline_temporaries, localise
 from tilewright.programs.pipeline_problem import make_pipeline_problem
 from tilewright.programs.pipelines import pipeline
 from tilewright.programs.problem import make_problem
@@ -261,7 +261,7 @@ def loops_on_devices() -> Iterator[str]:
 
         def written(case=case, arguments=arguments) -> str:
             stmt = parse_code(case.text, "a nest")
-            stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
+            stmt = localise(inline_temporaries(stmt, {}), {})
             setting = Setting(known=nests.NUMBERS, types=dict.fromkeys(nests.RANKS, "double"))
             shapes = {name: (str(nests.EXTENT),) * rank for name, rank in nests.RANKS.items()}
             made = lower(stmt, {"kind": "CUDA", "threadCount": 32, "blockCount": 14, **arguments}, setting, shapes)

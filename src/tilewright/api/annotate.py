@@ -123,7 +123,7 @@ def annotate(
         else:
             results.append(tune_site(site, own, options, deadline.part(len(own) / waiting)))
             waiting -= len(own)
-    new = replaced(text, [(site, result) for site, result in zip(sites, results, strict=True)], backend)
+    new = replaced(text, list(zip(sites, results, strict=True)))
     if target is not None:
         _write(target, new)
     return Annotated(

@@ -245,7 +245,9 @@ def _ctypes(spec: TuningSpec, files: InputFiles) -> dict[str, str]:
 def _constants(stmt: Stmt, numbers: Mapping[str, int], inputs: Mapping[str, Input], init: Stmt) -> dict[str, int]:
     """Return whole numbers that names stand for: parameters, and scalars that are set once, to something known."""
     known = dict(numbers)
-    single = {each.name: each.init for each in inputs.values() if not each.extents}
+    # A floating-point number that begins with a whole one chooses nothing: it is compared on other values, too.
+    whole = [each for each in inputs.values() if not each.extents and not each.dtype.startswith("float")]
+    single = {each.name: each.init for each in whole}
     known |= {name: value for name, value in single.items() if isinstance(value, int) and name not in written(stmt)}
     assigned: dict[str, list[Expr | None]] = {}
     for node in (*statements(init), *statements(stmt)):

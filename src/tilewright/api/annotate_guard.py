@@ -31,6 +31,8 @@ from tilewright.programs.loopnest import (
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _SUM = re.compile(r"[\w\s*+()-]+")
 _ANY = "any"
+_SAME = {"int32_t": "int", "unsigned": "int", "int64_t": "long", "long long": "long", "size_t": "long"}
+"""Types through which C allows one array to be read and written, signs apart, each by one of their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ def guard_of(
         apart: Whether all arrays have to lie apart whatever the dependences say.
     """
     free = sorted((_scalars(code) - written(code) - counters(code)) & set(case.known))
-    overlap = {name: case.types.get(name, "double") for name in _arrays(code, case)}
+    overlap = _classes(_arrays(code, case), case.types)
     full = setting_of(case)
     made = build(full)
 
@@ -134,6 +136,12 @@ def _visible(case: Case) -> set[str]:
     for loop in case.site.loops:
         found |= used(loop.old)
     return found
+
+
+def _classes(found: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
+    """Return what stands for the types of arrays: one for all, where one of them is of char or of an unknown type."""
+    own = {name: types.get(name, "char") for name in found}
+    return {name: _ANY if "char" in own.values() else _SAME.get(ctype, ctype) for name, ctype in own.items()}
 
 
 def _scalars(stmt: Stmt) -> set[str]:

@@ -12,7 +12,7 @@ from tilewright.frontends.annotated_file import LoopRegion, Site
 from tilewright.programs.loopnest import Num
 
 
-def replaced(text: str, results: Sequence[tuple[Site, SiteResult]], backend: str) -> str:
+def replaced(text: str, results: Sequence[tuple[Site, SiteResult]]) -> str:
     """Return a file's text with its regions' old bodies replaced.
 
     The annotations stay, so that the file can be tuned again.
@@ -20,15 +20,16 @@ def replaced(text: str, results: Sequence[tuple[Site, SiteResult]], backend: str
     Args:
         text: The annotated file.
         results: Its sites, in order.
-        backend: What was generated.
     """
-    del backend
     changes: list[tuple[int, int, str]] = []
     heads: list[str] = []
     for site, result in results:
         heads += [size.extra.get("_prelude", "") for size in result.sizes]
         for number, loop in enumerate(site.loops):
-            body = _body(number, _old(text, loop), result) + "".join(code(each, 1) for each in loop.finals)
+            body = _body(number, _old(text, loop), result)
+            if loop.finals:
+                # One statement, as the region may be all that an if or a loop holds.
+                body = f"  {{\n{body}{''.join(code(each, 1) for each in loop.finals)}  }}\n"
             changes.append((loop.region.body_start, loop.region.body_end, body))
     out: list[str] = []
     place = 0

@@ -27,7 +27,7 @@ _KEEP = 0.95
 
 def plain_site(site: Site, options: Options) -> SiteResult:
     """Transform a region that has no tuning specification; its arguments must be literals."""
-    types = region_types(site, {}, {})
+    types = region_types(site, {}, {}, device=options.backend != "c")
     case = Case(site=site, numbers={}, known={}, inputs=(), bound=(), loose={}, types=types)
     if options.backend != "c":
         return plain_device(case, options)

@@ -12,9 +12,9 @@ from tilewright.programs.loopnest import (
     Declare,
     Expr,
     Item,
+    Loop,
     Name,
     Stmt,
-    counters,
     expressions,
     statements,
     walk,
@@ -22,13 +22,16 @@ from tilewright.programs.loopnest import (
 from tilewright.programs.loopnest_values import evaluate
 
 
-def region_types(site: Site, variables: Mapping[str, str], numbers: Mapping[str, int | float]) -> dict[str, str]:
+def region_types(
+    site: Site, variables: Mapping[str, str], numbers: Mapping[str, int | float], *, device: bool = False
+) -> dict[str, str]:
     """Return the types of everything that a site's code mentions.
 
     Args:
         site: The site.
         variables: Types of the variables that the specification declares.
         numbers: Parameters of the input.
+        device: Whether everything is handed to kernels, with its type.
 
     Returns:
         C's types of scalars and of arrays' elements. Counters that nobody declares are ``int``.
@@ -49,9 +52,12 @@ def region_types(site: Site, variables: Mapping[str, str], numbers: Mapping[str,
         found[name] = ctype
     found |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare) and node.ctype != "void"}
     found |= {name: "int" if isinstance(value, int) else "double" for name, value in numbers.items()}
-    for name in sorted(counters(code)):
-        found.setdefault(name, "int")
-    wanted = scalars(code) if site.spec is not None else _assigned(code)
+    for node in statements(code):
+        if isinstance(node, Loop):
+            found.setdefault(node.index, node.ctype or "int")
+    held = {part.array for part in parts(code) if isinstance(part, Item)}
+    wanted = scalars(code) if site.spec is not None or device else _assigned(code)
+    wanted |= held if device else set()
     missing = sorted(wanted - found.keys())
     if missing:
         raise UsageError(
@@ -59,7 +65,6 @@ def region_types(site: Site, variables: Mapping[str, str], numbers: Mapping[str,
             "specification",
             f"types are {', '.join(sorted(INTEGER_TYPES | REAL_TYPES))}; declare it before the region or in input_vars",
         )
-    held = {part.array for part in parts(code) if isinstance(part, Item)}
     arrays = variables.keys() | {node.name for node in statements(code) if isinstance(node, Declare)}
     unbound = sorted(held - arrays) if site.spec is not None else []
     if unbound:

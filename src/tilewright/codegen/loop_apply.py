@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loop_arguments import flagged, name_of, text_of, tile_of, tuple_of, whole
-from tilewright.codegen.loop_scalars import array_copy, bound_replace, outermost, scalar_replace
+from tilewright.codegen.loop_scalars import array_copy, bound_replace, scalar_replace
 from tilewright.codegen.loop_transforms import (
     Setting,
     add_pragma,
@@ -20,7 +20,6 @@ from tilewright.codegen.loop_transforms import (
     parallel,
     permute,
     refuse,
-    swap,
     tile,
 )
 from tilewright.codegen.loop_unroll import unroll_jam
@@ -31,6 +30,8 @@ from tilewright.programs.loopnest import (
     Stmt,
     Transform,
     map_statements,
+    outermost,
+    swap,
     written,
 )
 from tilewright.programs.loopnest_dependences import Dependence, analyse

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_transforms import Setting, innermost, swap
+from tilewright.codegen.loop_transforms import Setting, innermost
 from tilewright.programs.loopnest import (
     Assign,
     Binary,
@@ -24,6 +24,7 @@ from tilewright.programs.loopnest import (
     map_expressions,
     names,
     statements,
+    swap,
     used,
     walk,
     written,
@@ -44,7 +45,7 @@ def scalar_replace(stmt: Stmt, setting: Setting, prefix: str = "itv_", ctype: st
         stmt: The nest.
         setting: Where it stands.
         prefix: What the scalars' names begin with.
-        ctype: Their type; the array's by default.
+        ctype: Their type where the array's is not known.
     """
     number = 0
     taken = used(stmt)
@@ -122,7 +123,7 @@ def shifted(expr: Expr) -> tuple[Expr | None, int]:
 def _with_scalars(loop: Loop, values: Mapping[Item, Name], setting: Setting, ctype: str) -> Stmt:
     new = map_expressions(loop, lambda node: values.get(node, node) if isinstance(node, Item) else node)
     loads = [
-        Declare(ctype=ctype or setting.types.get(item.array, "double"), name=name.name, value=item)
+        Declare(ctype=setting.types.get(item.array) or ctype or "double", name=name.name, value=item)
         for item, name in values.items()
     ]
     targets = {node.target for node in statements(loop.body) if isinstance(node, Assign)}
@@ -154,7 +155,7 @@ def bound_replace(stmt: Stmt, lower: str = "newlb_", upper: str = "newub_") -> S
             if isinstance(bound, Num | Name):
                 bounds[key] = bound
                 continue
-            made.append(Declare(ctype="int", name=fresh(prefix, loop.index), value=bound))
+            made.append(Declare(ctype=loop.ctype or "int", name=fresh(prefix, loop.index), value=bound))
             bounds[key] = Name(made[-1].name)
         if made:
             new = replace(loop, first=bounds["first"], last=bounds["last"])
@@ -174,7 +175,7 @@ def array_copy(stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, settin
         sizes: Extents of the copy, one per index.
         suffix: What the copy's name ends with.
         setting: Where it stands.
-        ctype: Its type; the array's by default.
+        ctype: Its type where the array's is not known.
 
     Raises:
         IllegalTransformError: If the copy would be too small, or another element of the array is used.
@@ -198,7 +199,7 @@ def array_copy(stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, settin
     small = Item(name, place)
     body = map_expressions(outer, lambda node: small if node == aref else node)
     dims = tuple(Num(str(extent)) for extent in sizes)
-    declare = Declare(ctype=ctype or setting.types.get(aref.array, "double"), name=name, dims=dims)
+    declare = Declare(ctype=setting.types.get(aref.array) or ctype or "double", name=name, dims=dims)
     fill = _copy_loops(Assign(small, "=", aref), [loop for loop, _ in ranges])
     items: list[Stmt] = [declare, fill, body]
     if aref.array in written(outer):
@@ -264,19 +265,5 @@ def _width(loop: Loop) -> int | None:
 
 def _copy_loops(body: Stmt, loops: Sequence[Loop]) -> Stmt:
     for loop in reversed(loops):
-        body = Loop(index=loop.index, first=loop.first, last=loop.last, step=loop.step, body=body)
+        body = replace(loop, body=body, pragmas=(), launch=())
     return body
-
-
-def outermost(stmt: Stmt) -> list[Loop]:
-    """Return the loops that are in no loop."""
-    if isinstance(stmt, Loop):
-        return [stmt]
-    inner = (
-        stmt.body
-        if isinstance(stmt, Block)
-        else (stmt.then, *(() if stmt.other is None else (stmt.other,)))
-        if isinstance(stmt, If)
-        else ()
-    )
-    return [loop for each in inner for loop in outermost(each)]

@@ -13,13 +13,13 @@ from tilewright.programs.loopnest import (
     Binary,
     Block,
     Call,
-    If,
     Loop,
     Name,
     Num,
     Stmt,
     names,
     statements,
+    swap,
     used,
 )
 from tilewright.programs.loopnest_dependences import Dependence, Nest, analyse
@@ -67,23 +67,6 @@ def chain(stmt: Stmt) -> list[Loop]:
             return found
         found.append(stmt)
         stmt = stmt.body
-
-
-def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
-    """Replace one object in a tree; everything beside it stays the same object."""
-    if stmt is old:
-        return new
-    match stmt:
-        case Loop(body=body):
-            inner = swap(body, old, new)
-            return stmt if inner is body else replace(stmt, body=inner)
-        case If(test, then, other):
-            changed = swap(then, old, new), None if other is None else swap(other, old, new)
-            return stmt if changed == (then, other) else If(test, *changed)
-        case Block(body):
-            items = tuple(swap(each, old, new) for each in body)
-            return stmt if all(a is b for a, b in zip(items, body, strict=True)) else Block(items)
-    return stmt
 
 
 def refuse(what: str, dependence: Dependence | None) -> None:
@@ -165,7 +148,7 @@ def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
         raise IllegalTransformError(f"the tile size {count} of {index!r} is no multiple of the inner tile's")
     end = Binary("+", Name(index), Num(str(width - loop.step)))
     inner = replace(loop, first=Name(index), last=Call("min", (loop.last, end)))
-    return Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner)
+    return Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner, ctype=loop.ctype)
 
 
 def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> tuple[Stmt, list[str]]:

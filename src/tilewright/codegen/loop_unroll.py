@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_transforms import Setting, asserts, ignored, loops_named, recheck, swap
+from tilewright.codegen.loop_transforms import Setting, asserts, ignored, loops_named, recheck
 from tilewright.programs.loopnest import (
     Assign,
     Binary,
@@ -22,6 +22,7 @@ from tilewright.programs.loopnest import (
     rename,
     size,
     statements,
+    swap,
     written,
 )
 from tilewright.programs.loopnest_affine import affine

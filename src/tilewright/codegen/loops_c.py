@@ -131,7 +131,9 @@ def _loop(loop: Loop, depth: int, functions: Mapping[str, str] | None) -> list[s
     i = loop.index
     compare = "<=" if loop.step > 0 else ">="
     step = {1: f"{i}++", -1: f"{i}--"}.get(loop.step, f"{i} += {loop.step}")
-    head = f"for (int {i} = {text(loop.first, 0, functions)}; {i} {compare} {text(loop.last, 8, functions)}; {step}) {{"
+    ctype = loop.ctype or "int"
+    head = f"for ({ctype} {i} = {text(loop.first, 0, functions)}; {i} {compare} {text(loop.last, 8, functions)}; "
+    head += f"{step}) {{"
     # A directive of OpenMP stands right before its loop: nothing comes between them.
     parallel = [pragma for pragma in loop.pragmas if pragma.startswith("omp")][:1]
     return [

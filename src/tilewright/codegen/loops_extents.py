@@ -207,13 +207,15 @@ class _Reach:
             top = _sum(top, _product(factors[axis], self._aff(space.dim_max(place))))
             least = _sum(least, _product(factors[axis], self._aff(space.dim_min(place))))
             assumed.append(factors[axis])
+        top = self._opened(top)
         runs = self._expr(self.build.expr_from_set(space.params()))
         always = evaluate(runs, {}) == 1
-        open_ones = [Binary(">=", each, _ZERO) for each in (*assumed, least) if not self._holds(space.params(), each)]
+        open_ones = [each for each in (*assumed, least) if not self._holds(space.params(), each)]
+        tests = [Binary(">=", self._opened(each), _ZERO) for each in open_ones]
         count = _sum(top, Num("1"))
         return Extent(
             count=count if always else Choose(runs, count, _ZERO),
-            assumes=tuple(each if always else Binary("||", Unary("!", runs), each) for each in open_ones),
+            assumes=tuple(each if always else Binary("||", Unary("!", runs), each) for each in tests),
         )
 
     def _holds(self, where: Any, expr: Expr) -> bool:  # noqa: ANN401
@@ -247,6 +249,13 @@ class _Reach:
 
         return rebuild(expr, change)
 
+    def _opened(self, expr: Expr) -> Expr:
+        """Put quotients back in the places of their names."""
+        back = {word: expr for expr, word in self.opaque.items()}
+        while names(expr) & back.keys():
+            expr = substitute(expr, back)
+        return expr
+
     def _expr(self, node: Any) -> Expr:  # noqa: ANN401
         """Return an expression of isl's as ours."""
         kinds = self.isl.ast_expr_type
@@ -254,9 +263,7 @@ class _Reach:
         if kind == kinds.int:
             return Num(str(node.get_val().to_python()))
         if kind == kinds.id:
-            name = node.get_id().get_name().removeprefix("p_")
-            back = {word: expr for expr, word in self.opaque.items()}
-            return substitute(back[name], back) if name in back else Name(name)
+            return self._opened(Name(node.get_id().get_name().removeprefix("p_")))
         op = str(node.op_get_type()).rpartition(".")[2]
         return _operation(op, [self._expr(node.op_get_arg(place)) for place in range(node.op_get_n_arg())])
 

@@ -124,7 +124,7 @@ class _Lowering:
         if not any(isinstance(node, Loop) for node in statements(loop.body)):
             raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")
         self.notes.append(f"the loop over {loop.index!r} stays on the host: {bad}")
-        steps = self.steps(loop.body, {**local, loop.index: "int"}, asked)
+        steps = self.steps(loop.body, {**local, loop.index: loop.ctype or "int"}, asked)
         if all(step.kernel.loop is None for step in steps if isinstance(step, Run)):
             raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")
         return [Repeat(loop=loop, steps=tuple(steps))]
@@ -263,7 +263,7 @@ def lower(
     streams = None
     kernels = kernels_of(steps)
     if any(kernel.launch.streams > 1 for kernel in kernels):
-        streams, reason = _streams(steps, setting)
+        streams, reason = _streams(steps)
         if reason:
             notes.append(f"the kernels run in one stream: {reason}")
     return DeviceProgram(
@@ -279,7 +279,7 @@ def lower(
     )
 
 
-def _streams(steps: Sequence[Step], setting: Setting) -> tuple[Streams | None, str]:
+def _streams(steps: Sequence[Step]) -> tuple[Streams | None, str]:
     """Return how a region is cut for streams, or why it is not."""
     runs = [step for step in steps if isinstance(step, Run)]
     if len(runs) != 1 or any(isinstance(step, Repeat) for step in steps) or runs[0].kernel.loop is None:
@@ -295,7 +295,6 @@ def _streams(steps: Sequence[Step], setting: Setting) -> tuple[Streams | None, s
         if array in kernel.written and set(shifts) != {0}:
             return None, f"{array!r} is written beside the counter"
         halos.append((array, -min(0, *shifts, 0), max(0, *shifts, 0)))
-    del setting
     return Streams(halos=tuple(halos)), ""
 
 

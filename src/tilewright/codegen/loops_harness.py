@@ -16,6 +16,7 @@ _HEAD = """#define _GNU_SOURCE
 #include <time.h>
 """
 _ALIASES = """#include <stdbool.h>
+#include <stddef.h>
 typedef double PetscScalar;
 typedef double PetscReal;
 typedef int PetscInt;

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.codegen.loops_c import lines as c_lines
 from tilewright.codegen.loops_device import DeviceProgram, Host, Kernel, Repeat, Run, Step
-from tilewright.codegen.loops_kernels import bounds_text
+from tilewright.codegen.loops_kernels import bounds_text, counted
 
 
 def quoted(line: str) -> str:
@@ -41,7 +41,8 @@ class HostWriter(ABC):
                 compare = "<=" if loop.step > 0 else ">="
                 pad = "  " * depth
                 i = loop.index
-                yield f"{pad}for (int {i} = {first}; {i} {compare} ({last}); {i} += {loop.step}) {{"
+                ctype = loop.ctype or "int"
+                yield f"{pad}for ({ctype} {i} = {first}; {i} {compare} ({last}); {i} += {loop.step}) {{"
                 yield from self.steps(step.steps, depth + 1)
                 yield f"{pad}}}"
             else:
@@ -57,11 +58,11 @@ class HostWriter(ABC):
         if kernel.loop is None:
             return [f"{pad}{{"]
         first, last = bounds_text(kernel.loop)
-        compare = "<=" if kernel.loop.step > 0 else ">="
+        compare, ctype = "<=" if kernel.loop.step > 0 else ">=", counted(kernel)
         return [
             f"{pad}{{",
-            f"{pad}  const int tw_first = {first};",
-            f"{pad}  const int tw_last = {last};",
+            f"{pad}  const {ctype} tw_first = {first};",
+            f"{pad}  const {ctype} tw_last = {last};",
             f"{pad}  if (tw_first {compare} tw_last) {{",
         ]
 
@@ -77,12 +78,12 @@ class HostWriter(ABC):
         loop = kernel.loop
         if loop is None:
             return []
-        count = kernel.launch.streams
+        count, ctype = kernel.launch.streams, counted(kernel)
         return [
             f"{pad}for (int tw_s = 0; tw_s < {count}; tw_s++) {{",
-            f"{pad}  const int tw_size = (tw_last - tw_first + {count}) / {count};",
-            f"{pad}  const int tw_a = tw_first + tw_s * tw_size;",
-            f"{pad}  const int tw_b = tw_a + tw_size - 1 < tw_last ? tw_a + tw_size - 1 : tw_last;",
+            f"{pad}  const {ctype} tw_size = (tw_last - tw_first + {count}) / {count};",
+            f"{pad}  const {ctype} tw_a = tw_first + tw_s * tw_size;",
+            f"{pad}  const {ctype} tw_b = tw_a + tw_size - 1 < tw_last ? tw_a + tw_size - 1 : tw_last;",
             f"{pad}  if (tw_a > tw_last) break;",
         ]
 

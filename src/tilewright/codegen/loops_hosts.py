@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tilewright.codegen.loops_device import DeviceProgram, Kernel, Run
 from tilewright.codegen.loops_host import HostWriter, quoted, text_name
-from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text, parameters, reduced_type
+from tilewright.codegen.loops_kernels import CUDA, OPENCL, counted, kernels_text, parameters, reduced_type
 
 _CUDA_HEAD = """#include <cuda_runtime.h>
 #include <stdio.h>
@@ -136,7 +136,7 @@ class _Cuda(HostWriter):
             elif name in self.dev:
                 out.append(self.dev[name])
             elif name.startswith("tw_len_"):
-                out.append(f"(int)({self.program.extents[name[7:]]})")
+                out.append(f"({counted(kernel)})({self.program.extents[name[7:]]})")
             else:
                 out.append(name)
         return ", ".join(out)
@@ -266,13 +266,14 @@ class _OpenCL(HostWriter):
         scalars = dict(kernel.scalars)
         for place, name in enumerate(parameters(kernel)):
             if name in {"tw_first", "tw_last"}:
-                value, ctype = bounds[name == "tw_last"], "int"
+                value, ctype = bounds[name == "tw_last"], counted(kernel)
             elif name in kernel.arrays:
                 value, ctype = f"dev_{name}", "cl_mem"
             elif name.startswith("tw_part_"):
                 value, ctype = name, "cl_mem"
             elif name.startswith("tw_len_"):
-                value, ctype = f"(int)({self.program.extents[name[7:]]})", "int"
+                ctype = counted(kernel)
+                value = f"({ctype})({self.program.extents[name[7:]]})"
             else:
                 value, ctype = name, scalars[name]
             given = f"TW_OPENCL(clSetKernelArg({kernel.name}, {place}, sizeof tw_x, &tw_x));"

@@ -141,12 +141,17 @@ def _declared(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: M
                 f"{dialect.space}{_type(dialect, reduced_type(program, name[8:]))} *{_restrict(dialect)}{name}"
             )
         else:
-            found.append(f"const int {name}")
+            found.append(f"const {counted(kernel)} {name}")
     return ", ".join(found)
 
 
 def _restrict(dialect: Dialect) -> str:
     return "__restrict__ " if dialect.name == "cuda" else "restrict "
+
+
+def counted(kernel: Kernel) -> str:
+    """Return the type of a kernel's counter, its bounds and the extents that it is compared with."""
+    return (kernel.loop.ctype if kernel.loop is not None else "") or "int"
 
 
 def reduced_type(program: DeviceProgram, name: str) -> str:
@@ -220,11 +225,11 @@ def _plain_pragmas(body: Stmt) -> Stmt:
 
 def _plain_loop(loop: Loop, body: Stmt, launch: Launch, dialect: Dialect) -> list[str]:
     i, step = loop.index, loop.step
-    compare = "<=" if step > 0 else ">="
+    compare, ctype = "<=" if step > 0 else ">=", loop.ctype or "int"
     start = f"tw_first + ({dialect.block} * {launch.threads} + tw_t) * {step}"
     stride = f"{dialect.blocks} * {launch.threads} * {step}"
     return [
-        f"  for (int {i} = {start}; {i} {compare} tw_last; {i} += {stride}) {{",
+        f"  for ({ctype} {i} = {start}; {i} {compare} tw_last; {i} += {stride}) {{",
         *inside(body, 2, dialect.functions),
         "  }",
     ]
@@ -235,7 +240,7 @@ def _cached_loop(kernel: Kernel, body: Stmt, dialect: Dialect) -> list[str]:
     loop, threads = kernel.loop, kernel.launch.threads
     if loop is None:
         return []
-    i = loop.index
+    i, ctype = loop.index, counted(kernel)
     near = {name: (low, high) for name, low, high in kernel.cached}
 
     def change(expr: Expr) -> Expr:
@@ -249,17 +254,17 @@ def _cached_loop(kernel: Kernel, body: Stmt, dialect: Dialect) -> list[str]:
     # A falling loop runs its iterations in rising order: they are independent.
     first, last = ("tw_first", "tw_last") if loop.step > 0 else ("tw_last", "tw_first")
     start, stride = f"{first} + {dialect.block} * {threads}", f"{dialect.blocks} * {threads}"
-    lines = [f"  for (int tw_base = {start}; tw_base <= {last}; tw_base += {stride}) {{"]
+    lines = [f"  for ({ctype} tw_base = {start}; tw_base <= {last}; tw_base += {stride}) {{"]
     for name, low, high in kernel.cached:
         lines += [
             f"    for (int tw_c = tw_t; tw_c < {threads + high - low}; tw_c += {threads}) {{",
-            f"      const int tw_e = tw_base + ({low}) + tw_c;",
+            f"      const {ctype} tw_e = tw_base + ({low}) + tw_c;",
             f"      if (tw_e >= 0 && tw_e < tw_len_{name} && tw_e <= {last} + ({high}))",
             f"        tw_near_{name}[tw_c] = {name}[tw_e];",
             "    }",
         ]
     new = map_expressions(body, change)
-    lines += [f"    {dialect.barrier}", f"    const int {i} = tw_base + tw_t;", f"    if ({i} <= {last}) {{"]
+    lines += [f"    {dialect.barrier}", f"    const {ctype} {i} = tw_base + tw_t;", f"    if ({i} <= {last}) {{"]
     return [*lines, *inside(new, 3, dialect.functions), "    }", f"    {dialect.barrier}", "  }"]
 
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import IllegalTransformError
-from tilewright.codegen.loop_scalars import outermost
-from tilewright.codegen.loop_transforms import Setting, add_pragma, innermost, parallel, swap
-from tilewright.programs.loopnest import Loop, Stmt, statements
+from tilewright.codegen.loop_transforms import Setting, add_pragma, innermost, parallel
+from tilewright.programs.loopnest import Loop, Stmt, outermost, statements, swap
 from tilewright.programs.loopnest_dependences import Dependence, analyse
 from tilewright.programs.loopnest_scalars import Reduction, reductions
 

@@ -15,7 +15,8 @@ MAX_CODE = 2**17
 """Longest code of a region, characters."""
 _MOST_BRACKETS = 60
 _TYPEDEFS = "typedef int int32_t; typedef long int64_t; typedef unsigned long size_t; typedef double PetscScalar; "
-_TYPEDEFS += "typedef double PetscReal; typedef int PetscInt; typedef int bool;\n"
+_TYPEDEFS += "typedef double PetscReal; typedef int PetscInt; typedef int bool; "
+_TYPEDEFS += "typedef long ptrdiff_t; typedef unsigned uint32_t; typedef unsigned long uint64_t;\n"
 _TRANSFORM = re.compile(r"\btransform\s+(?P<name>[A-Za-z_]\w*)\s*\(")
 _KEYWORDS = re.compile(r"\b(?:asm|__asm__|__attribute__|goto|_Pragma|__builtin_\w+|_Generic|typeof|__typeof__)\b")
 

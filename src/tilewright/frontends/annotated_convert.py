@@ -1,7 +1,7 @@
 """pycparser's trees of annotated regions as loop nests; what is no loop nest is refused by name."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from tilewright.base.errors import UsageError
@@ -36,7 +36,15 @@ from tilewright.programs.loopnest_values import evaluate
 
 MATH = frozenset(name + tail for name in MATH_FUNCTIONS for tail in ("", "f")) | {"abs", "min", "max"}
 """The functions that a region may call."""
-ALIASES = {"PetscScalar": "double", "PetscReal": "double", "PetscInt": "int", "bool": "int", "long long": "int64_t"}
+ALIASES = {
+    "PetscScalar": "double",
+    "PetscReal": "double",
+    "PetscInt": "int",
+    "long long": "int64_t",
+    "ptrdiff_t": "long",
+    "uint32_t": "unsigned",
+    "uint64_t": "size_t",
+}
 LABEL = "tw_transform_"
 _ASSIGNS = {"=": "=", "+=": "+=", "-=": "-=", "*=": "*=", "/=": "/=", "%=": "%="}
 
@@ -93,7 +101,7 @@ class Converter:
         return If(self.expression(node.cond), then, other)
 
     def _for(self, node: Any, depth: int) -> Stmt:  # noqa: ANN401
-        index, first = self._start(node)
+        index, first, ctype = self._start(node)
         step = self._step(node.next, index, node)
         last = self._last(node.cond, index, step, node)
         if node.stmt is None:
@@ -101,15 +109,16 @@ class Converter:
         body = self.statement(node.stmt, depth + 1)
         if index in written(body):
             self.fail(f"the loop counter {index!r} is assigned in its body", node)
-        return Loop(index=index, first=first, last=last, step=step, body=body)
+        return Loop(index=index, first=first, last=last, step=step, body=body, ctype=ctype)
 
-    def _start(self, node: Any) -> tuple[str, Expr]:  # noqa: RET503, ANN401
+    def _start(self, node: Any) -> tuple[str, Expr, str]:  # noqa: RET503, ANN401
         init = node.init
         kind = type(init).__name__
         if kind == "DeclList" and len(init.decls) == 1 and init.decls[0].init is not None:
-            return str(init.decls[0].name), self.expression(init.decls[0].init)
+            counter = init.decls[0]
+            return str(counter.name), self.expression(counter.init), self.ctype(counter.type)
         if kind == "Assignment" and init.op == "=" and type(init.lvalue).__name__ == "ID":
-            return str(init.lvalue.name), self.expression(init.rvalue)
+            return str(init.lvalue.name), self.expression(init.rvalue), ""
         self.fail("a loop starts with counter = value", node, "write for (i = 0; i <= n-1; i++)")
 
     def _step(self, node: Any, index: str, loop: Any) -> int:  # noqa: ANN401
@@ -320,13 +329,6 @@ def _with_pragmas(items: list[Stmt]) -> list[Stmt]:
         if out and isinstance(out[-1], Directive) and isinstance(item, Loop):
             pragma = out.pop()
             if isinstance(pragma, Directive):
-                item = Loop(  # noqa: PLW2901
-                    index=item.index,
-                    first=item.first,
-                    last=item.last,
-                    step=item.step,
-                    body=item.body,
-                    pragmas=(pragma.text, *item.pragmas),
-                )
+                item = replace(item, pragmas=(pragma.text, *item.pragmas))  # noqa: PLW2901
         out.append(item)
     return out

@@ -4,13 +4,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn
 
 from tilewright.base.errors import UsageError
 from tilewright.frontends import annotated_macros as macros
 from tilewright.frontends.annotated import MAX_FILE, Region, regions
 from tilewright.frontends.annotated_c import parse_code, parse_unit, without_transforms
-from tilewright.frontends.annotated_scope import Scope, assigned, visible
+from tilewright.frontends.annotated_scope import Scope, assigned, open_braces, rest_of_function, visible
 from tilewright.frontends.annotated_spec import TuningSpec, read_spec
 from tilewright.programs.loopnest import (
     Assign,
@@ -30,7 +29,6 @@ PASSED = frozenset({"Align"})
 """Modules whose annotation is accepted and has no effect: only what is inside counts."""
 STENCILS = frozenset({"Stencil"})
 _MARK = "tw_region_"
-_COUNTER_TYPES = ("int", "long", "short", "unsigned", "size_t", "int32_t", "int64_t", "PetscInt", "register", "char")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +147,7 @@ def _site(text: str, region: Region) -> Site:
         inner = _flat((region,))
     if spec is not None and not inner:
         raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
-    around = _around(text, region, inner, known) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
+    around = _around(text, region, inner) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
     plain, known = macros.preprocess(around, known)
     code = parse_code(plain, f"the code around line {region.line}")
     loops = tuple(_loop_region(text, each, known) for each in inner)
@@ -169,31 +167,23 @@ def _site(text: str, region: Region) -> Site:
         text=re.sub(rf"\b{_MARK}(\d+) = 0;", lambda mark: loops[int(mark[1])].text, plain),
         parameters=scope.declared,
         values=scope.values,
-        behind=_behind(text[region.end :]) | scope.lasting,
+        behind=frozenset(re.findall(r"[A-Za-z_]\w*", " ".join(_rest(text, region)))) | scope.lasting,
     )
 
 
 def _settled(loop: LoopRegion, others: Sequence[Stmt], types: Mapping[str, str], text: str, scope: Scope) -> LoopRegion:
-    """Return a region with the values of counters that are read behind their loops."""
-    declared = rf"\bfor\s*\(\s*(?:{'|'.join(_COUNTER_TYPES)})\b[\s\w]*?\b"
-    own = {name for name in counters(loop.old) | counters(loop.code) if re.search(rf"{declared}{name}\s*=", loop.text)}
-    behind = _rest(text[loop.region.end :])
+    """Return a region whose counters have types, with the values of those that are read behind their loops."""
+    behind = _rest(text, loop.region)
     live = {
         name
-        for name in counters(loop.old) - own
+        for name in counters(loop.old)
         if name in types
         and (name in scope.lasting or read_behind(behind, name) or any(read_outside(each, name) for each in others))
     }
 
-    def refuse(name: str) -> NoReturn:
-        raise UsageError(
-            f"the counter {name!r} is read behind its loop in the region of line {loop.region.line}, where its value "
-            "is not known before the loop runs",
-            "count with a variable of the loop's own, and keep the value that is needed in another one",
-        )
-
-    old, finals = settle(loop.old, live, own, types, refuse)
-    return replace(loop, old=old, code=settle(loop.code, (), own, types, refuse)[0], finals=finals)
+    where = f"the region of line {loop.region.line}"
+    old, finals = settle(loop.old, live, types, where)
+    return replace(loop, old=old, code=settle(loop.code, (), types, where)[0], finals=finals)
 
 
 def _scope(before: str, behind: str) -> Scope:
@@ -247,9 +237,8 @@ def _mark(number: int) -> str:
     return f"\n{_MARK}{number} = 0;\n"
 
 
-def _around(text: str, region: Region, inner: Sequence[Region], known: Mapping[str, macros.Macro]) -> str:
+def _around(text: str, region: Region, inner: Sequence[Region]) -> str:
     """Return a specification's body with marks in the place of its regions, without comments."""
-    del known
     out: list[str] = []
     place = region.body_start
     for number, each in enumerate(inner):
@@ -308,37 +297,34 @@ def _with_body(code: Stmt, body: Stmt) -> Stmt:
     return body
 
 
-def _behind(text: str) -> frozenset[str]:
-    """Return the names in the rest of a function."""
-    return frozenset(re.findall(r"[A-Za-z_]\w*", _rest(text)[:200_000]))
-
-
-def _rest(text: str) -> str:
-    """Return the rest of a function, without comments: up to the brace that closes it."""
+def _rest(text: str, region: Region) -> tuple[str, ...]:
+    """Return what follows a region in its function, without comments, cut where blocks around the region end."""
     try:
-        plain = macros.without_comments(text)
+        before, plain = (macros.without_comments(part) for part in (text[: region.start], text[region.end :]))
     except UsageError:
-        plain = text
-    depth = 0
-    for place, character in enumerate(plain):
-        depth += (character == "{") - (character == "}")
-        if depth < 0:
-            return plain[:place]
-    return plain
+        before, plain = text[: region.start], text[region.end :]
+    return rest_of_function(plain, open_braces(before))
 
 
-def read_behind(text: str, name: str) -> bool:
-    """Whether a text may read a variable before it assigns it.
+def read_behind(rest: Sequence[str], name: str) -> bool:
+    """Whether a variable may be read before it is assigned.
 
-    >>> read_behind("for (i = 0; i < n; i++) y[i] = 0;", "i"), read_behind("if (c) i = 0; y[0] = i;", "i")
+    >>> read_behind(["for (i = 0; i < n; i++) y[i] = 0;"], "i"), read_behind(["if (c) i = 0; y[0] = i;"], "i")
     (False, True)
+
+    Args:
+        rest: What is behind a place, cut where blocks around it end.
+        name: The variable.
     """
-    first = re.search(rf"\b{re.escape(name)}\b", text)
-    if first is None:
-        return False
-    before = text[: first.start()]
-    plain = before.count("{") == before.count("}") and re.search(r"(?:^|[;{}])\s*(?:for\s*\(\s*)?$", before)
-    return not plain or re.match(r"\s*=(?!=)", text[first.end() :]) is None
+    for part in rest:
+        first = re.search(rf"\b{re.escape(name)}\b", part)
+        if first is None:
+            continue
+        before = part[: first.start()]
+        plain = before.count("{") == before.count("}") and re.search(r"(?:^|[;{}])\s*(?:for\s*\(\s*)?$", before)
+        # What stands behind else is passed over.
+        return not plain or re.match(r"\s*else\b", part) is not None or not re.match(r"\s*=(?!=)", part[first.end() :])
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

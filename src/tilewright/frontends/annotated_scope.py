@@ -79,7 +79,7 @@ def visible(text: str) -> Scope:
     declared: dict[str, Declare] = {}
     values: dict[str, str] = {}
     lasting: set[str] = set()
-    typedefs = dict(ALIASES)
+    typedefs = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
     for depth, level in enumerate(_levels(text)):
         if depth and (loop := _LOOPS.fullmatch(level.head)) is not None:
             lasting |= set(re.findall(r"[A-Za-z_]\w*", text[level.start :] + level.head))
@@ -103,8 +103,38 @@ def visible(text: str) -> Scope:
     return Scope(declared=declared, values=values, lasting=frozenset(lasting))
 
 
+def open_braces(text: str) -> int:
+    """Return how many braces are open at the end of a text."""
+    pieces = _PIECE.findall(text)
+    return max(0, pieces.count("{") - pieces.count("}"))
+
+
+def rest_of_function(text: str, levels: int) -> tuple[str, ...]:
+    """Return what follows a place in its function, cut where a brace around that place closes.
+
+    Args:
+        text: The file behind the place, without comments.
+        levels: How many braces are open there.
+    """
+    out: list[list[str]] = [[]]
+    depth = 0
+    for piece in _PIECE.findall(text):
+        depth += (piece == "{") - (piece == "}")
+        if depth >= 0:
+            out[-1].append(piece)
+            continue
+        levels, depth = levels - 1, 0
+        if levels <= 0:
+            break
+        out.append([])
+    return tuple(map("".join, out))
+
+
 def _levels(text: str) -> list[_Level]:
-    """Return the levels of braces that are open at the end of a text, the file's first."""
+    """Return the levels of braces that are open at the end of a text, the file's first.
+
+    A statement that is not finished there, such as a loop without braces, is the last one.
+    """
     stack = [_Level("", 0)]
     chunk, depth, place = "", 0, 0
     for match in _PIECE.finditer(text):
@@ -122,7 +152,7 @@ def _levels(text: str) -> list[_Level]:
         else:
             depth = max(0, depth + (piece == "(") - (piece == ")"))
             chunk += piece
-    return stack
+    return [*stack, _Level(chunk, place)]
 
 
 def assigned(name: str, text: str) -> bool:

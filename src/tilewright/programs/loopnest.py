@@ -95,6 +95,7 @@ class Loop:
         step: A literal, not 0; with a negative one the counter falls.
         body: What is repeated.
         pragmas: Directives printed before it, without ``#pragma``.
+        ctype: Type of its counter, where the loop declares it; empty where the file does, before the loop.
         launch: Arguments of the CUDA or OpenCL transform that asks for it as a kernel, its kind among them.
     """
 
@@ -104,6 +105,7 @@ class Loop:
     step: int = 1
     body: "Stmt"
     pragmas: tuple[str, ...] = ()
+    ctype: str = ""
     launch: tuple[tuple[str, object], ...] = ()
 
 
@@ -268,6 +270,26 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             values = value if isinstance(value, tuple) else () if value is None else (value,)
             return (*dims, *values)
     return ()
+
+
+def outermost(stmt: Stmt) -> "list[Loop]":
+    """Return the loops that are in no loop."""
+    return [stmt] if isinstance(stmt, Loop) else [loop for part in parts(stmt) for loop in outermost(part)]
+
+
+def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
+    """Replace one object in a tree; everything beside it stays the same object."""
+    if stmt is old:
+        return new
+    inner = tuple(swap(each, old, new) for each in parts(stmt))
+    if all(a is b for a, b in zip(inner, parts(stmt), strict=True)):
+        return stmt
+    match stmt:
+        case Loop() | Transform():
+            return replace(stmt, body=inner[0])
+        case If(test, _, _):
+            return If(test, *inner)
+    return Block(inner)
 
 
 def map_statements(stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:

@@ -1,15 +1,14 @@
-"""What loops leave in their counters.
+"""What loops count with, and what they leave in their counters.
 
 A :class:`~tilewright.programs.loopnest.Loop` has a counter of its own, which ends with it; in C a counter that was
 declared before the loop keeps the first value beyond the bound. Where that is read later, the value is put in.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
 
+from tilewright.base.errors import UsageError
 from tilewright.programs.loopnest import (
-    INTEGER_TYPES,
     ONE,
     REAL_TYPES,
     Assign,
@@ -27,45 +26,50 @@ from tilewright.programs.loopnest import (
     Num,
     Stmt,
     Transform,
+    Unary,
     arrays,
-    counters,
     expressions,
     names,
     parts,
+    rebuild,
+    statements,
     substitute,
     walk,
     written,
 )
-from tilewright.programs.loopnest_values import evaluate, literal
+from tilewright.programs.loopnest_scalars import converted, type_of
+from tilewright.programs.loopnest_values import evaluate
 
-Refuse = Callable[[str], NoReturn]
-"""Refuses a region because of a counter whose value behind its loop is not known."""
+_COUNTS = {"long": "long", "int64_t": "long", "long long": "long", "unsigned": "long", "size_t": "long"}
+"""What loops over counters of other types than ``int`` count with."""
+_UNSIGNED = frozenset({"unsigned", "size_t"})
 
 
-def settle(
-    stmt: Stmt, live: Collection[str], own: Collection[str], types: Mapping[str, str], refuse: Refuse
-) -> tuple[Stmt, tuple[Assign, ...]]:
-    """Put the values that loops leave in their counters into the places that read them.
+def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: str) -> tuple[Stmt, tuple[Assign, ...]]:
+    """Give loops counters with a sign, and put the values that they leave there into the places that read them.
 
     Before: ``for (j = 0; j <= n; j++) s += a[j]; y[0] = j;`` After: ``…; y[0] = 0 <= n ? n + 1 : 0;``
+
+    Bounds and subscripts of transformed loops hold differences such as ``n - 3``, which must not wrap: they are
+    computed with signs. Elsewhere an unsigned counter is what the file declares: ``(size_t)i - 5``.
 
     Args:
         stmt: The region.
         live: Counters that are read behind it.
-        own: Counters that their loops declare: they end with them in C, too.
         types: Types of scalars and of arrays' elements.
-        refuse: Called with a counter that is read where its value is not known.
+        where: What an error calls the region.
 
     Returns:
-        The region, and assignments of what it leaves in the counters that are read behind it.
+        The region, every loop with the type of its counter, and assignments of what it leaves in the counters that are
+        read behind it.
+
+    Raises:
+        UsageError: If a loop counts with or to a floating-point number, changes its own bound, or leaves a value that
+            is read but not known before it runs.
     """
-    walker = _Walker(own=frozenset(own), types=types, refuse=refuse)
+    walker = _Walker(types=dict(types), where=where)
     new = walker.visit(stmt)
-    finals = []
-    for name in sorted(live):
-        if name in walker.left:
-            value = walker.left[name]
-            finals.append(Assign(Name(name), "=", refuse(name) if value is None else value))
+    finals = [Assign(Name(name), "=", walker.value(name)) for name in sorted(live) if name in walker.left]
     targets = {name for each in finals for name in names(each.target)}
     # A value that is made of another counter's earlier one comes before that is overwritten.
     finals.sort(key=lambda each: not (names(each.value) - names(each.target)) & targets)
@@ -86,16 +90,16 @@ class _Walker:
     """A walk in the order of the text.
 
     Attributes:
-        own: Counters that their loops declare.
         types: Types of names.
-        refuse: Called where a value is not known.
+        where: What an error calls the region.
         left: Values of counters behind their loops; None where they are not known.
+        unsigned: Types of the unsigned counters of the loops around.
     """
 
-    own: frozenset[str]
-    types: Mapping[str, str]
-    refuse: Refuse
+    types: dict[str, str]
+    where: str
     left: dict[str, Expr | None] = field(default_factory=dict)
+    unsigned: dict[str, str] = field(default_factory=dict)
 
     def visit(self, stmt: Stmt) -> Stmt:  # noqa: PLR0911
         match stmt:
@@ -107,6 +111,7 @@ class _Walker:
                 return self._assign(stmt, target, op, value)
             case Declare(name=name, dims=dims, value=value):
                 fresh = tuple(map(self._read, value)) if isinstance(value, tuple) else value and self._read(value)
+                self.types[name] = stmt.ctype
                 self.left.pop(name, None)
                 self._changed({name})
                 return replace(stmt, dims=tuple(map(self._read, dims)), value=fresh)
@@ -116,12 +121,50 @@ class _Walker:
                 return self._loop(stmt)
         return stmt
 
+    def value(self, name: str) -> Expr:
+        """Return what a counter holds behind its loop."""
+        found = self.left[name]
+        if found is None:
+            raise UsageError(
+                f"the counter {name!r} is read behind its loop in {self.where}, where its value is not known before "
+                "the loop runs",
+                "count with a variable of the loop's own, and keep the value that is needed in another one",
+            )
+        return found
+
     def _read(self, expr: Expr) -> Expr:
-        values: dict[str, Expr] = {}
-        for name in names(expr) & self.left.keys():
-            value = self.left[name]
-            values[name] = self.refuse(name) if value is None else value
-        return substitute(expr, values) if values else expr
+        """Return what an expression stands for where it is read."""
+        values = {name: self._typed(name) for name in names(expr) & self.left.keys()}
+        if not values and not self.unsigned and not any(self._wraps(part) for part in walk(expr)):
+            return expr
+
+        def change(node: Expr) -> Expr:
+            if isinstance(node, Name) and node.name in self.unsigned:
+                return Convert(self.unsigned[node.name], node)
+            return Item(node.array, tuple(map(self._signed, node.index))) if isinstance(node, Item) else node
+
+        return rebuild(substitute(expr, values), change)
+
+    def _typed(self, name: str) -> Expr:
+        """Return what a counter holds behind its loop, in the counter's own type where that is not ``int``."""
+        ctype, value = self.types.get(name, "int"), self.value(name)
+        return value if ctype not in _COUNTS else converted(value, ctype, self.types)
+
+    def _wraps(self, part: Expr) -> bool:
+        return type_of(part, self.types) in _UNSIGNED or (isinstance(part, Num) and "u" in part.text.lower())
+
+    def _signed(self, expr: Expr) -> Expr:
+        """Return a bound or subscript in which sums and products of unsigned numbers do not wrap."""
+        match expr:
+            case Binary("+" | "-" | "*" as op, left, right):
+                return Binary(op, self._signed(left), self._signed(right))
+            case Unary("-" | "+" as op, operand):
+                return Unary(op, self._signed(operand))
+            case Call("min" | "max" as function, args):
+                return Call(function, tuple(map(self._signed, args)))
+            case Convert(ctype, Name(name)) if self.unsigned.get(name) == ctype:
+                return Name(name)
+        return Convert("long", expr) if any(self._wraps(part) for part in walk(expr)) else expr
 
     def _changed(self, changed: Collection[str]) -> None:
         """Forget values that are made of what is overwritten."""
@@ -132,7 +175,7 @@ class _Walker:
     def _assign(self, stmt: Assign, target: Name | Item, op: str, value: Expr) -> Assign:
         value = self._read(value)
         if isinstance(target, Item):
-            target = Item(target.array, tuple(self._read(each) for each in target.index))
+            target = Item(target.array, tuple(self._signed(self._read(each)) for each in target.index))
             self._changed({target.array})
             return Assign(target, op, value)
         if op != "=" and target.name in self.left:
@@ -155,44 +198,57 @@ class _Walker:
         return If(test, new, more)
 
     def _loop(self, loop: Loop) -> Loop:
-        first, last = self._read(loop.first), self._read(loop.last)
-        before = dict(self.left)
+        own, index = bool(loop.ctype), loop.index
+        declared = loop.ctype or self.types.get(index, "int")
+        first, last = self._signed(self._read(loop.first)), self._signed(self._read(loop.last))
+        ctype = _COUNTS.get(declared, "int")
+        inner = _outer_counters(loop.body)
+        self._check(loop, declared, last, inner)
+        first = Convert(ctype, first) if self._real(first) else first
+        before, outer, kept = dict(self.left), self.types.get(index), dict(self.unsigned)
         changed = written(loop.body)
-        inner = counters(loop.body) - self.own
         # An iteration begins with what the one before has left.
         self._changed(changed)
         self.left |= dict.fromkeys(inner)
-        self.left.pop(loop.index, None)
+        self.left.pop(index, None)
+        self.types[index] = ctype
+        self.unsigned.pop(index, None)
+        if declared in _UNSIGNED:
+            self.unsigned[index] = declared
         body = self.visit(loop.body)
-        steady = not (names(first) | names(last) | arrays(first) | arrays(last)) & changed
-        exact = steady and self._whole(first) and self._whole(last)
+        self.unsigned = kept
+        self.types[index] = outer or declared
+        steady = not (names(first) | arrays(first)) & changed
         runs = Binary("<=" if loop.step > 0 else ">=", first, last)
         for name in inner:
-            value = self.left[name] if exact else None
-            self.left[name] = _joined(runs, value, before.get(name, Name(name)), loop.index, _last(loop, first, last))
-        if loop.index in self.own:
-            if loop.index in before:
-                self.left[loop.index] = before[loop.index]
-        else:
+            value = self.left[name] if steady else None
+            self.left[name] = _joined(runs, value, before.get(name, Name(name)), index, _last(loop, first, last))
+        if not own:
             end = _end(loop, first, last)
-            self.left[loop.index] = _chosen(runs, end, first) if exact else None
-        return replace(loop, first=first, last=last, body=body)
+            self.left[index] = _chosen(runs, end, first) if steady else None
+        elif index in before:
+            self.left[index] = before[index]
+        return replace(loop, first=first, last=last, body=body, ctype=ctype)
 
-    def _whole(self, expr: Expr) -> bool:
-        """Whether an expression has no part that is computed in floating point."""
-        for part in walk(expr):
-            match part:
-                case Num(text) if not isinstance(literal(text), int):
-                    return False
-                case Name(name) if self.types.get(name) in REAL_TYPES:
-                    return False
-                case Item(array, _) if self.types.get(array) not in INTEGER_TYPES:
-                    return False
-                case Call(function, _) if function not in {"min", "max", "abs"}:
-                    return False
-                case Convert(ctype, _) if ctype in REAL_TYPES:
-                    return False
-        return True
+    def _check(self, loop: Loop, declared: str, last: Expr, inner: Collection[str]) -> None:
+        """Refuse what is no count of iterations that is known when a loop begins."""
+        what, hint = f"the loop over {loop.index!r} in {self.where}", "put it into an int before the loop"
+        if declared in REAL_TYPES:
+            raise UsageError(f"{what} counts with a {declared}", "count with an int")
+        if self._real(last):
+            raise UsageError(f"{what} ends at a floating-point number", hint)
+        if loop.index in inner:
+            raise UsageError(f"{what} has another one inside that counts with the same variable", "use another one")
+        if (names(last) | arrays(last)) & (written(loop.body) | set(inner)):
+            raise UsageError(f"{what} changes its own bound", hint)
+
+    def _real(self, expr: Expr) -> bool:
+        return type_of(expr, self.types) in REAL_TYPES
+
+
+def _outer_counters(stmt: Stmt) -> set[str]:
+    """Return the counters that the loops of a statement do not declare themselves."""
+    return {node.index for node in statements(stmt) if isinstance(node, Loop) and not node.ctype}
 
 
 def _joined(runs: Expr, value: Expr | None, before: Expr | None, index: str, last: Expr) -> Expr | None:

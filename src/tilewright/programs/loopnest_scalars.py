@@ -28,9 +28,10 @@ from tilewright.programs.loopnest import (
     expressions,
     map_statements,
     names,
-    parts,
+    outermost,
     rename,
     statements,
+    swap,
     used,
     walk,
     written,
@@ -150,8 +151,7 @@ def _choosing(stmt: Stmt) -> set[str]:
 def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
     """Inline one temporary everywhere, or nowhere."""
     done = 0
-    local = {**types, **{node.name: node.ctype for node in statements(stmt) if isinstance(node, Declare)}}
-    local |= {index: local.get(index, "int") for index in counters(stmt)}
+    local = local_types(stmt, types)
 
     def change(node: Stmt) -> Stmt:
         nonlocal done
@@ -168,16 +168,27 @@ def _inline(stmt: Stmt, name: str, types: Mapping[str, str]) -> Stmt:
             if any(name in written(each) for each in rest):
                 return node
             done += 1
-            return block(*body[:place], *(rename(each, {name: _converted(item.value, name, local)}) for each in rest))
+            value = converted(item.value, local.get(name), local)
+            return block(*body[:place], *(rename(each, {name: value}) for each in rest))
         return node
 
     new = map_statements(stmt, change)
     return new if done and name not in used(new) else stmt
 
 
-def _converted(value: Expr, name: str, types: Mapping[str, str]) -> Expr:
-    """Return a value as an assignment to a variable leaves it there."""
-    ctype = types.get(name)
+def local_types(stmt: Stmt, types: Mapping[str, str]) -> dict[str, str]:
+    """Return types of names with those of a statement's own variables and counters among them."""
+    found = dict(types)
+    for node in statements(stmt):
+        if isinstance(node, Declare):
+            found[node.name] = node.ctype
+        elif isinstance(node, Loop):
+            found[node.index] = node.ctype or types.get(node.index, "int")
+    return found
+
+
+def converted(value: Expr, ctype: str | None, types: Mapping[str, str]) -> Expr:
+    """Return a value as an assignment to a variable of a type leaves it there."""
     return value if ctype is None or type_of(value, types) == ctype else Convert(ctype, value)
 
 
@@ -268,40 +279,18 @@ def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> 
 
 
 def _localise(stmt: Stmt, name: str, ctype: str, total: int) -> Stmt:
-    for node in _outermost_loops(stmt):
+    for node in outermost(stmt):
         if _mentions(node.body, name) != total or exposed(node.body, name)[0]:
             continue
         inner = _localise(node.body, name, ctype, total)
         if inner is node.body:
             inner = Block((Declare(ctype=ctype, name=name), *_items(node.body)))
-        return _swap(stmt, node, replace(node, body=inner))
+        return swap(stmt, node, replace(node, body=inner))
     return stmt
 
 
 def _items(stmt: Stmt) -> tuple[Stmt, ...]:
     return stmt.body if isinstance(stmt, Block) else (stmt,)
-
-
-def _outermost_loops(stmt: Stmt) -> list[Loop]:
-    if isinstance(stmt, Loop):
-        return [stmt]
-    return [loop for part in parts(stmt) for loop in _outermost_loops(part)]
-
-
-def _swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
-    """Return a statement with one inner statement (the same object) replaced."""
-    if stmt is old:
-        return new
-    match stmt:
-        case Loop(body=body):
-            return replace(stmt, body=_swap(body, old, new))
-        case Transform(name, arguments, body):
-            return Transform(name, arguments, _swap(body, old, new))
-        case If(test, then, other):
-            return If(test, _swap(then, old, new), None if other is None else _swap(other, old, new))
-        case Block(body):
-            return Block(tuple(_swap(each, old, new) for each in body))
-    return stmt
 
 
 def _mentions(stmt: Stmt, name: str) -> int:
@@ -323,8 +312,7 @@ def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
         types: Types of scalars and of arrays' elements.
     """
     found: dict[str, str] = {}
-    inner = {**types, **{node.name: node.ctype for node in statements(loop) if isinstance(node, Declare)}}
-    inner |= {index: inner.get(index, "int") for index in counters(loop)}
+    inner = local_types(loop, types)
     bad: set[str] = set()
     local = {node.name for node in statements(loop.body) if isinstance(node, Declare)}
     for node in statements(loop.body):
@@ -424,20 +412,3 @@ def _limits(ctype: str) -> tuple[str, str]:
         return "0", f"{2**bits - 1}{'ul' if bits == 64 else 'u'}"
     suffix = "l" if bits == 64 else ""
     return f"(-{2 ** (bits - 1) - 1}{suffix} - 1)", f"{2 ** (bits - 1) - 1}{suffix}"
-
-
-def scalar_types(stmt: Stmt, declared: Mapping[str, str]) -> dict[str, str]:
-    """Guess the types of the scalars of a region that nobody declared: int if they choose elements, else double."""
-    found = dict(declared)
-    choosing = _choosing(stmt) | counters(stmt)
-    for node in statements(stmt):
-        if isinstance(node, Declare) and not node.dims:
-            found[node.name] = node.ctype
-    for name in sorted(
-        {each for node in statements(stmt) for expr in expressions(node) for each in names(expr)} | choosing
-    ):
-        found.setdefault(name, "int" if name in choosing else "double")
-    for node in statements(stmt):
-        if isinstance(node, Assign) and isinstance(node.target, Name):
-            found.setdefault(node.target.name, "int" if node.target.name in choosing else "double")
-    return found
