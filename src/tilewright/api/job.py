@@ -1,5 +1,6 @@
 """One run as the command line asks for it: data in, compute, check, data out."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from tilewright.api.levels import warn_if_at_rest
 from tilewright.api.load import load_program
 from tilewright.api.monitor import make_monitor
 from tilewright.api.record import threads_of
-from tilewright.api.run import Case, compute, make_case
+from tilewright.api.run import Case, calculation_of, make_case
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.plan import read_target
@@ -199,20 +200,23 @@ def perform(job: Job, note: Note) -> Report:
         if field not in program.updated
     }
     target, deep = read_target(job.backend, thread_count(job.threads)), any(map(is_archive, job.outputs))
-    done = [compute(each, target, job.tile, strict=job.strict, monitor=looks.monitor, deep=deep) for each in cases]
-    results = [{field: levels[0] for field, levels in each.levels.items()} for each in done]
+    calculations = [calculation_of(each, target, job.tile, strict=job.strict, monitor=looks.monitor) for each in cases]
+    begin = time.perf_counter()
+    done = [each.compute(looks.monitor, deep=deep) for each in calculations]
+    seconds = time.perf_counter() - begin
+    results = [{field: levels[0] for field, levels in found.items()} for found, _ in done]
     _write(problem, results, job.outputs, note)
     for path in filter(is_archive, job.outputs):
-        data.write_state(path, program, {**looks.constant, **done[0].levels})
-    kernel = done[0].calculation.kernel
+        data.write_state(path, program, {**looks.constant, **done[0][0]})
+    kernel = calculations[0].kernel
     return Report(
         problem=problem,
         planes=len(planes),
         backend=kernel.plan.target.backend,
         tiling=kernel.plan.tiling,
         threads=threads_of(kernel, target.threads),
-        seconds=sum(each.seconds for each in done),
-        steps=min(each.steps for each in done),
+        seconds=seconds,
+        steps=min(steps for _, steps in done),
         comparison=_compare(cases, results, note) if job.check else None,
     )
 

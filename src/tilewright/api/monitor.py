@@ -64,14 +64,13 @@ class Monitor:
         """Call the callback, if there is one; return whether it ends the run."""
         if self.callback is None:
             return False
-        views = tuple(self._view(run, field) for field in run.problem.program.updated)
+        views = tuple(self._view(run, field, history) for field, history in run.histories.items())
         answer = self.callback(run.done, views[0] if len(views) == 1 else views)
         return answer is not None and bool(answer)
 
-    def _view(self, run: Simulation, field: str) -> Array | tuple[Array, ...]:
-        history = run.problem.program.history(field) if self.levels else 1
-        seen = tuple(_readonly(run.state.newest(field, age)) for age in range(history))
-        return seen[0] if history == 1 else seen
+    def _view(self, run: Simulation, field: str, history: int) -> Array | tuple[Array, ...]:
+        seen = tuple(_readonly(run.state.newest(field, age)) for age in range(history if self.levels else 1))
+        return seen[0] if len(seen) == 1 else seen
 
 
 def make_monitor(

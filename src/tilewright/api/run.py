@@ -19,7 +19,6 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import Target, read_target
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil import Program
-from tilewright.runtime.device_arrays import DeviceArray
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import GpuKernel
 from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing
@@ -168,61 +167,16 @@ def make_case(
     return Case(given=given, forcing=forcing, problem=problem, plain=plain)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Computed:
-    """What a run computed.
-
-    Attributes:
-        calculation: What was run.
-        levels: Per updated field its levels, newest first: all that a next step reads, or the newest alone.
-        steps: Steps done.
-        seconds: Time of computing, compiling excluded.
-    """
-
-    calculation: Calculation
-    levels: Mapping[str, tuple[Any, ...]]
-    steps: int
-    seconds: float
-
-
-def compute(
-    case: Case,
-    target: Target,
-    tiling: Tiling | str | None,
-    *,
-    strict: bool = False,
-    monitor: Monitor | None = None,
-    targets: Sequence[Mapping[str, Array]] = (),
-    deep: bool = False,
-    there: bool = False,
-) -> Computed:
-    """Plan, load and run.
-
-    Args:
-        case: What is computed.
-        target: Where.
-        tiling: A tiling; the planner's choice by default.
-        strict: Whether the order of operations is kept.
-        monitor: How it is looked at, or None.
-        targets: By age, arrays to write the updated fields into.
-        deep: Whether every time level that a next step reads is returned.
-        there: Whether the arrays lie on the target's device, where the results stay.
-    """
-    problem, threads = case.problem, target.threads
-    part = _portion(problem, monitor, case.forcing)
+def calculation_of(
+    case: Case, target: Target, tiling: Tiling | str | None, *, strict: bool, monitor: Monitor | None
+) -> Calculation:
+    """Plan a case and load its kernel; what is planned is one portion: the steps between two looks or sources."""
+    problem, forcing = case.problem, case.forcing
+    steps = min(problem.steps, monitor.every if monitor else problem.steps, forcing.longest or problem.steps)
+    part = problem if steps == problem.steps else replace(problem, steps=steps)
     kernel = prepared(part, target, tiling, strict=strict, copies=part is problem)
-    calculation = Calculation(
-        kernel=kernel, problem=problem, inputs=case.given.inputs(), threads=threads, forcing=case.forcing
-    )
-    begin = time.perf_counter()
-    if there:
-        found: Mapping[str, tuple[Any, ...]] = _compute_there(calculation)
-        done = problem.steps
-    elif monitor is None:
-        found, done = calculation.compute(targets=targets, deep=deep)
-    else:
-        found, done = calculation.compute(every=monitor.every, monitor=monitor.of, targets=targets, deep=deep)
-    return Computed(calculation=calculation, levels=found, steps=done, seconds=time.perf_counter() - begin)
+    inputs = case.given.inputs()
+    return Calculation(kernel=kernel, problem=problem, inputs=inputs, threads=target.threads, forcing=forcing)
 
 
 def execute(
@@ -242,51 +196,46 @@ def execute(
     warn_if_at_rest(case.given)
     targets = () if out is None else _targets(problem, out, levels=levels)
     there = on_device(case.given, target, plain=case.plain and monitor is None and out is None)
-    done = compute(
-        case, there or target, tiling, strict=strict, monitor=monitor, targets=targets, deep=levels or record,
-        there=there is not None,
-    )  # fmt: skip
+    calculation = calculation_of(case, there or target, tiling, strict=strict, monitor=monitor)
+    begin = time.perf_counter()
+    if there is not None:
+        found, done = _compute_there(calculation)
+    else:
+        found, done = calculation.compute(monitor, targets=targets, deep=levels or record)
+    seconds = time.perf_counter() - begin
     if monitor is None and there is None:
-        done.calculation.warn_if_nonfinite({field: versions[0] for field, versions in done.levels.items()})
+        calculation.warn_if_nonfinite({field: versions[0] for field, versions in found.items()})
     by_field = [
-        tuple(like(values, arrays[problem.program.fields.index(field)]) for values in done.levels[field])
-        for field in problem.program.updated
+        tuple(like(values, arrays[problem.program.fields.index(field)]) for values in found[field]) for field in found
     ]
     kept = tuple(entry if len(entry) > 1 else entry[0] for entry in by_field)
     several = kept if levels else tuple(entry[0] for entry in by_field)
     result = out if out is not None else several[0] if len(several) == 1 else several
     if not record:
         return result
-    kernel = done.calculation.kernel
+    kernel = calculation.kernel
     return Run(
         state=result,
         levels=kept,
         problem=problem,
-        steps_done=done.steps,
+        steps_done=done,
         backend=kernel.plan.target.backend,
         tiling=kernel.plan.tiling,
         threads=threads_of(kernel, target.threads),
-        seconds=done.seconds,
-        predicted_seconds=predicted_seconds(kernel, problem, done.steps),
+        seconds=seconds,
+        predicted_seconds=predicted_seconds(kernel, problem, done),
     )
 
 
-def _portion(problem: Problem, monitor: Monitor | None, forcing: Forcing) -> Problem:
-    """Return the problem of one portion: the steps between two looks or changes of sources."""
-    steps = problem.steps
-    part = min(steps, monitor.every if monitor else steps, forcing.longest or steps)
-    return problem if part == steps else replace(problem, steps=part)
-
-
-def _compute_there(calculation: Calculation) -> "dict[str, tuple[DeviceArray, ...]]":
-    """Run on arrays of a device; returns the time levels of every updated field, newest first, where they lie."""
+def _compute_there(calculation: Calculation) -> tuple[dict[str, tuple[Any, ...]], int]:
+    """Run on arrays of a device, where the time levels of the updated fields stay."""
     kernel, problem = calculation.kernel, calculation.problem
     if not isinstance(kernel, GpuKernel):
         raise ArrayError("an array lies on a GPU, and the run does not", "use backend='cuda'")
     session = kernel.start(problem, calculation.inputs, 1)
     try:
         session.advance(problem.steps)
-        return {field: session.take(field) for field in problem.program.updated}
+        return {field: session.take(field) for field in problem.program.updated}, session.steps
     finally:
         session.close()
 

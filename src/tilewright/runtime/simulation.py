@@ -6,7 +6,7 @@ Values that stop being finite are traced to the step at which they did.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -83,17 +83,15 @@ class Calculation:
 
     def compute(
         self,
+        monitor: "Monitoring | None" = None,
         *,
-        every: int = 0,
-        monitor: "Callable[[Simulation], Callable[[], bool]] | None" = None,
         targets: Sequence[Mapping[str, Array]] = (),
         deep: bool = False,
     ) -> tuple[dict[str, tuple[Array, ...]], int]:
         """Run all steps, or fewer where the monitor ends the run.
 
         Args:
-            every: Steps between two looks.
-            monitor: Makes what looks at the run, or None; see :meth:`Simulation.advance`.
+            monitor: What looks at the run, or None.
             targets: By age, arrays to write the updated fields into.
             deep: Whether every time level that a next step reads is returned, or the newest alone.
 
@@ -103,16 +101,16 @@ class Calculation:
         Raises:
             ArrayError: If memory does not hold the run.
         """
-        problem, program = self.problem, self.problem.program
-        levels = sum(program.history(field) for field in program.updated)
-        if monitor is None and not self.forcing.steps and not (deep and levels > len(program.updated)):
+        problem = self.problem
+        several = deep and any(problem.program.history(field) > 1 for field in problem.program.updated)
+        if monitor is None and not self.forcing.steps and not several:
             inputs = replace(self.inputs, out=targets[0]) if targets else self.inputs
             results = self.kernel.run(problem, inputs, self.threads)
             return {field: (values,) for field, values in results.items()}, problem.steps
         with Simulation(self) as run:
             if deep:
-                check_memory(levels * problem.cells * problem.itemsize)
-            run.advance(problem.steps, every, None if monitor is None else monitor(run))
+                check_memory(sum(run.histories.values()) * problem.cells * problem.itemsize)
+            run.advance(problem.steps, monitor.every if monitor else 0, monitor.of(run) if monitor else None)
             return run.levels(targets, deep=deep), run.done
 
     def warn_if_nonfinite(self, results: Mapping[str, Array]) -> None:
@@ -155,6 +153,17 @@ class Calculation:
         return found[0]
 
 
+class Monitoring(Protocol):
+    """What looks at runs."""
+
+    @property
+    def every(self) -> int:
+        """Steps between two looks."""
+
+    def of(self, run: "Simulation") -> Callable[[], bool]:
+        """Return what looks at a run that has not begun, and says whether it is to end."""
+
+
 class Simulation:
     """A calculation in memory, advanced from stop to stop; leaving its block hands the memory back.
 
@@ -172,6 +181,9 @@ class Simulation:
             ArrayError: If there is not enough memory.
         """
         self.calculation, self.problem, self.done = calculation, calculation.problem, first
+        program = self.problem.program
+        self.histories = {field: program.history(field) for field in program.updated}
+        """Versions that the next step reads, per updated field."""
         self.state: State = calculation.kernel.start(self.problem, calculation.inputs, calculation.threads)
 
     def __enter__(self) -> Self:
@@ -211,13 +223,12 @@ class Simulation:
 
     def versions(self) -> dict[str, tuple[Array, ...]]:
         """Copy every version of the updated fields that the next step reads, newest first."""
-        program = self.problem.program
-        ages = {field: range(program.history(field)) for field in program.updated}
-        return {field: tuple(self.state.newest(field, age).copy() for age in ages[field]) for field in ages}
+        newest = self.state.newest
+        return {f: tuple(newest(f, age).copy() for age in range(ages)) for f, ages in self.histories.items()}
 
     def finite(self) -> bool:
         """Whether every value of the updated fields is finite."""
-        return all(bool(np.isfinite(self.state.newest(field)).all()) for field in self.problem.program.updated)
+        return all(bool(np.isfinite(self.state.newest(field)).all()) for field in self.histories)
 
     def levels(self, targets: Sequence[Mapping[str, Array]] = (), *, deep: bool) -> dict[str, tuple[Array, ...]]:
         """Copy the updated fields.
@@ -229,10 +240,9 @@ class Simulation:
         Returns:
             Per field its levels, newest first.
         """
-        program = self.problem.program
-        ages = max(program.history(field) for field in program.updated) if deep else 1
+        ages = max(self.histories.values()) if deep else 1
         by_age = [self.state.results(targets[age] if age < len(targets) else None, age) for age in range(ages)]
-        return {field: tuple(found[field] for found in by_age if field in found) for field in program.updated}
+        return {field: tuple(found[field] for found in by_age if field in found) for field in self.histories}
 
 
 def _stops(first: int, steps: int, forcing: Forcing, every: int) -> Iterator[int]:
