@@ -1,6 +1,7 @@
 """Options and fixtures for every test."""
 
 import difflib
+import functools
 import os
 import signal
 import time
@@ -13,6 +14,31 @@ import pytest
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--update-golden``."""
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Take the processors that this process may use, and no more than memory allows on large machines."""
+    return min(8, len(os.sched_getaffinity(0)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests counted, a section per folder of theirs."""
+    sections: dict[str, list[str]] = {}
+    for report in terminalreporter.getreports("passed"):
+        lines = [text for name, text in report.user_properties if name == "tally"]
+        sections.setdefault(Path(report.nodeid.partition("::")[0]).parent.name, []).extend(lines)
+    for folder, lines in sections.items():
+        if lines:
+            terminalreporter.section(f"counted in {folder}")
+            for line in lines:
+                terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def tally(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Print a line about what was counted at the end of the run, whichever process runs the test."""
+    return functools.partial(record_property, "tally")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -41,7 +41,7 @@ def test_readme_has_one_line_that_runs_and_one_that_tests():
     lines = [block.strip() for block in _blocks(README, "bash") if re.fullmatch(LINE, block.strip())]
     assert len(lines) == 2
     assert ".venv/bin/tilewright run heat2d --shape 2048x2048 --steps 256 --check" in lines[0]
-    assert lines[1].endswith(".venv/bin/pytest")
+    assert lines[1].endswith(".venv/bin/pytest -n auto --dist worksteal")
 
 
 def test_ci_calls_the_test_line_of_readme():

@@ -1,32 +1,13 @@
-"""Counts of injected faults, printed at the end of a run: a reduced number by default, all with ``-m stress``."""
-
-from collections.abc import Callable
+"""Fixtures of injected faults: a reduced number by default, all with ``-m stress``."""
 
 import pytest
 
 from tilewright.runtime import cpu, toolchain, warn
 
-_LINES = pytest.StashKey[list[str]]()
-
 
 def sizes(few: int, many: int) -> pytest.MarkDecorator:
     """Run a test with few faults by default, and with many under ``-m stress``."""
     return pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.stress)])
-
-
-@pytest.fixture
-def tally(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Print a line about what was counted at the end of the run."""
-    return request.config.stash.setdefault(_LINES, []).append
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the counts."""
-    lines = config.stash.get(_LINES, [])
-    if lines:
-        terminalreporter.section("injected faults")
-        for line in lines:
-            terminalreporter.write_line(line)
 
 
 @pytest.fixture

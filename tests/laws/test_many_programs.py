@@ -12,6 +12,7 @@ compiled as users compile, the others without optimisation, which is seven times
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,7 @@ def _done(chunk: int) -> bool:
 
 
 @pytest.mark.parametrize("chunk", chunks())
-def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, law_report: list[str]) -> None:
+def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, tally: Callable[[str], None]) -> None:
     if _done(chunk):
         pytest.skip("the log says that it passed")
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
@@ -163,7 +164,7 @@ def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, law
     said = ", ".join(f"{count} {name}" for name, count in sorted(fronts.items()))
     line = f"chunk {chunk}: {fronts.total()} random programs ({said}), {exact} bit for bit, "
     line += f"errors up to {max(shares):.3f} of the bound, {len(failures)} wrong"
-    law_report.append(line)
+    tally(line)
     with Path(os.environ.get("TILEWRIGHT_LAWS_LOG", os.devnull)).open("a", encoding="utf-8") as log:
         log.write(line + "\n")
     assert not failures, f"{len(failures)} of {fronts.total()} are wrong\n\n" + "\n\n".join(failures[:3])
@@ -181,7 +182,7 @@ def _device_case(seed: int, index: int) -> LawCase | None:
 
 
 @pytest.mark.parametrize("chunk", range(DEVICE_CHUNKS))
-def test_random_programs_in_an_interpreter_of_gpu_kernels(chunk: int, capfd, law_report: list[str]) -> None:
+def test_random_programs_in_an_interpreter_of_gpu_kernels(chunk: int, capfd, tally: Callable[[str], None]) -> None:
     """Under Oclgrind, which also reports races and accesses outside; what has no GPU kernel says so in one sentence."""
     from tilewright.base.errors import TilewrightError
 
@@ -215,9 +216,7 @@ def test_random_programs_in_an_interpreter_of_gpu_kernels(chunk: int, capfd, law
             text += said.err[:500]
         failures += [f"{text}\n{case.reproduction()}"] if text else []
         done += 1
-    law_report.append(
-        f"interpreted, chunk {chunk}: {done} random programs, {len(failures)} wrong; {without} have no kernel"
-    )
+    tally(f"interpreted, chunk {chunk}: {done} random programs, {len(failures)} wrong; {without} have no kernel")
     assert not failures, "\n\n".join(failures[:3])
     assert done == ON_DEVICE
 

@@ -28,7 +28,7 @@ def compiler(monkeypatch):
     return pipelines.with_level(tools(), "-O0")
 
 
-def test_programs_come_back_from_every_front_end(law_report):
+def test_programs_come_back_from_every_front_end(tally):
     counts: Counter[str] = Counter()
     for index in range(PROGRAMS):
         case = make_case(SEED, index)
@@ -44,15 +44,15 @@ def test_programs_come_back_from_every_front_end(law_report):
             assert all(np.array_equal(got[field], wanted[field], equal_nan=True) for field in wanted), (
                 case.reproduction()
             )
-    law_report.append("front ends: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+    tally("front ends: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     assert all(counts[name] >= PROGRAMS // 4 for name in frontends.NAMES)
 
 
 @compiled
-def test_random_pipelines(compiler, tmp_path, law_report):
+def test_random_pipelines(compiler, tmp_path, tally):
     cases = [pipelines.pipeline_case(SEED, index) for index in range(PIPELINES)]
     wrong = pipelines.run_all(cases, compiler, tmp_path, Poisoned())
-    law_report.append(f"pipelines: {len(cases)} random ones, {len(wrong)} wrong")
+    tally(f"pipelines: {len(cases)} random ones, {len(wrong)} wrong")
     assert not wrong, "\n".join(f"{text}: {cases[place]}" for place, text in wrong.items())
 
 
@@ -65,7 +65,7 @@ def test_corners_of_several_constants_are_the_innermost_axis(compiler, tmp_path,
 
 
 @compiled
-def test_random_annotated_loops(compiler, tmp_path, law_report):
+def test_random_annotated_loops(compiler, tmp_path, tally):
     cases = [nests.nest_case(SEED, index) for index in range(NESTS)]
     failures, changed = [], 0
     for number, part in enumerate(nests.batches(cases)):
@@ -75,8 +75,6 @@ def test_random_annotated_loops(compiler, tmp_path, law_report):
             text = nests.wrong(case, library, f"nest{case.index}")
             failures += [f"{text}: {case.text}"] if text else []
             changed += nests.transformed(case)
-    law_report.append(
-        f"annotated loops: {len(cases)} random ones, {changed} changed by transforms, {len(failures)} wrong"
-    )
+    tally(f"annotated loops: {len(cases)} random ones, {changed} changed by transforms, {len(failures)} wrong")
     assert not failures, "\n".join(failures)
     assert changed >= len(cases) // 2

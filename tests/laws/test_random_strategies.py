@@ -91,12 +91,12 @@ def run_all(cases: list[LawCase]) -> list[str]:
 
 @pytest.mark.parametrize("seed", seeds())
 @pytest.mark.parametrize("family", FAMILIES)
-def test_random_programs_under_every_strategy(family, seed, law_report):
+def test_random_programs_under_every_strategy(family, seed, tally):
     cases = cases_of(family, seed, CASES)
     several = sum(map(large, cases))
     strict = sum(case.strict for case in cases)
     ranks = sorted({case.problem.program.rank for case in cases})
-    law_report.append(
+    tally(
         f"{family}, seed {seed}: {len(cases)} cases of ranks {ranks}, {several} with two full blocks and two "
         f"wavefronts, {strict} strict"
     )
