@@ -9,13 +9,15 @@ from Bio import Align
 from Bio.Align import substitution_matrices
 
 import tilewright as tw
-from tilewright.api.align import choose_scoring, choose_tile, rescore
+from tilewright.api.align import choose_scoring, rescore
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
 from tilewright.programs.scoring import matrix_scoring
 from tilewright.runtime import align as kernels
 from tilewright.runtime.fasta import read_fasta
+from tilewright.runtime.hosts import host
 from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.warn import forget_warnings
+from tilewright.tuning.table_default import alignment_default
 
 AMINO = "ARNDCQEGHILKMFPSTWYV"
 DATA = Path(__file__).parent / "data"
@@ -266,13 +268,11 @@ def test_with_scores_of_pairs_whatever_occurs_is_a_letter_but_blanks_and_gaps():
             tw.align("ACGT", text, match=1, mismatch=-1)
 
 
-def test_tiles_follow_the_lengths():
-    for lengths in ((1, 1), (5, 10**6), (10**6, 5), (10**5, 10**5), (10**4, 10**4)):
-        for threads in (1, 2, 7):
-            for traced in (False, True):
-                rows, columns = choose_tile(lengths, threads, traced=traced)
-                assert rows >= 1
-                assert columns % 64 == 0
+def test_the_default_tile_is_the_models():
+    for score_only in (False, True):
+        found = tw.align("GATTACA" * 60, "GCATGC" * 50, threads=2, score_only=score_only)
+        rows, columns = alignment_default((420, 300), 5, host(), 2, traced=not score_only)
+        assert (found.tiling.time, found.tiling.space) == (rows, (columns,))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.api import memo
 from tilewright.api.table import filling
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.programs.recurrences import recurrence_named
 from tilewright.programs.scoring import matrix_scoring
+from tilewright.runtime.hosts import host
+from tilewright.tuning.table_default import table_default
 
 
 def _levenshtein(a, b):
@@ -62,6 +66,30 @@ def test_paths_through_a_grid():
     free = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     expected = [[True, True, False], [False, True, True], [False, False, True]]
     assert tw.fill("monotone_paths", free, dtype="bool").tolist() == expected
+
+
+def test_the_default_tile_is_the_models_for_this_cpu_and_the_threads_of_the_run():
+    known = recurrence_named("lcs")
+    for threads in (1, 2):
+        found = filling("lcs", ("ab" * 200, "ba" * 300), {}, threads=threads)
+        assert found.tiling == table_default(known, (400, 600), "int32", host(), threads)
+        assert np.array_equal(found.values, tw.fill("lcs", "ab" * 200, "ba" * 300, backend="numpy"))
+    narrow = filling("lcs", ("ab" * 200, "ba" * 300), {}, dtype="int16", threads=1).tiling
+    assert narrow == table_default(known, (400, 600), "int16", host(), 1)
+
+
+def test_the_machine_is_asked_for_again_once_something_was_calibrated(monkeypatch):
+    asked = []
+    monkeypatch.setattr(memo.hosts, "host", lambda: asked.append(1) or host())
+    monkeypatch.setattr(memo, "_LOOK_SECONDS", 3600.0)
+    for _ in range(3):
+        assert memo.host() == host()
+    assert len(asked) == 1
+    memo.forget()
+    memo.host()
+    monkeypatch.setenv("TILEWRIGHT_STORE", "/nowhere/else")
+    memo.host()
+    assert len(asked) == 3
 
 
 def test_results():

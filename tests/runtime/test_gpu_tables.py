@@ -10,9 +10,12 @@ from tilewright.api.table import filling
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen import gpu_table
 from tilewright.codegen.gpu_table import TableShape, emit_gpu_table
+from tilewright.plan import read_target
 from tilewright.programs.recurrences import names, recurrence_named
 from tilewright.programs.scoring import matrix_scoring
 from tilewright.runtime import nvrtc, opencl, table_gpu
+from tilewright.runtime.devices import device_machine, open_device
+from tilewright.tuning.table_default import table_default
 
 pytest.importorskip("pyopencl")
 
@@ -69,10 +72,17 @@ def test_any_extents(capfd, shape):
     same(capfd, "edit_distance", shape, "orthogonal:t=5,s=12,sub=4", "int32")
 
 
-def test_the_default_tile_is_a_warp(capfd):
+def test_the_default_tile_is_the_models_for_the_device(capfd):
+    machine = device_machine(open_device(read_target(BACKEND)))
     found = same(capfd, "lcs", (40, 300), None, "int32", "last")
-    assert (found.threads, str(found.tiling)) == (32, "orthogonal:t=40,s=256,sub=8")
-    assert same(capfd, "lcs", (9, 30), "orthogonal:t=8,s=24", "int32").threads == 3
+    assert found.tiling == table_default(recurrence_named("lcs"), (40, 300), "int32", machine)
+    assert found.threads == found.tiling.space[0] // found.tiling.sub[0]
+
+
+def test_a_tile_without_sub_tiles_is_cut_for_threads(capfd):
+    found = same(capfd, "lcs", (9, 30), "orthogonal:t=8,s=24", "int32")
+    assert (found.tiling.time, found.tiling.space) == (8, (24,))
+    assert found.threads == 24 // found.tiling.sub[0] > 1
 
 
 @tw.recurrence(rows="a", columns="b", outside=lambda i, j: i + j, semiring="min_plus")

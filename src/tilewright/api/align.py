@@ -3,25 +3,19 @@
 import time
 from dataclasses import asdict, dataclass, replace
 
+from tilewright.api.memo import host
 from tilewright.api.table import filling
+from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.errors import UsageError
-from tilewright.base.intmath import ceil_div, round_up
+from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_seconds
 from tilewright.plan import DEVICE_BACKENDS, read_target
 from tilewright.programs.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings.tiling import Tiling, parse
+from tilewright.tuning.table_default import alignment_default
 
-_LANES = 64
-_WIDEST = 2560
-"""Columns of a tile: wider ones leave the second level of the cache on 16 bits."""
-_TALLEST = 512
-_TURNS = 16
-"""Tiles that every column of tiles is cut into, so that threads wait little for the first of them."""
-_TRACED = (128, 1024)
-"""Tiles of a traced alignment: those that it crosses are computed a second time."""
-_EDGE_BYTES = 2**28
 _THREADED = 4_000_000
 """Cells below which a second thread costs more than it brings."""
 _NUCLEOTIDES = frozenset("ACGTUN")
@@ -184,7 +178,8 @@ def align(
     pair = kernels.Pair(x=codes[0], y=codes[1], scoring=scoring)
     count = 1 if threads is None and len(a) * len(b) < _THREADED else thread_count(threads)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
-    tile = choose_tile((len(a), len(b)), count, traced=not score_only) if asked is None else _tile(asked)
+    lengths, letters = (len(a), len(b)), len(scoring.letters)
+    tile = _tile(asked) if asked else alignment_default(lengths, letters, host(), count, traced=not score_only)
     parallel = kernels.parallel()  # compiles, which is not part of the time
     begin = time.perf_counter()
     table = kernels.score_table(pair, tile, count, keep=not score_only)
@@ -207,7 +202,7 @@ def align(
         cigar=cigar,
         cells=len(a) * len(b),
         seconds=seconds,
-        tiling=Tiling(family="orthogonal", time=tile[0], space=(tile[1],), sub=(tile[1] // _LANES,)),
+        tiling=Tiling(family="orthogonal", time=tile[0], space=(tile[1],), sub=(tile[1] // ALIGNMENT_LANES,)),
         threads=min(count, ceil_div(len(b), tile[1])) if parallel else 1,
         bits=(int(table.bits.min()), int(table.bits.max())),
     )
@@ -286,31 +281,16 @@ def _warn_if_ambiguous(texts: tuple[str, str]) -> None:
         )
 
 
-def choose_tile(lengths: tuple[int, int], threads: int, *, traced: bool) -> tuple[int, int]:
-    """Choose rows and columns of a tile: an equal number of columns of tiles per thread, rows short enough to start.
-
-    >>> choose_tile((10000, 10000), 2, traced=False), choose_tile((300, 200), 2, traced=True)
-    ((313, 2560), (64, 128))
-    """
-    m, n = lengths
-    count = min(threads, ceil_div(n, _LANES))
-    widest, tallest = (_TRACED[1], _TRACED[0]) if traced else (_WIDEST, _TALLEST)
-    columns = round_up(ceil_div(n, count * ceil_div(n, count * widest)), _LANES)
-    rows = max(_LANES, min(tallest, ceil_div(m, _TURNS * count)))
-    if traced:
-        rows = max(rows, ceil_div(8 * m * n, _EDGE_BYTES))
-    return rows, columns
-
-
 def _tile(asked: Tiling) -> tuple[int, int]:
     """Return rows and columns of a tiling that was asked for."""
-    lanes = f"the columns of a tile are dealt to {_LANES} lanes"
+    lanes = f"the columns of a tile are dealt to {ALIGNMENT_LANES} lanes"
     if asked.family != "orthogonal" or len(asked.space) != 1:
         raise UsageError(f"alignments are cut into orthogonal tiles, got {str(asked)!r}", "orthogonal:t=512,s=2560")
-    if asked.space[0] % _LANES:
-        raise UsageError(f"{lanes}, so s is a multiple of {_LANES}, got s={asked.space[0]}")
-    if asked.sub not in {(), (asked.space[0] // _LANES,)}:
-        raise UsageError(f"{lanes}, so sub is s / {_LANES} = {asked.space[0] // _LANES}, got {str(asked)!r}")
+    if asked.space[0] % ALIGNMENT_LANES:
+        raise UsageError(f"{lanes}, so s is a multiple of {ALIGNMENT_LANES}, got s={asked.space[0]}")
+    if asked.sub not in {(), (asked.space[0] // ALIGNMENT_LANES,)}:
+        sub = asked.space[0] // ALIGNMENT_LANES
+        raise UsageError(f"{lanes}, so sub is s / {ALIGNMENT_LANES} = {sub}, got {str(asked)!r}")
     if asked.time * asked.space[0] > 2**31:
         raise UsageError(f"a tile has at most 2^31 cells, got {str(asked)!r}")
     return asked.time, asked.space[0]

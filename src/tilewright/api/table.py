@@ -3,11 +3,12 @@
 import functools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from tilewright.api.memo import host
 from tilewright.api.stencil import without_function
 from tilewright.api.table_data import make_data
 from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
@@ -18,25 +19,20 @@ from tilewright.programs import recurrences
 from tilewright.programs.table import DTYPES, Recurrence
 from tilewright.programs.table_reference import TableData, joined
 from tilewright.programs.table_reference import fill as fill_reference
-from tilewright.runtime.devices import open_device
+from tilewright.runtime.devices import device_machine, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings import orthogonal
 from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.tuning.table_default import cut_for_threads, table_default
 
 if TYPE_CHECKING:
     from tilewright.runtime.table import Filled
 
 RESULTS = ("table", "last", "sum")
 """What :func:`fill` may return: the tables, the last cell of the first one, or all its cells joined."""
-_GPU_SUB, _GPU_THREADS, _GPU_ROWS = 8, 32, 128
-"""Columns of a thread, threads and rows of a tile on a GPU by default: a warp, whose barriers cost little."""
-_GPU_MOST = 256
-_ROWS, _COLUMNS = 512, 2048
-"""Sizes of a tile by default: its ring of anti-diagonals stays in the first or second level of the cache."""
-_TURNS = 8
 _THREADED = 1_000_000
 """Cells below which a second thread costs more than it brings."""
 
@@ -251,7 +247,7 @@ def filling(
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     if target.on_device:
         return _on_gpu(known, data, asked, target, result)
-    chosen = _legal(known, data.shape, asked, count)
+    chosen = NONE if target.backend == "numpy" and asked is None else _tile(known, data, asked, count)
     if target.backend != "numpy" and chosen.family == "orthogonal":
         try:
             return _compiled(known, data, chosen, count, result)
@@ -280,23 +276,18 @@ def filling(
 def _on_gpu(known: Recurrence, data: TableData, asked: Tiling | None, target: Target, result: str) -> Filling:
     from tilewright.runtime import table_gpu
 
-    tiling = _legal(known, data.shape, choose_gpu_tile(known, data.shape) if asked is None else _split(asked), 1)
-    if tiling.family != "orthogonal":
-        raise UsageError(f"on a GPU {known.name!r} runs in orthogonal tiles, got {str(tiling)!r}", "leave the tile out")
+    given = _legal(known, asked) if asked else None if _tiled(known) else NONE
+    if given is not None and given.family != "orthogonal":
+        raise UsageError(f"on a GPU {known.name!r} runs in orthogonal tiles, got {str(given)!r}", "leave the tile out")
     device, dialect = open_device(target), target.backend
+    machine = device_machine(device)
+    tiling = given or table_default(known, data.shape, data.dtype, machine)
+    if asked and not asked.sub:
+        tiling = cut_for_threads(known, data.shape, data.dtype, machine, tiling)
     kernel = table_gpu.load_table(device, dialect, known, data, tiling)  # compiles, which is not part of the time
     found, seconds = table_gpu.fill_on_device(kernel, known, data, (result == "table", result == "sum"))
     values = _values(known, found, result)
     return Filling(values=values, tiling=tiling, backend=dialect, threads=kernel.shape.threads, seconds=seconds)
-
-
-def _split(asked: Tiling) -> Tiling:
-    """Cut a tile without sub-tiles for a group of threads: the widest sub-tiles of at most a few columns."""
-    if asked.family != "orthogonal" or asked.sub or len(asked.space) != 1:
-        return asked
-    s = asked.space[0]
-    fitting = [sub for sub in range(1, s + 1) if s % sub == 0 and s // sub <= _GPU_MOST]
-    return replace(asked, sub=(min(fitting, key=lambda sub: (abs(sub - _GPU_SUB), sub)),))
 
 
 def _compiled(known: Recurrence, data: TableData, tiling: Tiling, threads: int, result: str) -> Filling:
@@ -321,31 +312,28 @@ def _values(known: Recurrence, found: "Filled", result: str) -> Any:  # noqa: AN
     return tables[0] if len(tables) == 1 else tables
 
 
-def _legal(known: Recurrence, shape: tuple[int, int], asked: Tiling | None, threads: int) -> Tiling:
-    """Return a legal tiling: the one that was asked for, the default, or none where no orthogonal one is legal."""
-    if asked is not None and asked.family == "none":
+def _tile(known: Recurrence, data: TableData, asked: Tiling | None, threads: int) -> Tiling:
+    """Return the tiling of a run on a CPU: as asked, the model's choice, or none where no orthogonal tile is legal."""
+    if asked is not None:
+        return _legal(known, asked)
+    return table_default(known, data.shape, data.dtype, host(), threads) if _tiled(known) else NONE
+
+
+def _tiled(known: Recurrence) -> bool:
+    """Say whether orthogonal tiles are legal: no read goes up and to the right."""
+    return all(offset[1] <= 0 for many in known.reads.values() for offset in many)
+
+
+def _legal(known: Recurrence, asked: Tiling) -> Tiling:
+    """Return a tiling that was asked for, complete.
+
+    Raises:
+        IllegalTilingError: If it breaks a dependence.
+    """
+    if asked.family == "none":
         return asked
-    chosen = choose_tile(known, shape, threads) if asked is None else asked
-    if asked is None and any(o[1] > 0 for many in known.reads.values() for o in many):
-        return NONE
-    complete = orthogonal.complete_table(known, chosen)
+    complete = orthogonal.complete_table(known, asked)
     verdict = orthogonal.check_table(known, complete)
     if isinstance(verdict, Violation):
         raise IllegalTilingError(verdict.reason, verdict.hint)
     return complete
-
-
-def choose_tile(known: Recurrence, shape: tuple[int, int], threads: int) -> Tiling:
-    """Return the default tiling: enough rows of tiles for every thread, none shorter than the reach."""
-    up, left = known.reach
-    rows = max(up, 1, min(_ROWS, ceil_div(shape[0], _TURNS * threads)))
-    return Tiling(family="orthogonal", time=rows, space=(max(left, 1, min(_COLUMNS, shape[1])),))
-
-
-def choose_gpu_tile(known: Recurrence, shape: tuple[int, int]) -> Tiling:
-    """Return the default tiling on a GPU: a warp per tile, threads of a few columns, tiles no larger than the table."""
-    up, left = known.reach
-    sub = max(_GPU_SUB, left)
-    threads = min(_GPU_THREADS, ceil_div(shape[1], sub))
-    rows = max(up, 1, min(_GPU_ROWS, shape[0]))
-    return Tiling(family="orthogonal", time=rows, space=(sub * threads,), sub=(sub,))

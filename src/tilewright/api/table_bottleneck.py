@@ -50,14 +50,13 @@ def explain_table(prediction: Prediction) -> Explanation:
 
 def _resources(case: TableCase, tiling: Tiling, costs: Costs, ideal: float) -> tuple[Resource, ...]:
     machine, count = case.machine, int(case.machine.sm_count.value)
-    rows, columns = ceil_div(case.shape[0], tiling.time), ceil_div(case.shape[1], tiling.space[0])
-    turns = sum(number * q for q, number in model.fronts_by_turns(rows, columns, count))
+    tiles = ceil_div(case.shape[0], tiling.time) * ceil_div(case.shape[1], tiling.space[0])
     work = {
         "vector units": ideal / costs.seconds,
         "memory": costs.dram_bytes / machine.dram_bandwidth.value / costs.seconds,
-        "synchronisation": costs.wavefronts * machine.launch_seconds.value / costs.seconds,
+        "synchronisation": model.sync_seconds(case, tiling) / costs.seconds,
     }
-    held = {"multiprocessors": rows * columns / (turns * count)}
+    held = {"multiprocessors": tiles / (model.turns(case, tiling) * count)}
     if not case.cpu:
         lanes = tiling.space[0] // tiling.sub[0]
         held["lanes of a tile's pipeline"] = tiling.time / (tiling.time + lanes - 1)

@@ -14,3 +14,5 @@ MAX_BLOCK_THREADS = 1024
 """Threads that a thread block has at most in CUDA."""
 STATIC_SHARED = 48 * 1024
 """Bytes of shared memory that a thread block has without asking for more when it is launched."""
+ALIGNMENT_LANES = 64
+"""Lanes to which the columns of an alignment's tile are dealt: 8-bit scores in the widest vectors of a CPU."""

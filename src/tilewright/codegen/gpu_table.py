@@ -23,6 +23,7 @@ from tilewright.codegen.table import fold_text
 from tilewright.codegen.table_expression import Places, Words, check_fits, lower
 from tilewright.programs.expression import Apply, Read
 from tilewright.programs.table import Recurrence
+from tilewright.tilings.orthogonal import passed_bytes
 
 ABOVE, BESIDE = 3, 2
 """Sets of edges that are kept."""
@@ -75,7 +76,8 @@ def emit_gpu_table(
         UsageError: If a tile cannot be run by one group, or an operator has no code.
     """
     up, left = program.reach
-    _check(program, dtype, shape)
+    passed = passed_bytes(program, shape.threads, _WIDTH[dtype])
+    _check(program, shape, passed)
     key = fingerprint("gpu table", program, dtype, floating, shape, dialect, _KERNEL)[:12]
     entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
     values = {
@@ -103,12 +105,12 @@ def emit_gpu_table(
         strict=True,
         dtype=dtype,
         copies=(),
-        kernels=(DeviceKernel(entry=entry, threads=shape.threads, shared_bytes=_passed_bytes(program, dtype, shape)),),
+        kernels=(DeviceKernel(entry=entry, threads=shape.threads, shared_bytes=passed),),
         fingerprint=key,
     )
 
 
-def _check(program: Recurrence, dtype: str, shape: TableShape) -> None:
+def _check(program: Recurrence, shape: TableShape, passed: int) -> None:
     left = program.reach[1]
     if any(offset[1] > 0 for offsets in program.reads.values() for offset in offsets):
         raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles: a read goes up and to the right")
@@ -117,14 +119,10 @@ def _check(program: Recurrence, dtype: str, shape: TableShape) -> None:
             f"a thread's sub-tile of {shape.sub} columns is smaller than the {left} that {program.name!r} reaches back",
             f"make sub at least {left}",
         )
-    if shape.threads > MAX_BLOCK_THREADS or _passed_bytes(program, dtype, shape) > STATIC_SHARED:
+    if shape.threads > MAX_BLOCK_THREADS or passed > STATIC_SHARED:
         raise UsageError(
             f"a tile of {shape.threads} sub-tiles is more than one group of threads can run", "make s / sub smaller"
         )
-
-
-def _passed_bytes(program: Recurrence, dtype: str, shape: TableShape) -> int:
-    return 2 * shape.threads * len(program.tables) * max(1, program.reach[1]) * _WIDTH[dtype]
 
 
 def _on_chip(program: Recurrence, shape: TableShape) -> tuple[str, ...]:

@@ -3,28 +3,37 @@
 With A = ceil(m / t) rows and B = ceil(n / s) columns of tiles: N_w = A + B - 1 wavefronts, the d-th of
 w_d = min(d + 1, A, B, N_w - d) tiles. A tile reads m_i and writes m_o words, counted exactly, and keeps both on chip
 (M_tile). Its s / sub sub-tiles are lanes of a pipeline that starts one after the other, so t + s / sub - 1 turns of
-sub cells each, or on a CPU t rows of whole vectors: c. An SM takes q_d = ceil(w_d / n_SM) tiles of a wavefront, at most
-k at a time; those that share it overlap their transfers m' with computing, as in the time model of the stencils:
+sub cells each: c. An SM takes q_d = ceil(w_d / n_SM) tiles of a wavefront, at most k at a time; those that share it
+overlap their transfers m' with computing, as in the time model of the stencils:
 
     T_alg = N_w T_sync + sum over d of (floor(q_d / k) T(k) + T(q_d mod k))
     T(0) = 0, T(1) = m' + c, T(j) = min(m', c) + j max(m', c)
+
+On a CPU the kernel (:mod:`tilewright.codegen.table`) has other terms. A tile is t + s - 1 anti-diagonals of whole
+vectors, and those of its reach above and on the left; each starts the same few loops. They lie in a ring, in the cache
+that holds it. There is no barrier: a core takes every n_SM-th row of tiles, walks along it and waits for a flag of the
+tile above (:mod:`tilewright.costs.walks`). Tiles at the table's edges are smaller, and are charged as they are.
 
 Energy is the general rule, with words between on-chip memory and registers per sub-tile: its rows' inputs and what it
 takes from the left and hands to the right, besides a look-up per cell. For Smith-Waterman it is the printed
 4.25 (t_S + t_T) e_gs + (V + 5 t_T t_S / s_S) e_sr + 5 V (e_iadd + e_imax) (thesis, section B.6.2), to the last term.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import WORD
+from tilewright.base.constants import CACHE_LINE, MAX_BLOCK_THREADS, STATIC_SHARED, WARP, WORD
 from tilewright.base.errors import UsageError
-from tilewright.base.intmath import ceil_div
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.energy import Usage, count_operations, price
 from tilewright.costs.energy_constants import constants
+from tilewright.costs.gpu_terms import MOST_REGISTERS
 from tilewright.costs.time import Costs
+from tilewright.costs.walks import CoreMemory, core_memory, row_start, walk
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.expression import Apply
 from tilewright.programs.operators import SPECIAL
@@ -36,7 +45,18 @@ LETTER = 0.25
 """Words of an input's value per row or per column: a letter is a byte, as the thesis counts it."""
 _ROWS = tuple(2**power for power in range(4, 12))
 _COLUMNS = tuple(2**power for power in range(5, 14))
+_BETWEEN = (96, 192, 384, 768)
+"""Widths of a GPU's tiles between the powers of two; up to the last one also equal parts of the columns, in warps."""
 _SUBS = (1, 2, 4, 8, 16, 32, 64)
+_ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16)
+"""Rows of tiles that an SM or core may take: heights between the powers of two, so that none is left over at the end.
+On a CPU also the tiles of a row, in all and for every core that may walk behind another."""
+_LOOPS = 5
+"""Loops that an anti-diagonal starts on a CPU: its cells, what comes from above and from the left, and what goes down
+and to the right. On a Zen 3 all of them took 22 to 28 ns, one being estimated to take 4.1."""
+_ADDRESSES = 40
+"""Registers of a GPU's thread besides the values that it keeps: pointers, extents and indices."""
+_REGISTERS = 65536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +112,13 @@ def make_case(
 
 def tile_words(case: TableCase, tiling: Tiling) -> tuple[float, float]:
     """Return the 4-byte words that a tile reads from memory and writes to it: m_i and m_o."""
-    counts = orthogonal.counts_table(case.program, case.shape, tiling)
-    sweep = orthogonal.sweep_of(case.program)
-    letters = sweep.rows * tiling.time + sweep.columns * tiling.space[0]
-    values = counts.live_in - letters
-    return values * case.words + letters * LETTER, counts.live_out * case.words
+    return _words(orthogonal.sweep_of(case.program), case.words, tiling.time, tiling.space[0])
+
+
+def _words(sweep: orthogonal.Sweep, words: float, t: int, s: int) -> tuple[float, float]:
+    live_in, live_out = orthogonal.live(sweep, t, s)
+    letters = sweep.rows * t + sweep.columns * s
+    return (live_in - letters) * words + letters * LETTER, live_out * words
 
 
 def tile_usage(case: TableCase, tiling: Tiling, seconds: float) -> Usage:
@@ -177,69 +199,260 @@ def predict(case: TableCase, tiling: Tiling) -> Costs:
     Raises:
         UsageError: If a tile, or as many as asked for, does not fit the machine.
     """
-    found = _predict(case, tiling)
-    if found is None:
+    terms = _terms(case)
+    parts = _parts(terms, tiling)
+    if parts is None:
         read, written = tile_words(case, tiling)
         raise UsageError(
             f"a tile of {str(tiling)!r} needs {int((read + written) * WORD)} bytes of shared memory and "
             f"{tiling.space[0] // tiling.sub[0]} threads, which {case.machine.name} has not for {tiling.k or 1} per SM",
             "take smaller sizes, a larger sub or a smaller k",
         )
-    return found
+    return _costs(terms, tiling, parts)
 
 
 def best(case: TableCase) -> Iterator[tuple[Tiling, Costs]]:
-    """Yield the feasible tilings of a grid of sizes with their costs; the order is that of the sizes."""
-    up, left = case.program.reach
-    rows = sorted({min(max(size, up, 1), case.shape[0]) for size in _ROWS})
-    columns = sorted({max(size, left) for size in _COLUMNS if size < 2 * case.shape[1]} or {max(32, left)})
+    """Yield the feasible tilings of a grid of sizes that have code for the machine, with their costs, by their sizes.
+
+    Heights and widths are powers of two, up to the table's extents but no smaller than the reach, and heights that deal
+    the rows to all SMs or cores in whole rounds; on a CPU also widths that cut the columns into equal parts.
+    """
+    terms = _terms(case)
+    for tiling in _space(terms):
+        parts = _parts(terms, tiling)
+        if parts is not None:
+            yield tiling, _costs(terms, tiling, parts)
+
+
+def times(case: TableCase, tilings: Iterable[Tiling] | None = None) -> Iterator[tuple[Tiling, float]]:
+    """Yield tilings that fit with their seconds alone, which are found many times faster than all costs.
+
+    Args:
+        case: The table on its machine.
+        tilings: Complete, legal tilings; those of :func:`best` by default.
+    """
+    terms = _terms(case)
+    for tiling in _space(terms) if tilings is None else tilings:
+        parts = _parts(terms, tiling)
+        if parts is not None:
+            yield tiling, parts.seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Terms:
+    """What of a table's costs no tile changes.
+
+    Attributes:
+        case: The table on its machine.
+        sweep: What is known of the recurrence's reads.
+        reach: Rows and columns that it reads back.
+        lanes: Cells that an SM or core computes at once.
+        itemsize: Bytes per value.
+        c_iter: C_iter.
+        word_seconds: L, seconds per word that a tile moves.
+        memory: A core's caches; None on a GPU.
+        words: Words that a tile of so many rows and columns moves, counted once for all its sub-tiles.
+    """
+
+    case: TableCase
+    sweep: orthogonal.Sweep
+    reach: tuple[int, int]
+    lanes: int
+    itemsize: int
+    c_iter: float
+    word_seconds: float
+    memory: CoreMemory | None
+    words: Callable[[int, int], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """The time of a tiling and what it is made of; see :class:`tilewright.costs.time.Costs`."""
+
+    seconds: float
+    sync: float
+    compute: float
+    moved: float
+    words: float
+    k: int
+
+
+def _terms(case: TableCase) -> _Terms:
+    count = case.machine.sm_count.value if case.scope == "per_sm" else 1
+    sweep = orthogonal.sweep_of(case.program)
+    return _Terms(
+        case=case,
+        sweep=sweep,
+        reach=sweep.reach,
+        lanes=case.lanes,
+        itemsize=int(case.words * WORD),
+        c_iter=iteration_seconds(case).value,
+        word_seconds=WORD / case.machine.dram_bandwidth.value * count,
+        memory=core_memory(case.machine) if case.cpu else None,
+        words=functools.cache(lambda t, s: sum(_words(sweep, case.words, t, s))),
+    )
+
+
+def _space(terms: _Terms) -> Iterator[Tiling]:
+    case, (up, left), lanes = terms.case, terms.reach, terms.lanes
+    (m, n), count = case.shape, int(case.machine.sm_count.value)
+    turn = lanes if case.cpu else 1
+    heights = {*_ROWS, *(round_up(ceil_div(m, part * each), turn) for part in {1, count} for each in _ROUNDS)}
+    rows = sorted({max(up, 1, min(size, m)) for size in heights if size <= _ROWS[-1]})
+    if case.cpu:
+        widths = {*_COLUMNS, *(ceil_div(n, part * each) for part in {1, count} for each in _ROUNDS)}
+        columns = sorted({round_up(max(left, 1, min(size, n)), lanes) for size in widths if size <= _COLUMNS[-1]})
+        shapes = [(s, s // lanes) for s in columns]
+    else:
+        every = [pair for pair in _widths(terms) if _starts(terms, pair[0] // pair[1], pair[1])]
+        shapes = [(s, sub) for s, sub in every if _in_registers(terms, s // sub, sub)] or every
     for t in rows:
-        for s in columns:
-            subs = (max(1, s // case.lanes),) if case.cpu else _SUBS
-            for sub in (each for each in subs if s % each == 0):
-                tiling = Tiling(family=orthogonal.NAME, time=t, space=(s,), sub=(sub,))
-                found = _predict(case, tiling) if t >= up else None
-                if found is not None:
-                    yield tiling, found
+        for s, sub in shapes:
+            yield Tiling(family=orthogonal.NAME, time=t, space=(s,), sub=(sub,))
 
 
-def _predict(case: TableCase, tiling: Tiling) -> Costs | None:
-    machine = case.machine
-    counts = orthogonal.counts_table(case.program, case.shape, tiling)
-    read, written = tile_words(case, tiling)
-    c_iter = iteration_seconds(case)
-    k = _resident(case, tiling, read + written)
+def _widths(terms: _Terms) -> list[tuple[int, int]]:
+    """Return widths of a GPU's tiles with those of their sub-tiles, in order."""
+    n, left = terms.case.shape[1], terms.reach[1]
+    usual = {max(size, left) for size in (*_COLUMNS, *_BETWEEN) if size < 2 * n} or {max(_COLUMNS[0], left)}
+    found = set()
+    for sub in {*_SUBS, left} - {0}:
+        parts = {round_up(ceil_div(n, each), WARP * sub) for each in _ROUNDS}
+        found |= {(s, sub) for s in usual if s % sub == 0} | {(s, sub) for s in parts if left <= s <= _BETWEEN[-1]}
+    return sorted(found)
+
+
+def split(case: TableCase, tiling: Tiling) -> tuple[Tiling, ...]:
+    """Return a GPU's tile cut into sub-tiles in every way that a block can run, without spilling if there is one."""
+    terms, s = _terms(case), tiling.space[0]
+    every = [sub for sub in range(1, s + 1) if s % sub == 0 and _starts(terms, s // sub, sub)]
+    kept = [sub for sub in every if _in_registers(terms, s // sub, sub)] or every
+    return tuple(replace(tiling, sub=(sub,)) for sub in kept)
+
+
+def _starts(terms: _Terms, threads: int, sub: int) -> bool:
+    """Say whether one block of a GPU can run so many sub-tiles of so many columns."""
+    most = terms.case.machine.max_block_threads
+    room = min(MAX_BLOCK_THREADS, int(most.value) if most else MAX_BLOCK_THREADS)
+    passed = orthogonal.passed_bytes(terms.case.program, threads, terms.itemsize)
+    return sub >= terms.reach[1] and threads <= room and passed <= STATIC_SHARED
+
+
+def _in_registers(terms: _Terms, threads: int, sub: int) -> bool:
+    """Say whether the rows above and the inputs of a thread's columns stay in registers."""
+    (up, left), registers = terms.reach, terms.case.machine.registers
+    values = len(terms.case.program.tables) * (up + 1) * (left + sub) + terms.sweep.columns * sub
+    needed = _ADDRESSES + math.ceil(values * max(1.0, terms.itemsize / WORD))
+    room = registers.value if registers else _REGISTERS
+    return needed <= MOST_REGISTERS and needed * round_up(threads, WARP) <= room
+
+
+def _parts(terms: _Terms, tiling: Tiling) -> _Parts | None:
+    return _on_gpu(terms, tiling) if terms.memory is None else _on_cpu(terms, terms.memory, tiling)
+
+
+def _on_gpu(terms: _Terms, tiling: Tiling) -> _Parts | None:
+    case, machine = terms.case, terms.case.machine
+    words = terms.words(tiling.time, tiling.space[0])
+    k = _resident(case, tiling, words)
     if k < 1:
         return None
-    compute = _compute_seconds(case, tiling, c_iter.value)
-    count = machine.sm_count.value
-    word = WORD / machine.dram_bandwidth.value * (count if case.scope == "per_sm" else 1)
-    moved = (read + written) * word + 2 * machine.barrier_seconds.value
-    rows, columns = ceil_div(case.shape[0], tiling.time), ceil_div(case.shape[1], tiling.space[0])
-    sync = counts.wavefronts * machine.launch_seconds.value
-    turns = fronts_by_turns(rows, columns, int(count))
+    barrier = machine.barrier_seconds.value
+    t, sub, threads = tiling.time, tiling.sub[0], tiling.space[0] // tiling.sub[0]
+    compute = float((t + threads - 1) * (sub * ceil_div(threads, terms.lanes) * terms.c_iter + barrier))
+    moved = words * terms.word_seconds + 2 * barrier
+    rows, columns = ceil_div(case.shape[0], t), ceil_div(case.shape[1], tiling.space[0])
+    sync = (rows + columns - 1) * machine.launch_seconds.value
+    turns = fronts_by_turns(rows, columns, int(machine.sm_count.value))
     seconds = sync + sum(number * _together(q, k, moved, compute) for q, number in turns)
-    energy = price(tile_usage(case, tiling, seconds), constants(machine))
+    return _Parts(seconds=seconds, sync=sync, compute=compute, moved=moved, words=words, k=k)
+
+
+def _on_cpu(terms: _Terms, memory: CoreMemory, tiling: Tiling) -> _Parts | None:
+    if (tiling.k or 1) != 1:
+        return None
+    (m, n), (t, s) = terms.case.shape, (tiling.time, tiling.space[0])
+    tall, wide, count = ceil_div(m, t), ceil_div(n, s), int(terms.case.machine.sm_count.value)
+    words = terms.words(tiling.time, tiling.space[0])
+    moved = words * terms.word_seconds + (memory.flag_seconds if count > 1 and tall > 1 else 0.0)
+    vector = _vector_seconds(terms, memory, t)
+
+    def mean(rows: int) -> float:
+        """The time of one of a row's tiles, the last of which may be narrower."""
+        whole = _diagonals(terms, rows, s, vector)
+        last = n - (wide - 1) * s
+        return moved + (whole if last == s else ((wide - 1) * whole + _diagonals(terms, rows, last, vector)) / wide)
+
+    sync = terms.case.machine.launch_seconds.value if count > 1 else 0.0
+    seconds = sync + walk(tall, wide, count, mean(t), mean(m - (tall - 1) * t))
+    compute = _diagonals(terms, t, s, vector)
+    return _Parts(seconds=seconds, sync=sync, compute=compute, moved=moved, words=words, k=1)
+
+
+def _diagonals(terms: _Terms, rows: int, columns: int, vector: float) -> float:
+    """Return the seconds of a CPU's tile: those of its anti-diagonals, whose lengths grow by one, stay and shrink."""
+    lanes, (up, left) = terms.lanes, terms.reach
+    short, long = min(rows, columns), max(rows, columns)
+    full, rest = divmod(short - 1, lanes)
+    growing = lanes * full * (full + 1) // 2 + rest * (full + 1)
+    vectors = 2 * growing + (long - short + 1) * ceil_div(short, lanes)
+    start = _LOOPS * row_start(terms.case.machine)
+    return (rows + columns - 1 + up + left) * start + vectors * vector
+
+
+def _vector_seconds(terms: _Terms, memory: CoreMemory, rows: int) -> float:
+    """Return the seconds of a vector of cells on a CPU, whose ring lies in the cache that holds it."""
+    sweep, itemsize, (up, left) = terms.sweep, terms.itemsize, terms.reach
+    distances = sum(len({-o[0] - o[1] for o in offsets}) for offsets in sweep.tables.values())
+    ring = len(sweep.tables) * (up + left + 1) * (rows + up) * itemsize + (sweep.rows + sweep.columns) * rows * WORD
+    moved = (distances + len(sweep.tables)) * terms.lanes * itemsize
+    # Along an anti-diagonal every value of an input per cell lies in a row, and so in a line, of its own.
+    lines = sweep.cells * terms.lanes * CACHE_LINE, sweep.cells * rows * CACHE_LINE
+    return memory.with_arithmetic(terms.c_iter, (moved, ring), lines)
+
+
+def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
+    case = terms.case
+    counts = orthogonal.counts_table(case.program, case.shape, tiling)
+    energy = price(tile_usage(case, tiling, parts.seconds), constants(case.machine))
     cells, flops = counts.total_points, counts.total_points * case.program.operations
-    bound = "compute" if compute >= moved else "memory"
+    bound = "compute" if parts.compute >= parts.moved else "memory"
     return Costs(
-        seconds=seconds,
+        seconds=parts.seconds,
         joules=energy.joules,
-        dram_bytes=(read + written) * WORD * counts.tiles,
+        dram_bytes=parts.words * WORD * counts.tiles,
         wavefronts=counts.wavefronts,
         tiles_per_wavefront=counts.tiles_per_wavefront,
         tile_points=counts.points,
-        tile_io_words=read + written,
-        tile_shared_bytes=int((read + written) * WORD),
-        tiles_per_sm=k,
-        compute_seconds_per_tile=compute,
-        io_seconds_per_tile=moved,
+        tile_io_words=parts.words,
+        tile_shared_bytes=int(parts.words * WORD),
+        tiles_per_sm=parts.k,
+        compute_seconds_per_tile=parts.compute,
+        io_seconds_per_tile=parts.moved,
         flops=flops,
-        gcells_per_second=cells / seconds * 1e-9,
-        gflops_per_second=flops / seconds * 1e-9,
-        bound_by="synchronisation" if sync > 0.5 * seconds else bound,
+        gcells_per_second=cells / parts.seconds * 1e-9,
+        gflops_per_second=flops / parts.seconds * 1e-9,
+        bound_by="synchronisation" if parts.sync > 0.5 * parts.seconds else bound,
         energy=energy,
     )
+
+
+def sync_seconds(case: TableCase, tiling: Tiling) -> float:
+    """Return what a tiling's kernel calls, or on a CPU the start of its threads, take of T_alg."""
+    machine = case.machine
+    if case.cpu:
+        return machine.launch_seconds.value if machine.sm_count.value > 1 else 0.0
+    rows, columns = ceil_div(case.shape[0], tiling.time), ceil_div(case.shape[1], tiling.space[0])
+    return (rows + columns - 1) * machine.launch_seconds.value
+
+
+def turns(case: TableCase, tiling: Tiling) -> float:
+    """Return the tiles that the busiest SM or core waits for and computes, one after the other."""
+    rows, columns = ceil_div(case.shape[0], tiling.time), ceil_div(case.shape[1], tiling.space[0])
+    count = int(case.machine.sm_count.value)
+    if case.cpu:
+        return walk(rows, columns, count, 1.0, 1.0)
+    return sum(number * q for q, number in fronts_by_turns(rows, columns, count))
 
 
 def fronts_by_turns(rows: int, columns: int, sm_count: int) -> tuple[tuple[int, int], ...]:
@@ -275,9 +488,7 @@ def _together(tiles: int, k: int, moved: float, compute: float) -> float:
 
 
 def _resident(case: TableCase, tiling: Tiling, words: float) -> int:
-    """Tiles per SM: as asked, else as many as fit; 0 where a tile, or what was asked, does not fit."""
-    if case.cpu:
-        return 1 if (tiling.k or 1) == 1 else 0
+    """Tiles per SM of a GPU: as asked, else as many as fit; 0 where a tile, or what was asked, does not fit."""
     machine = case.machine
     block = (machine.block_shared_bytes or machine.shared_bytes).value
     most = machine.block_threads
@@ -286,14 +497,3 @@ def _resident(case: TableCase, tiling: Tiling, words: float) -> int:
     slots = int(machine.max_blocks.value) if machine.max_blocks else 1
     fits = min(int(machine.shared_bytes.value // (words * WORD)), slots)
     return fits if tiling.k is None else tiling.k if tiling.k <= fits else 0
-
-
-def _compute_seconds(case: TableCase, tiling: Tiling, c_iter: float) -> float:
-    t, s, sub = tiling.time, tiling.space[0], tiling.sub[0]
-    machine = case.machine
-    if case.cpu:
-        start = machine.row_seconds.value if machine.row_seconds else 0.0
-        return float(t * (ceil_div(s, case.lanes) * c_iter + start))
-    threads = s // sub
-    turn = sub * ceil_div(threads, case.lanes) * c_iter + machine.barrier_seconds.value
-    return float((t + threads - 1) * turn)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen.align import AlignSource, emit_align
 from tilewright.codegen.emit import Kernel, KernelSource
@@ -17,8 +18,6 @@ from tilewright.runtime.memory import allocate, check_memory
 from tilewright.runtime.toolchain import toolchain
 
 Ints = npt.NDArray[np.int32]
-LANES = 64
-"""Columns of a tile are dealt to as many lanes: those of 8-bit scores in the widest vectors."""
 _FLAG_WORDS = 16
 _PAIR, _ONLY_Y, _ONLY_X = 0, 1, 2
 _START = 3
@@ -100,7 +99,7 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
 
     Args:
         pair: The sequences.
-        tile: Rows and columns of a tile; the columns a multiple of :data:`LANES`.
+        tile: Rows and columns of a tile; the columns a multiple of 64.
         threads: Threads to use.
         keep: Whether to keep every tile's edges, from which alignments are traced.
         bits: Least number of bits to compute on, 8, 16 or 32; tiles that need more take more.
@@ -118,8 +117,8 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
     tall, wide = ceil_div(m, t), ceil_div(n, s)
     count = min(threads, wide) if kernel.parallel else 1
     letters = len(scoring.letters)
-    columns = round_up(s, LANES)
-    own = 25 * columns + 7 * letters * columns + round_up(16 * t, LANES) + LANES
+    columns = round_up(s, ALIGNMENT_LANES)
+    own = 25 * columns + 7 * letters * columns + round_up(16 * t, ALIGNMENT_LANES) + ALIGNMENT_LANES
     copies = (wide + 1) * m + (tall + 1) * n if keep else m
     check_memory(8 * copies + own * count)
     left = np.zeros((2, wide + 1 if keep else 1, m), dtype=np.int32)

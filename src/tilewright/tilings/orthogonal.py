@@ -6,6 +6,7 @@ right: then a tile needs only tiles above it, on its left, and diagonally betwee
 with all its sub-tiles: what passes between these stays on chip.
 """
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,7 @@ class Sweep:
         return max([0, *(-o[0] for o in offsets)]), max([0, *(-o[1] for o in offsets)])
 
 
+@functools.lru_cache(maxsize=64)
 def sweep_of(program: Recurrence) -> Sweep:
     """Return what orthogonal tiling needs to know of a recurrence."""
     kinds = [each.kind for each in program.inputs]
@@ -191,6 +193,7 @@ def _counts(sweep: Sweep, shape: tuple[int, ...], tiling: Tiling) -> Counts:
     tall, wide = ceil_div(m, t), ceil_div(n, s)
     up, left = sweep.reach
     inputs = sweep.rows * t + sweep.columns * s + sweep.cells * t * s
+    live_in, live_out = live(sweep, t, s)
     full_rows = max(0, m // t - ceil_div(up, t))
     full_columns = max(0, n // sub - ceil_div(left, sub))
     return Counts(
@@ -202,10 +205,28 @@ def _counts(sweep: Sweep, shape: tuple[int, ...], tiling: Tiling) -> Counts:
         full=full_rows * full_columns,
         total_points=m * n,
         points=t * s,
-        live_in=inputs + sum(_live_in(offsets, t, s) for offsets in sweep.tables.values()),
-        live_out=sum(_live_out(offsets, t, s) for offsets in sweep.tables.values()),
+        live_in=live_in,
+        live_out=live_out,
         footprint=inputs + len(sweep.tables) * (t + up) * (s + left),
     )
+
+
+def live(sweep: Sweep, t: int, s: int) -> tuple[int, int]:
+    """Return the values that a t x s tile far from every edge reads from outside, and its own that others read."""
+    inputs = sweep.rows * t + sweep.columns * s + sweep.cells * t * s
+    tables = sweep.tables.values()
+    return inputs + sum(_live_in(each, t, s) for each in tables), sum(_live_out(each, t, s) for each in tables)
+
+
+def passed_bytes(program: Recurrence, threads: int, itemsize: int) -> int:
+    """Return the bytes of shared memory in which a GPU's threads hand the ends of their rows to the next one.
+
+    Args:
+        program: The recurrence.
+        threads: Sub-tiles of a tile.
+        itemsize: Bytes per value.
+    """
+    return 2 * threads * len(program.tables) * max(1, program.reach[1]) * itemsize
 
 
 def _live_in(offsets: tuple[Offset, ...], t: int, s: int) -> int:
