@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.api.stencil import without_function
 from tilewright.api.table_data import make_data
-from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
+from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.frontends.recurrence import Outside, trace_recurrence
 from tilewright.plan import read_target
@@ -23,7 +23,6 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings import orthogonal
-from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import NONE, Tiling, parse
 
 if TYPE_CHECKING:
@@ -331,11 +330,7 @@ def _legal(known: Recurrence, shape: tuple[int, int], asked: Tiling | None, thre
     chosen = choose_tile(known, shape, threads) if asked is None else asked
     if asked is None and any(o[1] > 0 for many in known.reads.values() for o in many):
         return NONE
-    complete = orthogonal.complete_table(known, chosen)
-    verdict = orthogonal.check_table(known, complete)
-    if isinstance(verdict, Violation):
-        raise IllegalTilingError(verdict.reason, verdict.hint)
-    return complete
+    return orthogonal.legal_table(known, chosen)
 
 
 def choose_tile(known: Recurrence, shape: tuple[int, int], threads: int) -> Tiling:
