@@ -19,6 +19,7 @@ from tilewright.runtime.warn import warn_once
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.search import Choice
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, shortlist
+from tilewright.workloads import stencil
 
 _PROTOCOL = 2
 """Raised when older logs could no longer be continued."""
@@ -65,7 +66,7 @@ class Task:
 
 def prediction_of(task: Task, tiling: Tiling) -> Prediction:
     """Return what the task's model says of a tiling."""
-    return predicted(task.problem, task.machine, tiling, model=task.model)
+    return predicted(stencil.on_machine(task.problem, task.machine, model=task.model), tiling)
 
 
 def seconds_of(task: Task, candidate: Candidate) -> float:

@@ -10,7 +10,6 @@ from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape
 
 if TYPE_CHECKING:
     from tilewright.api.prediction import Prediction
-    from tilewright.programs.problem import BoundarySpec
     from tilewright.programs.stencil import Program
     from tilewright.programs.table import Recurrence
 
@@ -51,6 +50,7 @@ def predict(
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """
     from tilewright.api import predict as api
+    from tilewright.api.bottleneck import explain as explanation
     from tilewright.api.load import load_any, steps_of
     from tilewright.base.units import parse_shape
     from tilewright.programs.problem import parse_boundary
@@ -77,7 +77,7 @@ def predict(
         title = f"{known.name} {shape}, {steps} steps on {one.machine}"
         document, why = one.to_dict(), None
         if explain:
-            why = _explained(known, one, machine, outside)
+            why = explanation(one, program=known, machine=machine, boundary=outside).to_dict()
             document["explanation"] = why
         output.show(document, lambda: _shown(one, title, why), as_json)
         if one.tiling.family == "hybrid" and one.tiling.threads and one.model == "exact" and not as_json:
@@ -93,19 +93,6 @@ def predict(
         ).to_dict()  # fmt: skip
         document["strategies"] = rivals
     output.show(document, lambda: _ranked(many, rivals), as_json)
-
-
-def _explained(
-    program: "Program | Recurrence", one: "Prediction", machine: str, boundary: "BoundarySpec"
-) -> dict[str, object]:
-    """Explain a prediction of a stencil or of a table."""
-    from tilewright.api.bottleneck import explain
-    from tilewright.api.table_bottleneck import explain_table
-    from tilewright.programs.table import Recurrence
-
-    if isinstance(program, Recurrence):
-        return explain_table(one, program=program, machine=machine).to_dict()
-    return explain(one, program=program, machine=machine, boundary=boundary).to_dict()
 
 
 def _stencil(program: "Program | Recurrence") -> "Program":

@@ -58,6 +58,11 @@ class TableCase:
     scope: str
 
     @property
+    def steps(self) -> int:
+        """A table is filled once."""
+        return 1
+
+    @property
     def words(self) -> float:
         """Words per value."""
         return (1 if self.dtype == "bool" else np.dtype(self.dtype).itemsize) / WORD
@@ -177,7 +182,7 @@ def predict(case: TableCase, tiling: Tiling) -> Costs:
     Raises:
         UsageError: If a tile, or as many as asked for, does not fit the machine.
     """
-    found = _predict(case, tiling)
+    found = expected(case, tiling)
     if found is None:
         read, written = tile_words(case, tiling)
         raise UsageError(
@@ -198,12 +203,13 @@ def best(case: TableCase) -> Iterator[tuple[Tiling, Costs]]:
             subs = (max(1, s // case.lanes),) if case.cpu else _SUBS
             for sub in (each for each in subs if s % each == 0):
                 tiling = Tiling(family=orthogonal.NAME, time=t, space=(s,), sub=(sub,))
-                found = _predict(case, tiling) if t >= up else None
+                found = expected(case, tiling) if t >= up else None
                 if found is not None:
                     yield tiling, found
 
 
-def _predict(case: TableCase, tiling: Tiling) -> Costs | None:
+def expected(case: TableCase, tiling: Tiling) -> Costs | None:
+    """Return the costs of a complete, legal tiling as :func:`predict` does, or None where it does not fit."""
     machine = case.machine
     counts = orthogonal.counts_table(case.program, case.shape, tiling)
     read, written = tile_words(case, tiling)
