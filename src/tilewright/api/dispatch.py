@@ -2,7 +2,6 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -73,12 +72,12 @@ def workload_of(given: AnyProgram, scalars: Mapping[str, Any] | None, asked: Req
         UsageError: If anything is unknown or does not fit.
     """
     program = program_of(given)
-    return _SERVED[type(program)].workload(program, scalars, asked, machine)
+    return _SERVED[type(program)][0](program, scalars, asked, machine)
 
 
 def job_of(program: Program | Recurrence) -> ModuleType:
     """Return the module whose ``perform`` does a run of a program as the command line asks for it."""
-    return importlib.import_module(_SERVED[type(program)].job)
+    return importlib.import_module(_SERVED[type(program)][1])
 
 
 def _stencil(program: Program, scalars: Mapping[str, Any] | None, asked: Request, machine: Machine) -> Workload:
@@ -101,20 +100,8 @@ def _table(program: Recurrence, scalars: Mapping[str, Any] | None, asked: Reques
     return table.on_machine(program, asked, machine)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Served:
-    """What serves a kind of program.
-
-    Attributes:
-        workload: Makes the workload.
-        job: The module of its runs from the command line.
-    """
-
-    workload: Callable[[Any, Mapping[str, Any] | None, Request, Machine], Workload]
-    job: str
-
-
-_SERVED: dict[type, _Served] = {
-    Program: _Served(workload=_stencil, job="tilewright.api.job"),
-    Recurrence: _Served(workload=_table, job="tilewright.api.table_job"),
+_SERVED: dict[type, tuple[Callable[[Any, Mapping[str, Any] | None, Request, Machine], Workload], str]] = {
+    Program: (_stencil, "tilewright.api.job"),
+    Recurrence: (_table, "tilewright.api.table_job"),
 }
+"""By the type of a program, what makes its workload, and the module of its runs from the command line."""

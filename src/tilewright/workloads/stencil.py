@@ -9,6 +9,7 @@ from tilewright.costs import bottleneck, energy_tiles
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.bottleneck import Resource
+from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import Usage, make_energy
 from tilewright.costs.hardware import hardware
 from tilewright.costs.roofline import Roofline, roofline
@@ -91,18 +92,14 @@ class StencilWorkload:
         blocks = choose_blocks(self.problem, self.machine, tiling) if plain else None
         if blocks is not None:
             return blocks.tiling, blocks.costs
-        if tiling is None:
-            chosen = best_tiling(self.problem, self.setting, self.model)
-        else:
-            chosen = tilings.legal(self.problem, tiling)
-        found = time_model.predict(self.problem, chosen, self.machine, model=self.model, scope=self.scope)
-        return chosen, found
+        problem, model = self.problem, self.model
+        chosen = best_tiling(problem, self.setting, model) if tiling is None else tilings.legal(problem, tiling)
+        return chosen, time_model.predict(problem, chosen, self.machine, model=model, scope=self.scope)
 
     def expected(self, tiling: Tiling) -> Costs | None:
         """Return the costs of a tiling alone; None where it does not fit, or is none of the problem's."""
         try:
-            sizes = time_model.sizes_of(tiling, self.setting)
-            result = time_model.evaluate(tiling.family, sizes, self.setting, self.model)
+            result = self._evaluated(tiling)
         except UsageError:
             return None
         return time_model.costs_at(result, 0, self.setting) if np.isfinite(result.seconds[0]) else None
@@ -188,17 +185,18 @@ class StencilWorkload:
             inner = blocks.extended.problem
             updates = self.problem.steps / inner.steps * make_energy(inner, self.machine).updates
             return rule.usage(seconds or blocks.costs.seconds, blocks.costs.dram_bytes, updates)
-        sizes = time_model.sizes_of(tiling, self.setting)
-        result = time_model.evaluate(tiling.family, sizes, self.setting, self.model)
+        result = self._evaluated(tiling)
         assert result.energy_bytes is not None  # noqa: S101  (the setting has an energy model)
         assert result.updates is not None  # noqa: S101
         return rule.usage(seconds or float(result.seconds[0]), float(result.energy_bytes[0]), float(result.updates[0]))
 
     def resources(self, tiling: Tiling) -> tuple[Resource, ...]:
         """Return the use of every resource by a tiling."""
+        return bottleneck.resources(self._evaluated(tiling), 0, self.setting, tiling.family)
+
+    def _evaluated(self, tiling: Tiling) -> Breakdown:
         sizes = time_model.sizes_of(tiling, self.setting)
-        result = time_model.evaluate(tiling.family, sizes, self.setting, self.model)
-        return bottleneck.resources(result, 0, self.setting, tiling.family)
+        return time_model.evaluate(tiling.family, sizes, self.setting, self.model)
 
     def most_tiles(self, tiling: Tiling) -> int:
         """Return how many tiles may be resident on an SM; 0 on a CPU, and of families that do not count them."""
