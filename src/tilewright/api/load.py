@@ -99,13 +99,8 @@ def load_pipeline(name: str, options: Mapping[str, float | None]) -> Pipeline:
     Raises:
         UsageError: If there is no such pipeline, file or function, or the file fails.
     """
-    path, separator, function = name.rpartition(":")
-    if not separator or not path.endswith(".py"):
-        return as_pipeline(name, options)
-    found = getattr(_import(Path(path)), function, None)
-    if found is None:
-        raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
-    return as_pipeline(found, options)
+    found = _load(name)
+    return as_pipeline(name if found is None else found, options)
 
 
 def _import(path: Path) -> ModuleType:
