@@ -23,6 +23,7 @@ from tilewright.machines.dump import to_toml
 from tilewright.machines.files import load, parse
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
+from tilewright.workloads.stencil import on_machine
 
 CASE = {"shape": (1024, 1024), "steps": 128, "machine": "k20c"}
 ARGUMENTS = ["--shape", "1024x1024", "--steps", "128", "--machine", "k20c"]
@@ -229,9 +230,9 @@ def test_sweeps_say_where_efficiency_drops():
 
 def test_the_largest_problem_fits_and_no_larger_one():
     machine, problem = load("k20c"), make_problem(program("heat2d"), (1000, 2000), 8)
-    first, second = largest_shape(problem, machine)
+    first, second = largest_shape(on_machine(problem, machine))
     assert 2 * 4 * first * second <= machine.memory_bytes.value < 2 * 4 * (first + 1) * (second + 2)
-    assert largest_shape(problem, replace(machine, memory_bytes=None)) is None
+    assert largest_shape(on_machine(problem, replace(machine, memory_bytes=None))) is None
 
 
 def test_the_loss_of_another_programs_tiling():

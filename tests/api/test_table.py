@@ -156,11 +156,11 @@ def test_predictions_and_selections_of_tables():
 
 
 def test_a_table_is_explained():
+    from tilewright.api.bottleneck import explain
     from tilewright.api.predict import predict
-    from tilewright.api.table_bottleneck import explain_table
 
     one = predict("lcs", shape=(4096, 4096), machine="k20c", tiling="orthogonal:t=64,s=256,sub=8")
-    found = explain_table(one)
+    found = explain(one)
     uses = {each.name: each.use for each in found.resources}
     # 64 rows and 16 columns of tiles: 16 tiles at most on 13 SMs, in 79 wavefronts of which 55 take two turns.
     turns = sum(-(-min(d + 1, 64, 16, 79 - d) // 13) for d in range(79))
@@ -171,7 +171,7 @@ def test_a_table_is_explained():
     assert all(factor >= 0.999 for _, factor in found.speedups)
     assert found.k_effect[0][0] == 1
     assert dict(found.k_effect)[one.costs.tiles_per_sm] == one.costs.seconds
-    host = explain_table(predict("lcs", shape=(512, 512), machine="host"))
+    host = explain(predict("lcs", shape=(512, 512), machine="host"))
     assert host.k_effect == ()
     assert host.overhead > 0
 

@@ -1,6 +1,5 @@
 """The generated loops: what they compute, and that they move what the formulas say."""
 
-import ctypes
 import itertools
 from collections import OrderedDict
 from pathlib import Path
@@ -13,7 +12,8 @@ from tilewright.codegen.gpu_prelude import DIALECTS
 from tilewright.codegen.matmul import Blocking, emit_fused
 from tilewright.codegen.matmul_gpu import Block, emit_gpu
 from tilewright.costs.chain import SCHEDULES, count
-from tilewright.runtime.fused import block_sizes, compile_text, fused_product
+from tilewright.runtime.cpu import compile_text
+from tilewright.runtime.fused import block_sizes, fused_product
 
 CASES = 600
 LOOPS = Path(__file__).with_name("chain_loops.c")
@@ -22,18 +22,16 @@ LOOPS = Path(__file__).with_name("chain_loops.c")
 @pytest.fixture(scope="module")
 def counted():
     """Run the instrumented loops: returns the product, the reads, the writes and the trace."""
-    kernel = compile_text(LOOPS.read_text(), "tw_counted_loops", "float64")
+    (kernel,) = compile_text(LOOPS.read_text(), "tw_counted_loops")
 
     def run(schedule, arrays, tile, room=0):
         p = [arrays[0].shape[0], *(array.shape[1] for array in arrays), 0][:4]
         result = np.full((p[0], arrays[-1].shape[1]), np.nan)
         others = [*arrays, *[result] * (3 - len(arrays))]
         chip = [np.full(tile, np.nan), np.full(max(tile), np.nan)]
-        pointers = np.array([each.ctypes.data for each in (result, *others, *chip)], dtype=np.uintp)
-        size = np.array([SCHEDULES.index(schedule), *p, *tile, room], dtype=np.int64)
         trace, counts = np.zeros(max(room, 1), dtype=np.int64), np.zeros(3, dtype=np.int64)
-        where = ctypes.c_void_p(trace.ctypes.data) if room else None
-        kernel.function(*(ctypes.c_void_p(each.ctypes.data) for each in (pointers, size)), where, counts.ctypes.data)
+        size = (SCHEDULES.index(schedule), *p, *tile, room)
+        kernel((result, *others, *chip), size, trace if room else None, counts)
         return result, int(counts[0]), int(counts[1]), trace[: counts[2]]
 
     return run

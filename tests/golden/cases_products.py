@@ -202,5 +202,5 @@ CASES = (
     _case("calibrate/energy.cu", "single operations of a GPU", lambda: energy_source("cuda").text),
     _case("calibrate/jacobi1d_at_rest.cu", "jacobi1d, its memory replaced by registers", _at_rest),
     _case("calibrate/micro.c", "micro-benchmarks of a CPU", lambda: micro._TEXT),
-    _case("calibrate/energy.c", "single operations of a CPU", lambda: energy_micro.source().text),
+    _case("calibrate/energy.c", "single operations of a CPU", energy_micro.text),
 )  # fmt: skip

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.codegen.emit import Kernel
 from tilewright.codegen.rows import GroupSource, emit_group
 from tilewright.frontends.pipeline import apply_stencil, trace_pipeline
 from tilewright.frontends.trace import trace
 from tilewright.programs.expression import Value, apply
 from tilewright.programs.pipeline_problem import BORDERS, PipelineProblem, compute, make_pipeline_problem
-from tilewright.runtime.cpu import CompiledKernel
+from tilewright.runtime.cpu import Function
 from tilewright.runtime.pipelines import Step, execute
 from tilewright.runtime.toolchain import Toolchain
 from tilewright.tilings import fusion as fusions
@@ -239,14 +238,8 @@ def wrong(case: PipelineCase, groups: Sequence[GroupSource], functions: dict[str
     problem = case.problem
     steps = []
     for group, tile in zip(groups, case.tiles, strict=True):
-        kernel = Kernel(entry=group.entry, fingerprint=group.entry, dtype="", copies=(), constants=())
-        steps.append(
-            Step(
-                source=group,
-                compiled=CompiledKernel(kernel=kernel, function=functions[group.entry], parallel=True),
-                tile=tile,
-            )
-        )
+        compiled = Function(function=functions[group.entry], parallel=True)
+        steps.append(Step(source=group, compiled=compiled, tile=tile))
     grids = dict(zip(problem.pipeline.inputs, case.arrays(), strict=True))
     before = {grid: array.copy() for grid, array in grids.items()}
     guarded = []

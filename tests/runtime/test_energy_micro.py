@@ -1,6 +1,5 @@
 """Micro-benchmarks of single operations: what the compiler made of them, what they count, and windows."""
 
-import ctypes
 import itertools
 import platform
 import re
@@ -107,7 +106,7 @@ def test_a_meter_that_stands_still_is_told():
 def assembly(tmp_path):
     tools = toolchain()
     path = tmp_path / "unit.c"
-    path.write_text(energy_micro.source().text)
+    path.write_text(energy_micro.text())
     flags = [flag for flag in tools.flags(strict=True) if flag not in {"-shared", "-fopenmp"}]
     made = subprocess.run(
         [*tools.command, *flags, "-S", "-o", "-", str(path)], capture_output=True, text=True, check=True
@@ -142,11 +141,10 @@ def test_all_benchmarks_run_and_count(monkeypatch):
 def test_calls_are_long_although_some_are_held_up(monkeypatch):
     now, calls = [0.0], itertools.count()
 
-    def function(_fields, size, _scalars, _constants):
-        repeats = (ctypes.c_int64 * 4).from_address(size)[2]
+    def compiled(_arrays, size):
+        repeats = size[2]
         now[0] += 1e-6 * repeats + (0.05 if next(calls) % 3 == 1 else 0.0)  # another process takes the core
 
     monkeypatch.setattr(energy_micro, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
-    compiled = types.SimpleNamespace(function=function)
     work = energy_micro._work(compiled, np.zeros(16, np.float32), (2048, 2, 0))
     assert work.operations >= 2048 * 2 * 0.02 / 1e-6

@@ -3,18 +3,13 @@
 import dataclasses
 from dataclasses import dataclass
 
-import numpy as np
-
 from tilewright.api.prediction import Prediction
-from tilewright.costs import bottleneck
-from tilewright.costs import time as time_model
-from tilewright.costs.arrays import Sizes
+from tilewright.base.errors import UsageError
 from tilewright.costs.bottleneck import Resource
-from tilewright.costs.setting import Setting, make_setting
-from tilewright.machines.machine import Machine
-from tilewright.programs.problem import Problem
+from tilewright.costs.time import Costs
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.sensitivity import moved
+from tilewright.workload import Workload
 
 _PARAMETERS = {
     "sm_count": ("twice the multiprocessors or cores", 2.0),
@@ -23,7 +18,6 @@ _PARAMETERS = {
     "iteration": ("half the time of an iteration", 0.5),
     "shared_bytes": ("twice the on-chip memory", 2.0),
 }
-_MOST_K = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +59,7 @@ class Explanation:
 
 
 def explain(prediction: Prediction) -> Explanation:
-    """Explain the prediction of a stencil.
+    """Explain a prediction.
 
     Args:
         prediction: The prediction.
@@ -73,60 +67,44 @@ def explain(prediction: Prediction) -> Explanation:
     Returns:
         The explanation; that of one block where a grid that wraps runs in blocks is as for a grid that does not.
     """
-    problem, where, scope = prediction.problem, prediction.hardware, prediction.scope
-    assert isinstance(problem, Problem)  # noqa: S101  (tables have an explanation of their own)
-    setting, tiling = make_setting(problem, where, scope), prediction.tiling
-    sizes = time_model.sizes_of(tiling, setting)
-    result = time_model.evaluate(tiling.family, sizes, setting, prediction.model)
-    ideal = time_model.ideal_seconds(setting, tiling.family)
-    seconds = float(result.seconds[0])
-    hexagons = tiling.family in {"hexagonal", "hybrid"}
-    tiled = _counts_k(tiling)
-    printed = float(time_model.overhead_estimate(sizes, setting)[0]) if hexagons else None
+    work, tiling = prediction.work, prediction.tiling
+    costs = work.expected(tiling)
+    if costs is None:
+        raise UsageError(f"nothing explains {str(tiling)!r}, which does not fit {work.machine.name}")
+    ideal = work.ideal_seconds(tiling)
+    printed = work.printed_overhead(tiling)
     return Explanation(
-        resources=bottleneck.resources(result, 0, setting, tiling.family),
-        speedups=_speedups(problem, where, tiling, (prediction.model, scope), seconds),
-        k_effect=_k_effect(tiling, setting, prediction.model) if tiled and not setting.cpu else (),
+        resources=work.resources(tiling),
+        speedups=_speedups(work, tiling, costs),
+        k_effect=_k_effect(work, tiling),
         ideal_seconds=ideal,
-        overhead=seconds / ideal - 1.0 if ideal > 0 else 0.0,
+        overhead=costs.seconds / ideal - 1.0 if ideal > 0 else 0.0,
         printed_overhead=None if printed is None or ideal <= 0 else printed / ideal,
     )
 
 
-def _speedups(
-    problem: Problem, machine: Machine, tiling: Tiling, how: tuple[str, str | None], seconds: float
-) -> tuple[tuple[str, float], ...]:
+def _speedups(work: Workload, tiling: Tiling, costs: Costs) -> tuple[tuple[str, float], ...]:
     """Return what the same tile would gain from more of each resource; k grows where more tiles fit and that helps."""
+    problem, held = work.problem, dataclasses.replace(tiling, k=tiling.k or costs.tiles_per_sm)
+    tilings = {tiling, held} if work.most_tiles(tiling) else {tiling}
     found = []
-    held = int(time_model.evaluate(*_asked(tiling, make_setting(problem, machine, how[1])), how[0]).tiles_per_sm[0])
-    tilings = {tiling, dataclasses.replace(tiling, k=tiling.k or held or None)} if _counts_k(tiling) else {tiling}
     for name, (text, factor) in _PARAMETERS.items():
         if name == "iteration":
-            setting = make_setting(problem, machine, how[1])
-            half = dataclasses.replace(setting.c_iter, value=factor * setting.c_iter.value, low=None, high=None)
-            changed = dataclasses.replace(setting, c_iter=half)
+            other = work.hastened()
         else:
-            changed = make_setting(problem, moved(machine, problem.program.name, name, factor), how[1])
-        results = [time_model.evaluate(*_asked(each, changed), how[0]) for each in tilings]
-        found.append((text, seconds / min(float(result.seconds[0]) for result in results)))
+            machine = moved(work.machine, problem.program.name, name, factor)
+            other = work.changed(machine, problem.shape, problem.steps)
+        seconds = [each.seconds for each in map(other.expected, tilings) if each is not None]
+        found.append((text, costs.seconds / min(seconds)))
     return tuple(sorted(found, key=lambda each: -each[1]))
 
 
-def _counts_k(tiling: Tiling) -> bool:
-    return tiling.family not in {"none", "streaming"}
-
-
-def _asked(tiling: Tiling, setting: Setting) -> tuple[str, Sizes, Setting]:
-    return tiling.family, time_model.sizes_of(tiling, setting), setting
-
-
-def _k_effect(tiling: Tiling, setting: Setting, model: str) -> tuple[tuple[int, float], ...]:
+def _k_effect(work: Workload, tiling: Tiling) -> tuple[tuple[int, float], ...]:
     """Return the predicted time for every number of resident tiles that fits."""
     found = []
-    for k in range(1, min(setting.max_tiles, _MOST_K) + 1):
-        sizes = time_model.sizes_of(dataclasses.replace(tiling, k=k), setting)
-        seconds = float(time_model.evaluate(tiling.family, sizes, setting, model).seconds[0])
-        if not np.isfinite(seconds):
+    for k in range(1, work.most_tiles(tiling) + 1):
+        costs = work.expected(dataclasses.replace(tiling, k=k))
+        if costs is None:
             break
-        found.append((k, seconds))
+        found.append((k, costs.seconds))
     return tuple(found)

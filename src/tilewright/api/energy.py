@@ -8,27 +8,22 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import costed
+from tilewright.api.dispatch import AnyProgram, workload_of
 from tilewright.api.predict import MachineLike, as_machine
-from tilewright.api.predict import predict as predict_time
 from tilewright.api.stencil import ProgramLike, as_program
-from tilewright.api.table import Table
-from tilewright.api.table_costs import TableRequest, case_of, check_settings, costs_of, table_of
 from tilewright.base.errors import UsageError
-from tilewright.costs import energy_tiles
-from tilewright.costs import orthogonal as table_model
-from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
-from tilewright.costs.energy import Joules, Usage, make_energy, price
+from tilewright.costs.energy import Joules, Usage, price
 from tilewright.costs.energy_constants import NAMES, Constants, at_clock, constants
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
-from tilewright.programs.table import Recurrence
 from tilewright.tilings.tiling import Tiling, parse
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
-from tilewright.tuning.choice import choose_blocks, evaluated, families_of
+from tilewright.tuning.choice import evaluated, families_of
+from tilewright.workload import Request
 
 NEAR = 0.01
 """Tiles so close to the fastest one count as equally fast."""
@@ -167,7 +162,7 @@ class Comparison:
 
 
 def energy(
-    program: ProgramLike | Table | Recurrence,
+    program: AnyProgram,
     *,
     shape: tuple[int, ...],
     steps: int = 1,
@@ -205,59 +200,17 @@ def energy(
     where = as_machine(machine)
     if seconds is not None and not (np.isfinite(seconds) and seconds > 0):
         raise UsageError(f"a measured time is above 0 s, got {seconds!r}")
-    table = table_of(program)
-    if table is not None:
-        check_settings(table, scalars)
-        request = TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
-        return _of_table(table, request, where, (tiling, seconds))
-    assert not isinstance(program, Table | Recurrence)  # noqa: S101
-    known, _ = costed(as_program(program), scalars)
-    asked = parse(tiling) if isinstance(tiling, str) else tiling
-    cost = constants(where)
-    tile = None if asked is None else energy_tiles.printed(known.name, shape, steps, asked)
-    if tile is not None and asked is not None and asked.family != "hybrid":
-        make_problem(known, shape, steps, dtype, boundary)
-        if seconds is None:
-            found = predict_time(known, shape=shape, steps=steps, machine=where, tiling=asked, dtype=dtype, scope=scope)
-            seconds = found.costs.seconds
-        rule, used = asked.family, tile.usage(seconds)
-    else:
-        found = predict_time(
-            known, shape=shape, steps=steps, machine=where, tiling=asked, dtype=dtype, boundary=boundary, model=model,
-            scope=scope,
-        )  # fmt: skip
-        asked, rule = found.tiling, model
-        problem = make_problem(known, shape, steps, dtype, boundary)
-        used = usage_of(problem, where, found.tiling, (model, scope), seconds)
-    return Metered(
-        program=known.name,
-        machine=where.name,
-        shape=shape,
-        steps=steps,
-        tiling=asked,
-        rule=rule,
-        seconds=used.seconds,
-        energy=price(used, cost),
-        usage=used,
-        known=cost,
-    )
-
-
-def _of_table(
-    program: Recurrence, request: TableRequest, where: Machine, how: tuple[Tiling | str | None, float | None]
-) -> Metered:
-    """Return the energy of a table in orthogonal tiles; the time is predicted unless it was measured."""
-    case = case_of(program, request, where)
-    tiling, costs = costs_of(case, how[0])
-    used = table_model.tile_usage(case, tiling, how[1] or costs.seconds)
+    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
+    work = workload_of(program, scalars, asked, where)
+    chosen, rule, used = work.usage(parse(tiling) if isinstance(tiling, str) else tiling, seconds)
     known = constants(where)
     return Metered(
-        program=program.name,
+        program=work.problem.program.name,
         machine=where.name,
-        shape=case.shape,
-        steps=1,
-        tiling=tiling,
-        rule=tiling.family,
+        shape=work.problem.shape,
+        steps=work.problem.steps,
+        tiling=chosen,
+        rule=rule,
         seconds=used.seconds,
         energy=price(used, known),
         usage=used,
@@ -381,19 +334,3 @@ class _Pool:
         seconds, joules, traffic = (float(each[index - start]) for each in self.values[part])
         chosen = space.tiling_at(family, sizes, index - start)
         return Point(tiling=chosen, clock=clock, seconds=seconds, joules=joules, dram_bytes=traffic)
-
-
-def usage_of(
-    problem: Problem, where: Machine, tiling: Tiling, how: tuple[str, str | None], seconds: float | None
-) -> Usage:
-    """Return the amounts of a tiling that has a time model, by a model and a scope of the bandwidth."""
-    rule = make_energy(problem, where)
-    blocks = choose_blocks(problem, where, tiling) if how == ("exact", None) else None
-    if blocks is not None:
-        updates = problem.steps / blocks.extended.problem.steps * make_energy(blocks.extended.problem, where).updates
-        return rule.usage(seconds or blocks.costs.seconds, blocks.costs.dram_bytes, updates)
-    setting = make_setting(problem, where, how[1])
-    result = time_model.evaluate(tiling.family, time_model.sizes_of(tiling, setting), setting, how[0])
-    assert result.energy_bytes is not None  # noqa: S101  (the setting has an energy model)
-    assert result.updates is not None  # noqa: S101
-    return rule.usage(seconds or float(result.seconds[0]), float(result.energy_bytes[0]), float(result.updates[0]))

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.api.energy import usage_of
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.base.errors import UsageError
 from tilewright.base.units import parse_shape
@@ -22,6 +21,7 @@ from tilewright.machines.machine import PARAMETERS, Machine, Quantity
 from tilewright.programs import catalogue
 from tilewright.programs.problem import make_problem
 from tilewright.tilings.tiling import parse
+from tilewright.workloads import stencil
 
 COLUMNS = ("program", "shape", "steps", "tiling", "seconds", "joules")
 _MAX_BYTES = 2**26
@@ -161,7 +161,7 @@ def run_usage(run: Run, machine: Machine) -> Usage:
     if tile is not None:
         return tile.usage(run.seconds)
     problem = make_problem(catalogue.program(run.program), run.shape, run.steps)
-    return usage_of(problem, machine, tiling, ("exact", None), run.seconds)
+    return stencil.on_machine(problem, machine).amounts(tiling, run.seconds)
 
 
 def fit_energy(runs: Sequence[Run], machine: MachineLike, *, train: float = 0.1, seed: int = 0) -> EnergyFit:

@@ -4,12 +4,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tilewright.api.stencil import ProgramLike, as_program
-from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.errors import UsageError
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.runtime.files import check_place
 from tilewright.tilings import catalogue, orthogonal
 from tilewright.tilings.counts import Counts
-from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import Tiling, parse
 
 _SHAPES = {1: (1_000_000,), 2: (4096, 4096), 3: (512, 512, 512)}
@@ -107,10 +106,7 @@ def family(tile: str, program: ProgramLike = "") -> Family:
     table = tiling.family == orthogonal.NAME
     chosen = as_program(program or (_TABLE if table else _PROGRAMS[rank]))
     problem = make_problem(chosen, _SHAPES[chosen.rank], 1 if table else _STEPS)
-    example = catalogue.complete(problem, tiling)
-    verdict = catalogue.check(problem, example)
-    if isinstance(verdict, Violation):
-        raise IllegalTilingError(verdict.reason, verdict.hint)
+    example = catalogue.legal(problem, tiling)
     return Family(
         name=known.NAME,
         ranks=known.RANKS,

@@ -7,12 +7,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tilewright.api.dispatch import program_of, stencil_of
 from tilewright.api.pipelines import as_pipeline
-from tilewright.api.stencil import Stencil, as_program
+from tilewright.api.stencil import Stencil
 from tilewright.api.table import Table
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.names import meant
-from tilewright.programs import catalogue, recurrences
+from tilewright.programs import catalogue
 from tilewright.programs.pipeline import Pipeline
 from tilewright.programs.stencil import Program
 from tilewright.programs.table import Recurrence
@@ -35,12 +36,9 @@ def load_program(name: str) -> Program:
         TraceError: If the function is no stencil.
     """
     found = _load(name)
-    known = catalogue.names()
-    if isinstance(found, Table | Recurrence) or (found is None and name in recurrences.names() and name not in known):
-        raise UsageError(
-            f"{name!r} is a recurrence, which this command does not take", "run, predict, energy and whatif do"
-        )
-    return catalogue.program(name) if found is None else as_program(found)
+    if found is None and name in catalogue.names():
+        return catalogue.program(name)
+    return stencil_of(name if found is None else found)
 
 
 def load_any(name: str) -> Program | Recurrence:
@@ -50,14 +48,20 @@ def load_any(name: str) -> Program | Recurrence:
         UsageError: As :func:`load_program`.
         TraceError: If the function is neither.
     """
-    if name in recurrences.names():
-        return recurrences.recurrence_named(name)
     found = _load(name)
-    if isinstance(found, Table):
-        return found.recurrence
-    if isinstance(found, Recurrence):
-        return found
-    return catalogue.program(name) if found is None else as_program(found)
+    return program_of(name if found is None else found)
+
+
+def load_run(name: str, steps: int | None) -> Program | Recurrence:
+    """Return what a run is of: where a stencil and a recurrence have one name, steps mean the stencil.
+
+    Raises:
+        UsageError: As :func:`load_program`, or if the number of steps of a stencil is missing.
+        TraceError: If a function is neither.
+    """
+    known = load_any(name) if steps is None or name not in catalogue.names() else load_program(name)
+    steps_of(known, steps)
+    return known
 
 
 def steps_of(program: Program | Recurrence, steps: int | None) -> int:
@@ -95,13 +99,8 @@ def load_pipeline(name: str, options: Mapping[str, float | None]) -> Pipeline:
     Raises:
         UsageError: If there is no such pipeline, file or function, or the file fails.
     """
-    path, separator, function = name.rpartition(":")
-    if not separator or not path.endswith(".py"):
-        return as_pipeline(name, options)
-    found = getattr(_import(Path(path)), function, None)
-    if found is None:
-        raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
-    return as_pipeline(found, options)
+    found = _load(name)
+    return as_pipeline(name if found is None else found, options)
 
 
 def _import(path: Path) -> ModuleType:

@@ -11,6 +11,7 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
+from tilewright.workload import Workload
 
 if TYPE_CHECKING:
     from tilewright.report.study import Candidate, Study
@@ -21,24 +22,39 @@ class Prediction:
     """What one tiling of a problem costs on a machine.
 
     Attributes:
-        problem: What is computed: a stencil's problem, or a recurrence's table.
-        hardware: The machine.
-        model: ``exact`` or ``published``.
-        scope: Who shares the bandwidth, where that was asked for.
+        work: What is computed, where, and the model.
         tiling: The tiling.
         costs: Its costs.
-        c_iter: Seconds per loop-body iteration of one vector unit, with provenance.
-        roof: What the machine's arithmetic and memory allow the program, or None of a table.
     """
 
-    problem: Problem | TableCase
-    hardware: Machine
-    model: str
-    scope: str | None = None
+    work: Workload
     tiling: Tiling
     costs: Costs
-    c_iter: Quantity
-    roof: Roofline | None = None
+
+    @property
+    def problem(self) -> Problem | TableCase:
+        """What is computed: a stencil's problem, or a recurrence's table."""
+        return self.work.problem
+
+    @property
+    def hardware(self) -> Machine:
+        """The machine."""
+        return self.work.machine
+
+    @property
+    def model(self) -> str:
+        """``exact`` or ``published``."""
+        return self.work.model
+
+    @property
+    def c_iter(self) -> Quantity:
+        """Seconds per loop-body iteration of one vector unit, with provenance."""
+        return self.work.c_iter
+
+    @property
+    def roof(self) -> Roofline | None:
+        """What the machine's arithmetic and memory allow the program, or None of a table."""
+        return self.work.roof
 
     @property
     def program(self) -> str:
@@ -58,7 +74,7 @@ class Prediction:
     @property
     def steps(self) -> int:
         """Time steps; a table is filled once."""
-        return self.problem.steps if isinstance(self.problem, Problem) else 1
+        return self.problem.steps
 
     @property
     def dtype(self) -> str:

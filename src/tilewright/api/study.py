@@ -21,6 +21,7 @@ from tilewright.tilings.tiling import parse
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
 from tilewright.tuning.choice import evaluated, families_of
+from tilewright.workloads import stencil
 
 _FILLED = 60
 """Candidates for which the model is asked again for traffic and energy."""
@@ -42,7 +43,7 @@ class Case:
 
     def predict(self, tiling: str) -> Prediction:
         """Ask the model about one tiling."""
-        return predicted(self.problem, self.machine, parse(tiling), model=self.model)
+        return predicted(stencil.on_machine(self.problem, self.machine, model=self.model), parse(tiling))
 
     def families(self) -> tuple[Choice, ...]:
         """Return the best tiling of every family by predicted time, best first."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import costed
+from tilewright.api.dispatch import stencil_of
 from tilewright.api.predict import MachineLike, as_machine
-from tilewright.api.stencil import ProgramLike, as_program
-from tilewright.api.table_costs import refuse_table
+from tilewright.api.stencil import ProgramLike
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes
 from tilewright.costs import bottleneck
@@ -176,8 +176,7 @@ def supertune(
     """
     if metric not in choices.METRICS:
         raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
-    refuse_table(program, "has orthogonal tiles alone, no strategies to compare")
-    known, _ = costed(as_program(program), scalars)
+    known, _ = costed(stencil_of(program, "supertune"), scalars)
     problem, where = make_problem(known, shape, steps, dtype, boundary), as_machine(machine)
     setting = make_setting(problem, where, scope)
     families = families_of(problem, setting, model)

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.api.memo import host
 from tilewright.api.stencil import without_function
 from tilewright.api.table_data import make_data
-from tilewright.base.errors import IllegalTilingError, ToolchainError, UsageError
+from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.frontends.recurrence import Outside, trace_recurrence
 from tilewright.plan import BACKENDS, Target, read_target
@@ -24,7 +24,6 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings import orthogonal
-from tilewright.tilings.legality import Violation
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning.table_default import cut_for_threads, table_default
 
@@ -332,8 +331,4 @@ def _legal(known: Recurrence, asked: Tiling) -> Tiling:
     """
     if asked.family == "none":
         return asked
-    complete = orthogonal.complete_table(known, asked)
-    verdict = orthogonal.check_table(known, complete)
-    if isinstance(verdict, Violation):
-        raise IllegalTilingError(verdict.reason, verdict.hint)
-    return complete
+    return orthogonal.legal_table(known, asked)

@@ -15,7 +15,6 @@ from tilewright.api.table_data import make_data
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, parse_shape
 from tilewright.plan import read_target
-from tilewright.programs import catalogue
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import fill as fill_reference
 from tilewright.runtime.fasta import Sequence, read_fasta
@@ -102,12 +101,6 @@ class TableReport:
                 f"the result differs from the NumPy reference by {self.error:g}",
                 "report it with the command line and the output of `tilewright doctor`",
             )
-
-
-def is_table(job: Job, steps: int | None) -> bool:
-    """Whether a job is for a table: a recurrence; where a stencil has the same name, steps mean the stencil."""
-    known = load_any(job.program)
-    return isinstance(known, Recurrence) and (steps is None or job.program not in catalogue.names())
 
 
 def perform(job: Job, note: Note) -> TableReport:

@@ -9,13 +9,13 @@ import numpy as np
 
 from tilewright.api import predict as model_api
 from tilewright.api.arrays import costed
+from tilewright.api.dispatch import stencil_of
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.api.plan import Plan, Tried, needed_bytes
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.screen import screen
-from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.stencil import ProgramLike
 from tilewright.api.strata import strata
-from tilewright.api.table_costs import refuse_table
 from tilewright.api.trial import Scalars
 from tilewright.api.tune_task import Tuning, log_path, prediction_of, remember, sample_steps, seconds_of
 from tilewright.api.unstable import warn_if_unstable
@@ -112,8 +112,7 @@ def tune(
     """
     level = effort_level(effort, seconds, candidates)
     asked = _check(backend, metric, effort)
-    refuse_table(program, "is not tuned by measuring")
-    known = as_program(program)
+    known = stencil_of(program, "tune")
     full, numbers = costed(known, scalars)
     problem = make_problem(full, shape, steps, dtype, boundary)
     if effort != "none" and problem.steps == 0:

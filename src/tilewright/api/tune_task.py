@@ -20,6 +20,7 @@ from tilewright.runtime.warn import warn_once
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.search import Choice
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, shortlist
+from tilewright.workloads import stencil
 
 _PROTOCOL = 2
 """Raised when older logs could no longer be continued."""
@@ -64,7 +65,7 @@ class Tuning:
 
 def prediction_of(tuning: Tuning, tiling: Tiling) -> Prediction:
     """Return what the task's model says of a tiling."""
-    return predicted(tuning.problem, tuning.machine, tiling, model=tuning.model)
+    return predicted(stencil.on_machine(tuning.problem, tuning.machine, model=tuning.model), tiling)
 
 
 def seconds_of(tuning: Tuning, candidate: Candidate) -> float:

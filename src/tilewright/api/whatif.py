@@ -1,38 +1,25 @@
 """``tilewright whatif``: how time, energy and efficiency move with problem and machine (thesis, 8.1 and 8.3)."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tilewright.api.arrays import costed
+from tilewright.api.dispatch import AnyProgram, workload_of
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.sweep import Row, WhatIf, factors_of, larger, varied_machine
-from tilewright.api.table import Table
-from tilewright.api.table_costs import TableRequest, check_settings, table_of
-from tilewright.api.table_whatif import sweep_table
 from tilewright.base.errors import UsageError
-from tilewright.costs import time as time_model
-from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
-from tilewright.machines.machine import Machine
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem, make_problem
-from tilewright.programs.table import Recurrence
+from tilewright.programs.problem import make_problem
 from tilewright.tilings.tiling import Tiling
-from tilewright.tuning import select as selection
-from tilewright.tuning import space
-from tilewright.tuning.choice import evaluated, families_of
-from tilewright.tuning.energy import cost as metric_cost
-
-_How = tuple[str, str, str | None]
-"""Metric, model and scope."""
+from tilewright.tuning import energy as choices
+from tilewright.workload import Request, Workload
+from tilewright.workloads import stencil
 
 
 def whatif(
-    program: ProgramLike | Table | Recurrence,
+    program: AnyProgram,
     *,
     shape: tuple[int, ...],
     steps: int = 1,
@@ -67,26 +54,17 @@ def whatif(
         UsageError: If anything is unknown or out of range.
     """
     scales, where = factors_of(vary, factors, metric), as_machine(machine)
-    table = table_of(program)
-    if table is not None:
-        check_settings(table, scalars)
-        request = TableRequest(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
-        return sweep_table(table, request, where, vary=vary, factors=scales, metric=metric)
-    assert not isinstance(program, Table | Recurrence)  # noqa: S101
-    problem = make_problem(costed(as_program(program), scalars)[0], shape, steps, dtype)
-    how = (metric, model, scope)
-    held = _best(problem, where, how)[0]
-    rows = []
-    for factor in scales:
-        case, host, amount = _varied(problem, where, vary, factor)
-        rows.append(_row(factor, amount, (case, host), held, how))
+    asked = Request(shape=shape, steps=steps, dtype=dtype, model=model, scope=scope)
+    work = workload_of(program, scalars, asked, where)
+    held = _best(work, metric)[0]
+    rows = [_row(factor, *_varied(work, vary, factor), held, metric) for factor in scales]
     return WhatIf(
-        program=problem.program.name,
+        program=work.problem.program.name,
         machine=where.name,
         vary=vary,
         metric=metric,
         rows=tuple(rows),
-        largest=largest_shape(problem, where),
+        largest=largest_shape(work),
     )
 
 
@@ -120,9 +98,9 @@ def reuse(
     """
     where = as_machine(machine)
     problems = [make_problem(as_program(each), shape, steps) for each in programs]
-    how = (metric, model, scope)
-    tilings = [_best(problem, where, how)[0] for problem in problems]
-    costs = [[_cost(tiling, make_setting(problem, where, scope), how) for problem in problems] for tiling in tilings]
+    works = [stencil.on_machine(problem, where, model=model, scope=scope) for problem in problems]
+    tilings = [_best(work, metric)[0] for work in works]
+    costs = [[_cost(work.expected(tiling), metric) for work in works] for tiling in tilings]
     least = [min(cost for cost in column if cost is not None) for column in zip(*costs, strict=True)]
     names = [problem.program.name for problem in problems]
     return {
@@ -134,23 +112,24 @@ def reuse(
     }
 
 
-def largest_shape(problem: Problem, machine: Machine) -> tuple[int, ...] | None:
+def largest_shape(work: Workload) -> tuple[int, ...] | None:
     """Return the largest extents of a problem's proportions that fit the device's memory, or None if it is unknown."""
-    if machine.memory_bytes is None:
+    if work.machine.memory_bytes is None:
         return None
-    each = sum(analyse(problem.program).copies) * problem.itemsize
-    cells = machine.memory_bytes.value / each
-    scale = (cells / float(np.prod([float(extent) for extent in problem.shape]))) ** (1.0 / len(problem.shape))
-    return tuple(max(1, int(scale * extent)) for extent in problem.shape)
+    shape = work.problem.shape
+    cells = work.machine.memory_bytes.value / work.cell_bytes
+    scale = (cells / float(np.prod([float(extent) for extent in shape]))) ** (1.0 / len(shape))
+    return tuple(max(1, int(scale * extent)) for extent in shape)
 
 
-def _row(factor: float, amount: str, where: tuple[Problem, Machine], held: Tiling, how: _How) -> Row:
-    setting = make_setting(*where, how[2])
-    tiling, costs, least = _best(*where, how)
-    kept = _cost(held, setting, how)
-    if kept is not None and kept < least:  # the grid of sizes is coarse, and moves with the problem and the machine
-        tiling, costs, least = held, time_model.predict(where[0], held, where[1], model=how[1], scope=how[2]), kept
-    ideal = time_model.ideal_seconds(setting, tiling.family)
+def _row(factor: float, work: Workload, amount: str, held: Tiling, metric: str) -> Row:
+    tiling, costs = _best(work, metric)
+    least, expected = choices.of_costs([costs], metric)[0], work.expected(held)
+    kept = _cost(expected, metric)
+    if expected is not None and kept is not None and kept < least:
+        # The grid of sizes is coarse, and moves with the problem and the machine.
+        tiling, costs, least = held, expected, kept
+    ideal = work.ideal_seconds(tiling)
     return Row(
         factor=factor,
         amount=amount,
@@ -161,39 +140,26 @@ def _row(factor: float, amount: str, where: tuple[Problem, Machine], held: Tilin
     )
 
 
-def _best(problem: Problem, machine: Machine, how: _How) -> tuple[Tiling, Costs, float]:
-    """Return the best tiling of a coarse grid of sizes, its costs and its metric."""
-    setting = make_setting(problem, machine, how[2])
-    found: tuple[Tiling, Costs, float] | None = None
-    for family in families_of(problem, setting, how[1]):
-        sizes, result = evaluated(setting, family, how[1], coarse=True)
-        cost = metric_cost(result, how[0])
-        index = selection.best(cost, sizes)
-        if index is not None and (found is None or cost[index] < found[2]):
-            tiling = space.tiling_at(family, sizes, index)
-            found = tiling, time_model.costs_at(result, index, setting), float(cost[index])
-    if found is None:
-        raise UsageError(f"no tiling of {problem.program.name} fits {machine.name}")
-    return found
+def _best(work: Workload, metric: str) -> tuple[Tiling, Costs]:
+    """Return the best tiling of a coarse grid of sizes and its costs."""
+    found = work.ranked(metric, within=0.0, top=1, points="coarse")
+    if not found:
+        raise UsageError(f"no tiling of {work.problem.program.name} fits {work.machine.name}")
+    return found[0]
 
 
-def _cost(tiling: Tiling, setting: Setting, how: _How) -> float | None:
-    try:
-        sizes = time_model.sizes_of(tiling, setting)
-        result = time_model.evaluate(tiling.family, sizes, setting, how[1])
-    except UsageError:
-        return None
-    cost = float(metric_cost(result, how[0])[0])
-    return cost if np.isfinite(cost) else None
+def _cost(costs: Costs | None, metric: str) -> float | None:
+    return None if costs is None else float(choices.of_costs([costs], metric)[0])
 
 
-def _varied(problem: Problem, machine: Machine, vary: str, factor: float) -> tuple[Problem, Machine, str]:
-    """Return the problem and the machine of one point, and what the varied quantity is there."""
+def _varied(work: Workload, vary: str, factor: float) -> tuple[Workload, str]:
+    """Return the workload of one point, and what the varied quantity is there."""
+    problem = work.problem
     if vary == "size":
         shape = larger(problem.shape, factor)
-        return dataclasses.replace(problem, shape=shape), machine, "x".join(map(str, shape))
+        return work.changed(work.machine, shape, problem.steps), "x".join(map(str, shape))
     if vary == "steps":
         steps = max(1, round(problem.steps * factor))
-        return dataclasses.replace(problem, steps=steps), machine, f"{steps} steps"
-    changed, amount = varied_machine(machine, vary, factor)
-    return problem, changed, amount
+        return work.changed(work.machine, problem.shape, steps), f"{steps} steps"
+    machine, amount = varied_machine(work.machine, vary, factor)
+    return work.changed(machine, problem.shape, problem.steps), amount

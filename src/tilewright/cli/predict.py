@@ -50,6 +50,7 @@ def predict(
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """
     from tilewright.api import predict as api
+    from tilewright.api.bottleneck import explain as explanation
     from tilewright.api.load import load_any, steps_of
     from tilewright.base.units import parse_shape
     from tilewright.programs.problem import parse_boundary
@@ -76,7 +77,7 @@ def predict(
         title = f"{known.name} {shape}, {steps} steps on {one.machine}"
         document, why = one.to_dict(), None
         if explain:
-            why = _explained(known, one)
+            why = explanation(one).to_dict()
             document["explanation"] = why
         output.show(document, lambda: _shown(one, title, why), as_json)
         if one.tiling.family == "hybrid" and one.tiling.threads and one.model == "exact" and not as_json:
@@ -92,17 +93,6 @@ def predict(
         ).to_dict()  # fmt: skip
         document["strategies"] = rivals
     output.show(document, lambda: _ranked(many, rivals), as_json)
-
-
-def _explained(program: "Program | Recurrence", one: "Prediction") -> dict[str, object]:
-    """Explain a prediction of a stencil or of a table."""
-    from tilewright.api.bottleneck import explain
-    from tilewright.api.table_bottleneck import explain_table
-    from tilewright.programs.table import Recurrence
-
-    if isinstance(program, Recurrence):
-        return explain_table(one).to_dict()
-    return explain(one).to_dict()
 
 
 def _stencil(program: "Program | Recurrence") -> "Program":

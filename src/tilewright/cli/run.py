@@ -96,8 +96,8 @@ def run(
 
     Example: tilewright run smith_waterman --input a.fasta --input b.fasta --set gap_open=11
     """
-    from tilewright.api import job, table_job
-    from tilewright.api.load import load_any, steps_of
+    from tilewright.api import dispatch, job, table_job
+    from tilewright.api.load import load_run
 
     asked = job.Job(
         program=program,
@@ -120,12 +120,8 @@ def run(
         sources=tuple(sources or ()),
         snapshots=snapshots,
     )
-    report: job.Report | table_job.TableReport
-    if table_job.is_table(asked, steps):
-        report = table_job.perform(asked, output.note)
-    else:
-        steps_of(load_any(program), steps)
-        report = job.perform(asked, output.note)
+    serving = dispatch.job_of(load_run(program, steps))
+    report: job.Report | table_job.TableReport = serving.perform(asked, output.note)
     if as_json:
         output.emit(report.to_dict())
     output.say(str(report), as_json)

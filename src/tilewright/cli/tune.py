@@ -60,16 +60,13 @@ def tune(
     """
     from tilewright.api import tune as api
     from tilewright.api.data import scalar_values
+    from tilewright.api.dispatch import stencil_of
     from tilewright.api.load import load_any, steps_of
-    from tilewright.api.table_costs import refuse_table
     from tilewright.base.units import parse_seconds, parse_shape
     from tilewright.programs.problem import parse_boundary
-    from tilewright.programs.table import Recurrence
     from tilewright.report import tables
 
-    known = load_any(program)
-    refuse_table(known, "is not tuned by measuring")
-    assert not isinstance(known, Recurrence)  # noqa: S101
+    known = stencil_of(load_any(program), "tune")
     steps = steps_of(known, steps)
     values: dict[str, Any] = dict(scalar_values(known, scalars)) if scalars else {}
     plan = api.tune(

@@ -78,6 +78,11 @@ class TableCase:
     scope: str
 
     @property
+    def steps(self) -> int:
+        """A table is filled once."""
+        return 1
+
+    @property
     def words(self) -> float:
         """Words per value."""
         return (1 if self.dtype == "bool" else np.dtype(self.dtype).itemsize) / WORD
@@ -199,16 +204,22 @@ def predict(case: TableCase, tiling: Tiling) -> Costs:
     Raises:
         UsageError: If a tile, or as many as asked for, does not fit the machine.
     """
-    terms = _terms(case)
-    parts = _parts(terms, tiling)
-    if parts is None:
+    costs = expected(case, tiling)
+    if costs is None:
         read, written = tile_words(case, tiling)
         raise UsageError(
             f"a tile of {str(tiling)!r} needs {int((read + written) * WORD)} bytes of shared memory and "
             f"{tiling.space[0] // tiling.sub[0]} threads, which {case.machine.name} has not for {tiling.k or 1} per SM",
             "take smaller sizes, a larger sub or a smaller k",
         )
-    return _costs(terms, tiling, parts)
+    return costs
+
+
+def expected(case: TableCase, tiling: Tiling) -> Costs | None:
+    """Return the costs of a complete, legal tiling as :func:`predict` does, or None where it does not fit."""
+    terms = _terms(case)
+    parts = _parts(terms, tiling)
+    return None if parts is None else _costs(terms, tiling, parts)
 
 
 def best(case: TableCase) -> Iterator[tuple[Tiling, Costs]]:

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.errors import UsageError
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
 from tilewright.report.drawing_table import draw_table
 from tilewright.tilings import catalogue, orthogonal
-from tilewright.tilings.legality import Violation
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
 
@@ -59,10 +58,7 @@ def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in _FORMATS:
         raise UsageError(f"a drawing is written as {', '.join(_FORMATS)}, got {target.name!r}")
-    tiling = catalogue.complete(problem, tiling)
-    verdict = catalogue.check(problem, tiling)
-    if isinstance(verdict, Violation):
-        raise IllegalTilingError(verdict.reason, verdict.hint)
+    tiling = catalogue.legal(problem, tiling)
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
     figure_class = _matplotlib("matplotlib.figure").Figure

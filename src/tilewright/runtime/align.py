@@ -1,21 +1,17 @@
 """Local alignment on this CPU: the kernel compiled, cached and called; alignments traced tile by tile."""
 
-import ctypes
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.codegen.align import AlignSource, emit_align
-from tilewright.codegen.emit import Kernel, KernelSource
+from tilewright.codegen.align import emit_align
 from tilewright.programs.scoring import Codes, Scoring
-from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.cpu import Function, compile_text
 from tilewright.runtime.memory import allocate, check_memory
-from tilewright.runtime.toolchain import toolchain
 
 Ints = npt.NDArray[np.int32]
 _FLAG_WORDS = 16
@@ -78,20 +74,15 @@ class Path:
 
 
 @functools.lru_cache(maxsize=1)
-def _kernels() -> tuple[AlignSource, CompiledKernel, CompiledKernel]:
+def _kernels() -> tuple[Function, Function]:
     source = emit_align()
-    kernels = tuple(
-        Kernel(entry=entry, fingerprint=entry, dtype="int32", copies=(), constants=())
-        for entry in (source.score, source.trace)
-    )
-    unit = KernelSource(text=source.text, dialect="c", strict=False, kernels=kernels)
-    score, trace = compile_source(unit, toolchain())
-    return source, score, trace
+    score, trace = compile_text(source.text, source.score, source.trace)
+    return score, trace
 
 
 def parallel() -> bool:
     """Whether the kernel runs on several threads."""
-    return _kernels()[1].parallel
+    return _kernels()[0].parallel
 
 
 def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool = False, bits: int = 8) -> Table:
@@ -111,7 +102,7 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
         ToolchainError: If there is no compiler, or it fails.
         ArrayError: If there is not enough memory.
     """
-    _, kernel, _ = _kernels()
+    kernel, _ = _kernels()
     x, y, scoring = pair.x, pair.y, pair.scoring
     (m, n), (t, s) = (len(x), len(y)), tile
     tall, wide = ceil_div(m, t), ceil_div(n, s)
@@ -132,13 +123,8 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
     lowest = min(0, int(matrix.min()))
     sizes = (m, n, letters, scoring.gap_open, scoring.gap_extend, t, s, count, int(keep), bits, lowest, own)
     arrays = (x, y, matrix, left[0], left[1], top[0], top[1], best, used, flags)
-    _call(kernel, arrays, np.array(sizes, dtype=np.int64), work)
+    kernel(arrays, sizes, work)
     return Table(tile=tile, best=best, bits=used, left=left, top=top)
-
-
-def _call(kernel: CompiledKernel, arrays: tuple[Any, ...], sizes: npt.NDArray[np.int64], work: Any) -> None:  # noqa: ANN401
-    pointers = np.array([each.ctypes.data for each in arrays], dtype=np.uintp)
-    kernel.function(*(ctypes.c_void_p(each.ctypes.data) for each in (pointers, sizes, work)), None)
 
 
 def trace_path(pair: Pair, table: Table) -> Path:
@@ -201,5 +187,5 @@ class _Visit:
             *table.top[:, tile[0], j0 : j0 + columns],
         )
         arrays = (*(np.ascontiguousarray(part) for part in parts), self.way, self.steps)
-        _call(_kernels()[2], arrays, sizes, self.work)
+        _kernels()[1](arrays, sizes, self.work)
         return sizes, self.steps[: sizes[9]].copy()

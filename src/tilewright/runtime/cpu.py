@@ -1,12 +1,15 @@
-"""Compiled kernels on this CPU: from source to a loaded library, and from arrays to results."""
+"""C functions on this CPU: from text to a loaded library, and kernels of stencils from arrays to results."""
 
 import ctypes
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
@@ -17,25 +20,53 @@ from tilewright.runtime import cache, direct, forks
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, Workspace
 from tilewright.runtime.session import Inputs, Session
-from tilewright.runtime.toolchain import Toolchain, compile_shared
+from tilewright.runtime.toolchain import Toolchain, compile_shared, toolchain
 
 _VERSION = 1
 """Raised when a stored kernel could no longer be called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompiledKernel:
-    """A kernel that can be called; it keeps its library loaded.
+class Function:
+    """A compiled C function of four pointers: ``(array, size, work, value)``; it keeps its library loaded.
 
     Attributes:
-        kernel: How it is called.
-        function: Its function.
+        function: What is called with the four addresses; callers that prepare these call it themselves.
         parallel: Whether it was compiled with OpenMP.
     """
 
-    kernel: Kernel
     function: Any
     parallel: bool
+
+    def __call__(
+        self,
+        arrays: Sequence[Array],
+        sizes: Sequence[int] | Array,
+        work: Array | None = None,
+        values: Array | None = None,
+    ) -> None:
+        """Call it.
+
+        Args:
+            arrays: Arrays whose addresses it is given.
+            sizes: Sizes, made int64; an array of that type may be changed.
+            work: Memory to work in.
+            values: An array of scalars.
+        """
+        pointers = np.array([each.ctypes.data for each in arrays], dtype=np.uintp)
+        rest = (np.asarray(sizes, dtype=np.int64), work, values)
+        self.function(pointers.ctypes.data, *(None if each is None else each.ctypes.data for each in rest))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledKernel(Function):
+    """The function of a stencil's kernel.
+
+    Attributes:
+        kernel: How it is called.
+    """
+
+    kernel: Kernel
 
 
 _loaded: dict[str, ctypes.CDLL] = {}
@@ -55,32 +86,55 @@ def compile_source(source: KernelSource, tools: Toolchain) -> tuple[CompiledKern
     Raises:
         ToolchainError: If it does not compile or load.
     """
-    key = fingerprint(
-        _VERSION, source.text, tools.flags(strict=source.strict), tools.command, tools.identity, cpu_features()
+    functions = compile_text(source.text, *(each.entry for each in source.kernels), strict=source.strict, tools=tools)
+    return tuple(
+        CompiledKernel(kernel=kernel, function=each.function, parallel=each.parallel)
+        for kernel, each in zip(source.kernels, functions, strict=True)
     )
+
+
+def compile_text(
+    text: str, *entries: str, strict: bool = False, tools: Toolchain | None = None
+) -> tuple[Function, ...]:
+    """Compile a C unit, or load it from the cache.
+
+    Args:
+        text: The unit.
+        entries: Names of its functions of four pointers.
+        strict: Whether the compiler must keep every operation's own rounding.
+        tools: The compiler; this machine's by default.
+
+    Returns:
+        The functions.
+
+    Raises:
+        ToolchainError: If there is no compiler, or the unit does not compile or load.
+    """
+    tools = tools or toolchain()
+    key = fingerprint(_VERSION, text, tools.flags(strict=strict), tools.command, tools.identity, cpu_features())
     with _lock:
         library = _loaded.get(key)
         if library is None:
-            library = _load_or_build(source, tools, f"{key}.so")
+            library = _load_or_build(text, tools, f"{key}.so", strict=strict)
             _loaded[key] = library
-    compiled = []
-    for kernel in source.kernels:
-        function = getattr(library, kernel.entry)
+    found = []
+    for entry in entries:
+        function = getattr(library, entry)
         function.restype = None
         function.argtypes = [ctypes.c_void_p] * 4
         if tools.openmp:
             function = forks.protect(library, function)
-        compiled.append(CompiledKernel(kernel=kernel, function=function, parallel=tools.openmp))
-    return tuple(compiled)
+        found.append(Function(function=function, parallel=tools.openmp))
+    return tuple(found)
 
 
-def _load_or_build(source: KernelSource, tools: Toolchain, name: str) -> ctypes.CDLL:
+def _load_or_build(text: str, tools: Toolchain, name: str, *, strict: bool) -> ctypes.CDLL:
     store = cache.directory()
     content = cache.load(store, name)
     if content is not None:
         with suppress(OSError):
             return _load(content)
-    content = compile_shared(tools, source.text, strict=source.strict)
+    content = compile_shared(tools, text, strict=strict)
     cache.save(store, name, content)
     try:
         return _load(content)

@@ -14,10 +14,9 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
-from tilewright.codegen.emit import Kernel, KernelSource
 from tilewright.costs.energy_micro import WATTS, Window, benchmarks
 from tilewright.machines.machine import Machine
-from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.cpu import Function, compile_text
 from tilewright.runtime.host import available_bytes
 from tilewright.runtime.memory import Array, allocate
 from tilewright.runtime.micro import enough
@@ -158,18 +157,12 @@ class Pace:
     warm: float = 0.0
 
 
-def source() -> KernelSource:
+def text() -> str:
     """Return the C unit of all benchmarks."""
-    entries = ("awake", "load", *_ARITHMETIC)
-    text = _HEAD + "".join(
+    return _HEAD + "".join(
         _OPERATION.replace("NAME", name).replace("TYPE", kind).replace("HOW", how)
         for name, (kind, how) in _ARITHMETIC.items()
     )
-    kernels = tuple(
-        Kernel(entry=f"tw_energy_{name}", fingerprint=f"tw_energy_{name}", dtype="float32", copies=(1,), constants=())
-        for name in entries
-    )
-    return KernelSource(text=text, dialect="c", strict=True, kernels=kernels)
 
 
 def prepare(machine: Machine, tools: Toolchain, threads: int) -> dict[str, Work]:
@@ -187,7 +180,8 @@ def prepare(machine: Machine, tools: Toolchain, threads: int) -> dict[str, Work]
         ToolchainError: If they do not compile.
         ArrayError: If there is not enough memory.
     """
-    awake, load, *arithmetic = compile_source(source(), tools)
+    entries = (f"tw_energy_{name}" for name in ("awake", "load", *_ARITHMETIC))
+    awake, load, *arithmetic = compile_text(text(), *entries, strict=True, tools=tools)
     sizes = dict(zip(_LOADS, _load_bytes(machine, threads), strict=True))
     apart = round_up(max(sizes.values()) // 4, _VALUES) + _APART
     data = allocate(4 * apart * threads).view(np.float32)
@@ -242,20 +236,18 @@ def run_rounds(
     return tuple(found)
 
 
-def _work(compiled: CompiledKernel, data: Array, sizes: tuple[int, int, int], *, counts: bool = True) -> Work:
+def _work(compiled: Function, data: Array, sizes: tuple[int, int, int], *, counts: bool = True) -> Work:
     """Bind a benchmark to its data, repeated inside so often that a call takes some hundredths of a second."""
     values, threads, apart = sizes
-    fields = np.array([data.ctypes.data], dtype=np.uintp)
 
     def run(repeats: int) -> float:
-        size = np.array([values, threads, repeats, apart], dtype=np.int64)
         begin = time.perf_counter()
-        compiled.function(fields.ctypes.data, size.ctypes.data, 0, 0)
+        compiled((data,), (values, threads, repeats, apart))
         return time.perf_counter() - begin
 
     # The least of some: one that waited for another process would make calls so short that they only start threads.
     repeats = enough(lambda count: min(run(count) for _ in range(_TRIALS)), _CALL_SECONDS)
-    return Work(call=lambda: (run(repeats), data)[0], operations=float(values * threads * repeats) if counts else 0.0)
+    return Work(call=partial(run, repeats), operations=float(values * threads * repeats) if counts else 0.0)
 
 
 def _load_bytes(machine: Machine, threads: int) -> tuple[int, int, int]:

@@ -1,6 +1,5 @@
 """Fused pairs of matrix products on this CPU: compiled, cached and called."""
 
-import ctypes
 import functools
 from typing import Any
 
@@ -8,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.codegen.emit import Kernel, KernelSource
 from tilewright.codegen.matmul import Blocking, FusedSource, emit_fused, work_elements
-from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.cpu import Function, compile_text
 from tilewright.runtime.memory import allocate, check_memory
-from tilewright.runtime.toolchain import target_cpu, toolchain
+from tilewright.runtime.toolchain import target_cpu
 
 Array = npt.NDArray[Any]
 DTYPES = ("float32", "float64")
@@ -27,20 +25,9 @@ def blocking() -> Blocking:
 
 
 @functools.lru_cache(maxsize=8)
-def _kernel(fusion: str, dtype: str, how: Blocking) -> tuple[FusedSource, CompiledKernel]:
+def _kernel(fusion: str, dtype: str, how: Blocking) -> tuple[FusedSource, Function]:
     source = emit_fused(fusion, dtype, how)
-    return source, compile_text(source.text, source.entry, dtype)
-
-
-def compile_text(text: str, entry: str, dtype: str) -> CompiledKernel:
-    """Compile a C unit whose one function takes four pointers, or load it from the cache.
-
-    Raises:
-        ToolchainError: If there is no compiler, or it fails.
-    """
-    kernel = Kernel(entry=entry, fingerprint=entry, dtype=dtype, copies=(), constants=())
-    unit = KernelSource(text=text, dialect="c", strict=False, kernels=(kernel,))
-    return compile_source(unit, toolchain())[0]
+    return source, compile_text(source.text, source.entry)[0]
 
 
 def block_sizes(fusion: str, p: tuple[int, int, int, int], tile: tuple[int, int], threads: int) -> tuple[int, int]:
@@ -89,9 +76,7 @@ def fused_product(fusion: str, operands: tuple[Array, Array, Array], tile: tuple
     work = allocate(needed)
     result = np.empty((p[0], p[3]), dtype=dtype)
     strides = [stride // a1.itemsize for stride in (a1.strides[0], *a2.strides, *a3.strides, result.strides[0])]
-    sizes = np.array([*p, *strides, x, y, count], dtype=np.int64)
-    pointers = np.array([each.ctypes.data for each in (a1, a2, a3, result)], dtype=np.uintp)
-    compiled.function(*(ctypes.c_void_p(each.ctypes.data) for each in (pointers, sizes, work)), None)
+    compiled((a1, a2, a3, result), (*p, *strides, x, y, count), work)
     return result
 
 

@@ -1,6 +1,5 @@
 """Hysteresis thresholds on this CPU, or with NumPy where there is no compiler."""
 
-import ctypes
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ToolchainError
 from tilewright.codegen.hysteresis import ENTRY, hysteresis_text
-from tilewright.runtime.fused import compile_text
+from tilewright.runtime.cpu import compile_text
 
 Array = npt.NDArray[Any]
 
@@ -28,20 +27,13 @@ def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
     """
     given = np.ascontiguousarray(values)
     try:
-        compiled = compile_text(hysteresis_text(str(given.dtype)), ENTRY, str(given.dtype))
+        (compiled,) = compile_text(hysteresis_text(str(given.dtype)), ENTRY)
     except ToolchainError:
         return _with_numpy(given, low, high)
     edges = np.empty(given.shape, dtype=np.uint8)
     stack = np.empty(given.size, dtype=np.int64)
-    sizes = np.array([*given.shape, given.shape[1]], dtype=np.int64)
     limits = np.array([low, high], dtype=np.float64)
-    pointers = np.array([each.ctypes.data for each in (given, edges, stack)], dtype=np.uintp)
-    compiled.function(
-        ctypes.c_void_p(pointers.ctypes.data),
-        ctypes.c_void_p(sizes.ctypes.data),
-        None,
-        ctypes.c_void_p(limits.ctypes.data),
-    )
+    compiled((given, edges, stack), (*given.shape, given.shape[1]), values=limits)
     return edges
 
 

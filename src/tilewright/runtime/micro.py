@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.constants import WORD
-from tilewright.codegen.emit import Kernel, KernelSource
-from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.cpu import Function, compile_text
 from tilewright.runtime.memory import allocate
 from tilewright.runtime.toolchain import Toolchain
 
@@ -70,7 +69,6 @@ void tw_micro_team(float **field, const int64_t *size, const float *scalar, cons
   }
 }
 """
-_ENTRIES = ("tw_micro_copy", "tw_micro_barrier", "tw_micro_team")
 _SHORT_REPEATS, _SHORT_TIMINGS = 32, 24
 _SLOW = 1e-3
 _SHORTEST = 2e-4
@@ -87,9 +85,9 @@ class Micro:
         team: Starts teams of threads.
     """
 
-    copy: CompiledKernel
-    barrier: CompiledKernel
-    team: CompiledKernel
+    copy: Function
+    barrier: Function
+    team: Function
 
 
 def build(tools: Toolchain) -> Micro:
@@ -98,11 +96,7 @@ def build(tools: Toolchain) -> Micro:
     Raises:
         ToolchainError: If they do not compile.
     """
-    kernels = tuple(
-        Kernel(entry=name, fingerprint=name, dtype="float32", copies=(1, 1), constants=()) for name in _ENTRIES
-    )
-    source = KernelSource(text=_TEXT, dialect="c", strict=False, kernels=kernels)
-    copy, barrier, team = compile_source(source, tools)
+    copy, barrier, team = compile_text(_TEXT, "tw_micro_copy", "tw_micro_barrier", "tw_micro_team", tools=tools)
     return Micro(copy=copy, barrier=barrier, team=team)
 
 
@@ -140,7 +134,7 @@ def team_seconds(micro: Micro, threads: int, samples: int) -> tuple[float, ...]:
     return _least(micro.team, threads, samples)
 
 
-def _least(compiled: CompiledKernel, threads: int, samples: int) -> tuple[float, ...]:
+def _least(compiled: Function, threads: int, samples: int) -> tuple[float, ...]:
     """Take the least of many short timings as one sample.
 
     Threads that wait for one that lost its core to another process wait for the scheduler, a thousand times as long.
@@ -160,7 +154,7 @@ def _least(compiled: CompiledKernel, threads: int, samples: int) -> tuple[float,
 
 
 def _time(
-    compiled: CompiledKernel, fields: "np.typing.NDArray[np.uintp]", sizes: tuple[int, int, int], samples: int
+    compiled: Function, fields: "np.typing.NDArray[np.uintp]", sizes: tuple[int, int, int], samples: int
 ) -> tuple[float, ...]:
     """Seconds per repetition, one sample after the other, the first of them dropped."""
 

@@ -1,6 +1,5 @@
 """Pipelines on this CPU: groups compiled, cached and called one after the other."""
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.codegen.emit import Kernel, KernelSource
 from tilewright.codegen.rows import GroupSource, emit_group
 from tilewright.programs.pipeline_problem import PipelineProblem
-from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.cpu import Function, compile_text
 from tilewright.runtime.memory import Workspace, allocate, check_memory
-from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.fusion import Fusion
 from tilewright.tilings.rows import RowTile
 
@@ -35,7 +32,7 @@ class Step:
     """
 
     source: GroupSource
-    compiled: CompiledKernel
+    compiled: Function
     tile: RowTile
 
 
@@ -48,13 +45,11 @@ def compile_pipeline(
         ToolchainError: If there is no compiler, or it fails.
         IllegalTilingError: If a group cannot be streamed.
     """
-    tools = toolchain()
     steps = []
     for group, tile in zip(fusion, tiles, strict=True):
         source = emit_group(problem, group, tile)
-        kernel = Kernel(entry=source.entry, fingerprint=source.entry, dtype="", copies=(), constants=())
-        unit = KernelSource(text=source.text, dialect="c", strict=strict, kernels=(kernel,))
-        steps.append(Step(source=source, compiled=compile_source(unit, tools)[0], tile=tile))
+        (compiled,) = compile_text(source.text, source.entry, strict=strict)
+        steps.append(Step(source=source, compiled=compiled, tile=tile))
     return tuple(steps)
 
 
@@ -83,10 +78,8 @@ def execute(
         size = [count, _band(problem, step.tile, count), int(_streams(step, arrays)), *problem.shape]
         for array in used:
             size += [stride // array.itemsize for stride in array.strides[:-1]]
-        sizes = np.array(size, dtype=np.int64)
-        pointers = np.array([array.ctypes.data for array in used], dtype=np.uintp)
         work = workspace.take(step.source.scratch * count)
-        step.compiled.function(*(ctypes.c_void_p(each.ctypes.data) for each in (pointers, sizes, work, values)))
+        step.compiled(used, size, work, values)
         workspace.give(work)
 
 

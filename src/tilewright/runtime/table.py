@@ -1,6 +1,5 @@
 """Recurrences on this CPU: compiled, cached and called."""
 
-import ctypes
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.emit import Kernel, KernelSource
 from tilewright.codegen.table import TableSource, emit_table, work_bytes
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import TableData, joined, outside
-from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.cpu import Function, compile_text
 from tilewright.runtime.memory import allocate, check_memory
-from tilewright.runtime.toolchain import toolchain
 
 Array = npt.NDArray[Any]
 _FLAG_WORDS = 16
@@ -37,7 +34,7 @@ class Filled:
 
 
 @functools.lru_cache(maxsize=64)
-def kernel_of(program: Recurrence, dtype: str, floating: tuple[str, ...]) -> tuple[TableSource, CompiledKernel]:
+def kernel_of(program: Recurrence, dtype: str, floating: tuple[str, ...]) -> tuple[TableSource, Function]:
     """Compile the kernel of a recurrence, or load it from the cache.
 
     Raises:
@@ -45,9 +42,7 @@ def kernel_of(program: Recurrence, dtype: str, floating: tuple[str, ...]) -> tup
         ToolchainError: If there is no compiler, or it fails.
     """
     source = emit_table(program, dtype, floating)
-    kernel = Kernel(entry=source.entry, fingerprint=source.entry, dtype=dtype, copies=(), constants=())
-    unit = KernelSource(text=source.text, dialect="c", strict=True, kernels=(kernel,))
-    return source, compile_source(unit, toolchain())[0]
+    return source, compile_text(source.text, source.entry, strict=True)[0]
 
 
 def fill_tables(
@@ -95,12 +90,9 @@ def fill_tables(
     folded = np.full(tall, program.semiring.zero(data.dtype), dtype=data.dtype)
     arrays += [np.zeros(tall * _FLAG_WORDS, dtype=np.int64), last, folded]
     widths = [data.arrays[each.name].shape[1] for each in program.inputs if each.kind == "matrix"]
-    sizes = np.array([m, n, *tile, count, *wanted, 0, *widths], dtype=np.int64)
-    sizes[7] = own
+    sizes = [m, n, *tile, count, *wanted, own, *widths]
     scalars = [np.array([data.scalars[name]], dtype=data.dtype) for name in program.scalars]
-    work = allocate(own * count)
-    pointers = np.array([each.ctypes.data for each in arrays], dtype=np.uintp)
     values = np.array([each.ctypes.data for each in scalars] or [0], dtype=np.uintp)
-    kernel.function(*(ctypes.c_void_p(each.ctypes.data) for each in (pointers, sizes, work, values)))
+    kernel(arrays, sizes, allocate(own * count), values)
     total = joined(program, folded) if wanted[1] else None
     return Filled(tables=results if wanted[0] else {}, last=last[0], folded=total)

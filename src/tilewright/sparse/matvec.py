@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.codegen.dia import Unrolling, emit_dia
-from tilewright.runtime.cpu import CompiledKernel
-from tilewright.runtime.fused import compile_text
+from tilewright.runtime.cpu import Function, compile_text
 from tilewright.runtime.host import describe_cpu, thread_count
 from tilewright.runtime.toolchain import target_cpu
 
@@ -27,17 +26,17 @@ def unrolling() -> Unrolling:
 
 
 @functools.lru_cache(maxsize=8)
-def kernel(dtype: str, how: Unrolling) -> CompiledKernel:
+def kernel(dtype: str, how: Unrolling) -> Function:
     """Return the compiled kernel.
 
     Raises:
         ToolchainError: If there is no C compiler, or it fails.
     """
     source = emit_dia(dtype, how)
-    return compile_text(source.text, source.entry, dtype)
+    return compile_text(source.text, source.entry)[0]
 
 
-def threads_for(moved: int, asked: int | None, compiled: CompiledKernel) -> int:
+def threads_for(moved: int, asked: int | None, compiled: Function) -> int:
     """Return how many threads a call uses: what is asked for, or all where enough bytes move."""
     if not compiled.parallel:
         return 1

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen.cg import emit_cg
-from tilewright.runtime.cpu import CompiledKernel
-from tilewright.runtime.fused import compile_text
+from tilewright.runtime.cpu import Function, compile_text
 from tilewright.runtime.memory import allocate
 from tilewright.sparse.dia import Dia
 from tilewright.sparse.krylov import axpy, dot
@@ -23,9 +22,9 @@ _BLOCK = 4096
 
 
 @functools.lru_cache(maxsize=4)
-def _kernel(dtype: str) -> CompiledKernel:
+def _kernel(dtype: str) -> Function:
     source = emit_cg(dtype, unrolling(), _BLOCK)
-    return compile_text(source.text, source.entry, dtype)
+    return compile_text(source.text, source.entry)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

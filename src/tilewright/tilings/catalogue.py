@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.programs.problem import Problem
 from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
 from tilewright.tilings.counts import Counts
-from tilewright.tilings.legality import Verdict, Violation
+from tilewright.tilings.legality import Verdict, require
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
 
@@ -83,9 +83,7 @@ def legal(problem: Problem, tiling: Tiling) -> Tiling:
         IllegalTilingError: If it breaks a dependence, which the message names.
     """
     whole = complete(problem, tiling)
-    verdict = family(whole.family).check(problem, whole)
-    if isinstance(verdict, Violation):
-        raise IllegalTilingError(verdict.reason, verdict.hint)
+    require(family(whole.family).check(problem, whole))
     return whole
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tilewright.base.errors import IllegalTilingError
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.dependences import Dependence, analyse, distances
 from tilewright.programs.problem import Problem
@@ -38,6 +39,16 @@ class Violation:
 
 
 Verdict = Legal | Violation
+
+
+def require(verdict: Verdict) -> None:
+    """Refuse a tiling that would compute something else.
+
+    Raises:
+        IllegalTilingError: If the verdict is a violation.
+    """
+    if isinstance(verdict, Violation):
+        raise IllegalTilingError(verdict.reason, verdict.hint)
 
 
 def untileable(problem: Problem) -> Violation | None:

@@ -16,7 +16,7 @@ from tilewright.programs.dependences import Dependence, analyse
 from tilewright.programs.problem import Problem
 from tilewright.programs.table import Recurrence
 from tilewright.tilings.counts import Counts
-from tilewright.tilings.legality import Legal, Verdict, Violation
+from tilewright.tilings.legality import Legal, Verdict, Violation, require
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
 
@@ -137,6 +137,18 @@ def check_table(program: Recurrence, tiling: Tiling) -> Verdict:
     Tiles must hold the reach, since what a tile passes on is kept for its neighbours only.
     """
     return _check(sweep_of(program), tiling)
+
+
+def legal_table(program: Recurrence, tiling: Tiling) -> Tiling:
+    """Return a tiling of a recurrence's table, complete and known to be legal.
+
+    Raises:
+        UsageError: If it does not apply.
+        IllegalTilingError: If it breaks a dependence, which the message names.
+    """
+    whole = complete_table(program, tiling)
+    require(check_table(program, whole))
+    return whole
 
 
 def _check(sweep: Sweep, tiling: Tiling) -> Verdict:

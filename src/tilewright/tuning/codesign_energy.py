@@ -14,6 +14,7 @@ from tilewright.costs.arrays import Floats
 from tilewright.costs.energy import rule
 from tilewright.costs.energy_constants import Constants, require_known
 from tilewright.machines.machine import Machine
+from tilewright.tuning import energy as choices
 from tilewright.tuning.codesign import Case
 
 
@@ -68,8 +69,7 @@ def value(metric: str, seconds: Floats, joules: Floats, watts: Floats | float) -
     """
     if metric in {"time", "per_area"}:
         return seconds
-    whole = np.asarray(watts * seconds + joules)
-    return whole if metric == "energy" else np.asarray(seconds * whole)
+    return choices.value(metric, seconds, np.asarray(watts * seconds + joules))
 
 
 def longest(metric: str, limit: Floats, joules: float, watts: Floats | float) -> Floats:

@@ -22,10 +22,9 @@ from tilewright.tuning.codesign_energy import Energy
 from tilewright.tuning.codesign_search import Search
 from tilewright.tuning.codesign_tiles import Configurations, arranged
 from tilewright.tuning.space import families
+from tilewright.tuning.strategy_space import crossed, ordered
 
 _HIGHEST, _FIRST, _MIDDLE, _LAST, _LAST_1D = 128, 256, 64, 1024, 16384
-_PITCHES = (2, 3, 4, 6, 8, 16)
-"""Pitches of diamonds as multiples of half the least one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,16 +143,7 @@ def _grid(family: str, setting: Setting, *, coarse: bool) -> Sizes:
     axes: list[Ints] = [np.array(heights, dtype=np.int64)]
     axes += [_geometric(1, size, 1, density) for size in (_FIRST, _MIDDLE)[: rank - 1]]
     axes.append(last)
-    if family == "diamond":
-        axes[1] = np.array(_PITCHES, dtype=np.int64)
-    grids = [grid.ravel() for grid in np.meshgrid(*axes, indexing="ij")]
-    time, space = grids[0], list(grids[1:])
-    if family == "diamond":
-        pitch = np.maximum(1, setting.slopes[0] * time * setting.stages // 2) * space[0]
-        space[0] = pitch + pitch % 2
-    rows = np.unique(np.stack([time, *space], axis=1), axis=0)
-    columns = [rows[:, axis].copy() for axis in range(rows.shape[1])]
-    return Sizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros_like(columns[0]))
+    return ordered(family, crossed(family, axes, setting))
 
 
 def _geometric(first: int, last: int, step: int, per_doubling: int) -> Ints:

@@ -1,10 +1,13 @@
 """Choosing by time, energy, power and their products (Prajapati, thesis, sections 5.2 and B.8). Deterministic."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.time import Costs
 from tilewright.tuning.pareto import pareto
 
 METRICS = ("time", "traffic", "energy", "power", "edp", "ed2p")
@@ -56,6 +59,17 @@ def cost(result: Breakdown, metric: str) -> Floats:
     if result.joules is None:
         raise UsageError(f"the metric {metric!r} needs the energy model, which was left out here")
     return value(metric, result.seconds, result.joules)
+
+
+def of_costs(many: Sequence[Costs], metric: str) -> Floats:
+    """Return what a metric makes of several costs; shape (n,). Where the energy is unknown it counts as 0.
+
+    Raises:
+        UsageError: If there is no such metric.
+    """
+    if metric == "traffic":
+        return np.array([each.dram_bytes for each in many])
+    return value(metric, np.array([each.seconds for each in many]), np.array([each.joules or 0.0 for each in many]))
 
 
 def within_cap(seconds: Floats, joules: Floats, watts: float) -> Floats:

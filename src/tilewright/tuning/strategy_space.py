@@ -31,30 +31,39 @@ def points(family: str, setting: Setting) -> Sizes:
     axes = _cpu_axes(setting) if setting.cpu else _gpu_axes(setting)
     if family == "diamond":
         axes[0] = axes[0][axes[0] % 2 == 0]
-        axes[1] = np.array(_PITCHES, dtype=np.int64)
     if family == "overlapped":
         axes[0] = axes[0][axes[0] <= max(1, setting.steps)]
-    grids = [grid.ravel() for grid in np.meshgrid(*axes, indexing="ij")]
-    time, space = grids[0], tuple(grids[1:])
-    if family == "diamond":
-        half = np.maximum(1, setting.slopes[0] * time * setting.stages // 2)
-        pitch = half * space[0]
-        space = (pitch + pitch % 2, *space[1:])
+    time, *space = crossed(family, axes, setting)
     if not setting.cpu:
         # A tile keeps its own cells at least, a diamond all but one row of its pitch; most points end here.
         own = np.maximum(1, space[0] - (family == "diamond"))
         for size in space[1:]:
             own = own * size
         kept = own * setting.copies * setting.itemsize <= setting.block_bytes
-        time, space = time[kept], tuple(size[kept] for size in space)
-    rows = np.stack([time, *space], axis=1)
-    rows = np.unique(rows, axis=0) if family == "diamond" else rows  # the others' axes are sorted already
-    columns = [rows[:, axis].copy() for axis in range(rows.shape[1])]
-    time = columns[0]
-    sizes = Sizes(time=time, space=tuple(columns[1:]), k=np.zeros_like(time))
-    if setting.cpu or not len(time):
+        time, space = time[kept], [size[kept] for size in space]
+    sizes = ordered(family, [time, *space])
+    if setting.cpu or not len(sizes.time):
         return sizes
     return sizes.take(strategies.shared_bytes(family, sizes, setting) <= setting.block_bytes)
+
+
+def crossed(family: str, axes: list[Ints], setting: Setting) -> list[Ints]:
+    """Return every combination of heights and sizes; the first sizes of diamonds are their pitches, by the height."""
+    if family == "diamond":
+        axes = [axes[0], np.array(_PITCHES, dtype=np.int64), *axes[2:]]
+    time, *space = (grid.ravel() for grid in np.meshgrid(*axes, indexing="ij"))
+    if family == "diamond":
+        pitch = np.maximum(1, setting.slopes[0] * time * setting.stages // 2) * space[0]
+        space[0] = pitch + pitch % 2
+    return [time, *space]
+
+
+def ordered(family: str, columns: list[Ints]) -> Sizes:
+    """Return combinations in lexicographic order, each once; only pitches of diamonds come otherwise."""
+    if family == "diamond":
+        rows = np.unique(np.stack(columns, axis=1), axis=0)
+        columns = [rows[:, axis].copy() for axis in range(rows.shape[1])]
+    return Sizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros_like(columns[0]))
 
 
 def _geometric(first: int, last: int, step: int, per_doubling: int) -> Ints:

@@ -1,0 +1,1 @@
+"""The workloads, one file each: what :class:`tilewright.workload.Workload` asks for."""
