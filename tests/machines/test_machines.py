@@ -46,11 +46,11 @@ def test_every_machine_loads_with_provenance(name):
     machine = load(name)
     assert machine.name == name
     assert machine.kind == "gpu"
-    for parameter, schema in PARAMETERS.items():
-        quantity = getattr(machine, parameter)
-        if quantity is None:
-            assert schema.optional
-            continue
+    known = machine.known()
+    assert known.keys() >= {parameter for parameter, schema in PARAMETERS.items() if not schema.optional}
+    for parameter, quantity in known.items():
+        schema = PARAMETERS[parameter]
+        assert "gpu" in schema.kinds
         assert quantity.unit == schema.unit
         if quantity.source == "estimated":
             assert quantity.low < quantity.value < quantity.high, parameter
