@@ -10,6 +10,7 @@ import pytest
 from tilewright.costs.coefficients import Coefficients, coefficients
 from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import predict
 from tilewright.machines.dump import to_toml
 from tilewright.machines.files import load, parse
 from tilewright.machines.host import CpuDescription, host_machine
@@ -22,6 +23,8 @@ HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**25, clock_hz=2.6e9)
 )
 CASES = (("j2d5pt", (4096, 4096)), ("wave2d", (1024, 1024)), ("gradient2d", (2048, 2048)), ("j3d7pt", (160, 160, 160)))
+RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "sweeps" / "j2d5pt.host.toml"
+"""A calibration of a Zen 4, AVX-512, from before machines had coefficients."""
 MORE_ROOM = ("cache_fraction", "l3_tile_fraction", "l3_grid_fraction", "l3_reuse_fraction")
 MORE_OVERLAP = ("overlap_exponent", "l3_overlap_exponent")
 EITHER_WAY = ("l2_ways", "l3_ways")
@@ -91,9 +94,8 @@ def test_files_without_coefficients_have_the_estimates(tmp_path):
 
 
 def test_calibrations_of_before_are_read():
-    recorded = Path(__file__).parents[2] / "benchmarks" / "results" / "sweeps" / "j2d5pt.host.toml"
-    assert "cache_fraction" not in recorded.read_text(encoding="utf-8")
-    machine = load(str(recorded))
+    assert "cache_fraction" not in RECORDED.read_text(encoding="utf-8")
+    machine = load(str(RECORDED))
     assert coefficients(machine) == coefficients(HOST)
     assert machine.known()["strategy_margin"].source == "estimated"
 
@@ -106,3 +108,26 @@ def test_a_file_may_say_them_and_gpus_have_none():
     gpu = load("gtx980")
     assert not set(gpu.known()) & {"strategy_margin", "cache_fraction"}
     assert "strategy_margin" not in to_toml(gpu)
+
+
+@pytest.mark.parametrize("name", ["vector_width", "shared_bytes", "clock"])
+def test_what_a_catalogue_cpu_has_moves_its_predictions(name):
+    zen3 = load("zen3")
+    assert zen3.vector_width.value == 8
+    problems = [make_problem(program(case), shape, 100) for case, shape in CASES]
+
+    def seconds(machine):
+        return sum(predict(each, choose_tiling(each, machine), machine).seconds for each in problems)
+
+    assert seconds(moved(zen3, name, 0.5)) > 1.02 * seconds(zen3)
+
+
+def test_another_cpu_is_given_other_tiles():
+    wide, zen3 = load(str(RECORDED)), load("zen3")
+    problems = [make_problem(program(name), shape, 100) for name, shape in CASES]
+    chosen = {machine.name: [choose_tiling(each, machine) for each in problems] for machine in (wide, zen3)}
+    assert chosen["host"] != chosen["zen3"]
+    # Half the lanes and half the second cache: what streams through it in one band is lower.
+    assert chosen["zen3"][0].time < chosen["host"][0].time
+    larger = replace(zen3, vector_width=wide.vector_width, shared_bytes=wide.shared_bytes)
+    assert choose_tiling(problems[0], larger).time > chosen["zen3"][0].time

@@ -40,6 +40,7 @@ _POSITIVE = (
 _NAMES = (
     "gtx980", "titanx", "k20c", "k20c-regression", "gtx590", "gtx780", "gtx750", "c2070", "c1060",
     "p100", "v100", "a100", "h100", "h200", "rtx4090",
+    "zen3",
 )  # fmt: skip
 
 
