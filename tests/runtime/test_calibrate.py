@@ -78,51 +78,25 @@ def test_all_programs_are_measured_in_turn_and_again_and_the_shorter_time_of_an_
         return calibrate_fits.Instance(shape=(extent,), steps=4, tiling=NONE, factors=(1.0,), seconds=seconds)
 
     times = iter([(3.0, 1.0), (5.0, 5.0), (2.0, 4.0), (6.0, 6.0)])
-    order: list[str] = []
-    seen: list[list[float]] = []
+    order = []
 
-    def measure(each, before):
+    def measure(each):
         order.append(each.name)
-        seen.append([i.seconds for i in before])
         return [instance(8 + number, seconds) for number, seconds in enumerate(next(times))]
 
     found = calibrate_fits.in_turns([program("j2d5pt"), program("heat2d")], measure)
     assert order == ["j2d5pt", "heat2d"] * 2
-    assert seen == [[], [], [3.0, 1.0], [5.0, 5.0]]
     assert {name: [(i.shape, i.seconds) for i in instances] for name, instances in found.items()} == {
         "j2d5pt": [((8,), 2.0), ((9,), 1.0)],
         "heat2d": [((8,), 5.0), ((9,), 5.0)],
     }
 
 
-@pytest.mark.parametrize(
-    ("times", "repeats", "earlier", "count"),
-    [
-        ((1.0, 1.0), 1, None, 2),  # two that are alike
-        ((1.0, 1.5, 1.2, 1.01), 1, None, 4),
-        ((1.0, 1.0, 1.0), 3, None, 3),
-        ((1.0,), 1, 1.02, 1),  # the turn before said the same
-        ((1.0, 1.0), 1, 2.0, 2),
-        ((2.0, 1.0), 1, 1.0, 2),
-        (tuple(1.0 + 0.1 * k for k in range(12)), 1, None, 12),
-    ],
-)
-def test_an_instance_is_repeated_until_a_time_is_confirmed(monkeypatch, times, repeats, earlier, count):
-    clock, left = [0.0], iter([7.0, *times])
-
-    def call():
-        clock[0] += next(left)
-
-    monkeypatch.setattr(calibrate.time, "perf_counter", lambda: clock[0])
-    assert calibrate._least(call, repeats, earlier) == pytest.approx(min(times[:count]))
-    assert clock[0] == pytest.approx(7.0 + sum(times[:count]))
-
-
 @pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])
 def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
     series = calibrate.tile_series(program(name), described, TINY)
     assert series == calibrate.tile_series(program(name), described, TINY)
-    first = calibrate.measure(series, calibrate.build(series, toolchain()), described, 1)
+    first = calibrate.measure(series, calibrate.build(series, toolchain()), described)
     assert len({i.shape for i in first}) > 1
     for instance in first:
         values = 1
@@ -140,7 +114,7 @@ def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
 def test_streaming_tiles_tell_c_iter_an_advance_and_lines(described):
     names = ("j2d5pt", "wave2d", "j1d3pt")
     series = {n: calibrate.stream_series(program(n), described, TINY) for n in names}
-    instances = {n: calibrate.measure(s, calibrate.build(s, toolchain()), described, 1) for n, s in series.items()}
+    instances = {n: calibrate.measure(s, calibrate.build(s, toolchain()), described) for n, s in series.items()}
     assert {str(i.tiling.space[-1]) for i in instances["wave2d"]} == {"256", "352", "512", "688", "1024", "2048"}
     machine, fits = calibrate_fits.fitted_streams(described, instances)
     assert machine.line_ratio.source == machine.advance_seconds.source == "measured"

@@ -240,10 +240,10 @@ def _cpu(
     kernels = {(each.kind, each.program.name): runtime.build(each, tools) for each in every}
 
     def measured(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
-        def once(program: Program, before: Sequence[fitting.Instance]) -> tuple[fitting.Instance, ...]:
+        def once(program: Program) -> tuple[fitting.Instance, ...]:
             series = drawn[kind][program.name]
             steps.begin(series.title)
-            return runtime.measure(series, kernels[kind, program.name], machine, protocol.repeats, before)
+            return runtime.measure(series, kernels[kind, program.name], machine)
 
         return fitting.in_turns([program for program in chosen if program.name in drawn[kind]], once)
 

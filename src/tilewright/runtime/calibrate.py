@@ -40,7 +40,7 @@ _SWEEPS = 24
 _L1_SHARE = 0.7
 _L2_SHARE = 0.5
 _INSTANCE_SECONDS = 3e-4
-_MOST_REPEATS = 12
+_REPEATS, _MOST_REPEATS = 3, 12
 _ALIKE = 1.03
 """Times that differ by less are the same."""
 _TILES: dict[int, tuple[Tiling, ...]] = {
@@ -76,7 +76,6 @@ class Protocol:
         samples: Samples per micro-benchmark.
         stream_bytes: Least size of the arrays that are streamed from memory, per thread.
         streams: Most streaming tiles per program.
-        repeats: Least repetitions of an instance in each turn; it is repeated until two times are alike in any case.
         seed: Seed of the random instances.
     """
 
@@ -84,12 +83,11 @@ class Protocol:
     samples: int = 9
     stream_bytes: int = 2**27
     streams: int = 4
-    repeats: int = 1
     seed: int = 1
 
 
 USUAL = Protocol()
-THOROUGH = Protocol(instances=70, samples=15, streams=6, repeats=3)
+THOROUGH = Protocol(instances=70, samples=15, streams=6)
 QUICK = Protocol(instances=20, samples=5, stream_bytes=2**26)
 
 
@@ -220,7 +218,7 @@ def stream_series(program: Program, machine: Machine, protocol: Protocol) -> Ser
     """
     generator = random.Random(f"{protocol.seed} {program.name} streaming")  # noqa: S311  (no secret)
     tiles = _STREAMS[program.rank][: protocol.streams]
-    count = max(2 * len(tiles), protocol.instances // 4)
+    count = max(2 * len(tiles), protocol.instances // 3)
     shapes = tuple(_wide_shape(program, tiles[i % len(tiles)][1], machine, generator) for i in range(count))
     some = make_problem(program, shapes[0], 1024)
     if not streaming.applies(some):
@@ -251,21 +249,13 @@ def build(series: Series, tools: Toolchain) -> tuple[CompiledKernel, ...]:
     return compile_source(emit_all([(some, tiling) for tiling in series.tilings]), tools)
 
 
-def measure(
-    series: Series,
-    kernels: Sequence[CompiledKernel],
-    machine: Machine,
-    repeats: int,
-    before: Sequence[Instance] = (),
-) -> tuple[Instance, ...]:
+def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Instance, ...]:
     """Measure the instances of a series on one core.
 
     Args:
         series: The series.
         kernels: Its kernels, see :func:`build`.
         machine: The machine; for streaming tiles C_iter of the program is among its values.
-        repeats: Least repetitions of an instance.
-        before: The instances as they were measured before: a time that is alike confirms the earlier one.
 
     Returns:
         The instances; those of streaming tiles have their seconds without loading and storing.
@@ -273,42 +263,29 @@ def measure(
     if series.kind == "streaming":
         machine = one_core(machine)
     guess = iteration_seconds(series.program, machine).value
-    known = {each.key: each.seconds for each in before}
     found = []
     for number, shape in enumerate(series.shapes):
         index = number % len(series.tilings)
         tiling, problem = series.tilings[index], make_problem(series.program, shape, 1)
         if series.kind == "streaming":
-            whole = replace(problem, steps=_stream_steps(problem, tiling, machine))
-            factors, rest = _stream_factors(tiling, whole, machine)
-            earlier = known.get((whole.shape, whole.steps, tiling))
-            seconds = _least_run_seconds(kernels[index], whole, repeats, None if earlier is None else earlier + rest)
-            if seconds > rest:  # else it says nothing: loading and storing alone take as long
-                found.append(_instance(whole, tiling, factors, seconds - rest))
+            found += _measure_stream(kernels[index], tiling, problem, machine)
         else:
-            whole, factors = _compute_only(tiling, problem, machine, guess)
-            earlier = known.get((whole.shape, whole.steps, tiling))
-            seconds = _least_seconds(kernels[index], whole, repeats, earlier)
-            found.append(_instance(whole, tiling, factors, seconds))
+            found.append(_measure(kernels[index], tiling, problem, machine, guess))
     return tuple(found)
 
 
-def _instance(problem: Problem, tiling: Tiling, factors: Sequence[float], seconds: float) -> Instance:
-    return Instance(shape=problem.shape, steps=problem.steps, tiling=tiling, factors=tuple(factors), seconds=seconds)
-
-
-def _stream_steps(problem: Problem, tiling: Tiling, machine: Machine) -> int:
-    """Steps of an instance in streaming tiles: whole bands, two at least."""
+def _measure_stream(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine) -> list[Instance]:
+    """One instance in streaming tiles; none where its time is not longer than what loading and storing take."""
     vectors = math.prod(problem.shape) / machine.vector_width.value
     steps = max(2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * 1e-9)))
-    return steps - steps % (2 * tiling.time)
-
-
-def _stream_factors(tiling: Tiling, problem: Problem, machine: Machine) -> tuple[tuple[float, ...], float]:
-    """What an instance in streaming tiles takes per second of what is fitted, and what loading and storing take."""
-    setting = make_setting(problem, machine)
+    steps -= steps % (2 * tiling.time)
+    whole = replace(problem, steps=steps)
+    seconds = _least_run_seconds(kernel, whole)
+    setting = make_setting(whole, machine)
     *factors, rest = (float(each) for each in fit.stream_design(sizes_of(tiling, setting), setting))
-    return tuple(factors), rest
+    if seconds <= rest:
+        return []
+    return [Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=tuple(factors), seconds=seconds - rest)]
 
 
 def one_core(machine: Machine) -> Machine:
@@ -414,30 +391,28 @@ def _tiled_shape(program: Program, machine: Machine, generator: random.Random) -
     return (max(4, round(rest / middle)) + around[0], middle + around[1], innermost)
 
 
-def _compute_only(
-    tiling: Tiling, problem: Problem, machine: Machine, guess: float
-) -> tuple[Problem, tuple[float, ...]]:
-    """An instance that lies in a cache, with its steps, and what it takes per second of what is fitted."""
+def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine, guess: float) -> Instance:
     boxes = [problem.update_box(statement) for statement in problem.program.statements]
     shape = tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))
     vectors = math.prod(shape) / machine.vector_width.value
     steps = max(64, 2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * guess)))
     steps -= steps % (2 * tiling.time)
+    seconds = _least_seconds(kernel, problem, steps)
     setting = make_setting(replace(problem, shape=shape, steps=steps), machine)
     factors = tuple(float(each) for each in fit.design(tiling.family, sizes_of(tiling, setting), setting))
-    return replace(problem, steps=steps), factors
+    return Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=factors, seconds=seconds)
 
 
-def _least_seconds(kernel: CompiledKernel, problem: Problem, repeats: int, earlier: float | None) -> float:
+def _least_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:
     """The least time of some repetitions on one core, after a warm-up."""
     session = Session(kernel, problem, _inputs(problem), 1)
     try:
-        return _least(lambda: session.advance(problem.steps), repeats, earlier)
+        return _least(lambda: session.advance(steps))
     finally:
         session.close()
 
 
-def _least_run_seconds(kernel: CompiledKernel, problem: Problem, repeats: int, earlier: float | None) -> float:
+def _least_run_seconds(kernel: CompiledKernel, problem: Problem) -> float:
     """The same of whole runs on the caller's arrays, between whose bands rows stay as the kernel orders them.
 
     A session would transpose them in every band, which the model would take for arithmetic.
@@ -445,7 +420,7 @@ def _least_run_seconds(kernel: CompiledKernel, problem: Problem, repeats: int, e
     given = _inputs(problem)
     out = {field: np.zeros(problem.shape, dtype=np.float32) for field in problem.program.updated}
     inputs = replace(given, out=out)
-    return _least(lambda: direct.execute(kernel, problem, inputs, 1), repeats, earlier)
+    return _least(lambda: direct.execute(kernel, problem, inputs, 1))
 
 
 def _inputs(problem: Problem) -> Inputs:
@@ -454,20 +429,12 @@ def _inputs(problem: Problem) -> Inputs:
     return Inputs(arrays=arrays, scalars=dict.fromkeys(problem.program.scalars, 0.1))
 
 
-def _least(call: Callable[[], object], repeats: int, earlier: float | None = None) -> float:
-    """The least of some times after a warm-up: until a second one, or one of an earlier turn, is as short.
-
-    Nothing makes a time too short, so that two that are alike were both undisturbed; where another process came in
-    between there are more.
-    """
+def _least(call: Callable[[], object]) -> float:
+    """The least of some times, of more where another process came in between: until a second one is as short."""
     call()
     seconds: list[float] = []
-    while len(seconds) < _MOST_REPEATS:
+    while len(seconds) < _REPEATS or (len(seconds) < _MOST_REPEATS and seconds[1] > _ALIKE * seconds[0]):
         begin = time.perf_counter()
         call()
         seconds = sorted([*seconds, time.perf_counter() - begin])
-        again = seconds[1] if len(seconds) > 1 else math.inf
-        confirmed = earlier is not None and max(earlier, seconds[0]) <= _ALIKE * min(earlier, seconds[0])
-        if len(seconds) >= repeats and (confirmed or again <= _ALIKE * seconds[0]):
-            break
     return seconds[0]

@@ -44,11 +44,6 @@ class Instance:
     factors: tuple[float, ...]
     seconds: float
 
-    @property
-    def key(self) -> tuple[tuple[int, ...], int, Tiling]:
-        """What tells it from the others of its program."""
-        return self.shape, self.steps, self.tiling
-
 
 def entered(each: fit.Fit, note: str) -> Quantity:
     """Return a fitted C_iter as a machine file has it."""
@@ -71,13 +66,13 @@ def _entries(name: str, each: fit.Fit, instances: str) -> list[tuple[str, Quanti
 
 
 def in_turns(
-    programs: Sequence[Program], measure: Callable[[Program, Sequence[Instance]], Sequence[Instance]]
+    programs: Sequence[Program], measure: Callable[[Program], Sequence[Instance]]
 ) -> dict[str, tuple[Instance, ...]]:
     """Measure all programs in turn and then all once more: what disturbs the instances of one is over by then.
 
     Args:
         programs: The programs.
-        measure: Measures the same instances of a program every time; it is given what was found before.
+        measure: Measures the same instances of a program every time.
 
     Returns:
         The instances by program, each as short as it was found: nothing makes one too short.
@@ -86,9 +81,10 @@ def in_turns(
     for _ in range(TURNS):
         for program in programs:
             known = least[program.name]
-            for each in measure(program, tuple(known.values())):
-                if each.key not in known or each.seconds < known[each.key].seconds:
-                    known[each.key] = each
+            for each in measure(program):
+                key = each.shape, each.steps, each.tiling
+                if key not in known or each.seconds < known[key].seconds:
+                    known[key] = each
     return {name: tuple(known.values()) for name, known in least.items()}
 
 
