@@ -27,7 +27,7 @@ from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 
 GPU = hardware(load("v100"))
-GPUS = [name for name in names() if name != "host"]
+GPUS = [name for name in names() if name != "host" and load(name).kind == "gpu"]
 
 
 def case_of(name, tiles, shape=None, steps=120, machine="v100", dtype="float32"):

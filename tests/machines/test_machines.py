@@ -10,7 +10,7 @@ from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
 
 INTERFACE = ["gtx980", "titanx", "k20c", "gtx590", "gtx780", "gtx750", "c2070", "c1060", "p100", "v100", "a100", "h100"]
-INTERFACE += ["h200", "rtx4090", "host"]  # and k20c again, with its other set of energies
+INTERFACE += ["h200", "rtx4090", "zen3", "host"]  # and k20c again, with its other set of energies
 
 SMALL = """
 schema = 1
@@ -45,18 +45,21 @@ def test_names_are_the_interface():
 def test_every_machine_loads_with_provenance(name):
     machine = load(name)
     assert machine.name == name
-    assert machine.kind == "gpu"
-    for parameter, schema in PARAMETERS.items():
-        quantity = getattr(machine, parameter)
-        if quantity is None:
-            assert schema.optional
-            continue
+    assert machine.kind == ("cpu" if name == "zen3" else "gpu")
+    known = machine.known()
+    assert known.keys() >= {parameter for parameter, schema in PARAMETERS.items() if not schema.optional}
+    for parameter, quantity in known.items():
+        schema = PARAMETERS[parameter]
+        assert machine.kind in schema.kinds
         assert quantity.unit == schema.unit
         if quantity.source == "estimated":
-            assert quantity.low < quantity.value < quantity.high, parameter
+            assert quantity.low <= quantity.value <= quantity.high, parameter
+            assert quantity.low < quantity.high or parameter == "fp64_ratio", parameter
             assert quantity.note, parameter
         if quantity.source == "paper":
             assert quantity.note, parameter
+    if machine.kind == "cpu":
+        return
     assert machine.peak_dram_bandwidth.value >= machine.dram_bandwidth.value
     assert machine.block_shared_bytes.value <= machine.shared_bytes.value
 

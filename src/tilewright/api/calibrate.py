@@ -158,7 +158,8 @@ def calibrate(
             GPU.
         output: A machine file to write in place of the user's store.
         quick: Fewer samples and instances, and on a processor fewer programs.
-        thorough: More samples and instances on a processor: some three minutes in place of one, on two cores.
+        thorough: More samples and instances on a processor: some three minutes in place of one and a half on two
+            cores.
         seconds: Time for the instances of all programs, on a GPU; by default 150, 60 with ``quick``, and 75 or 30
             where a processor is behind OpenCL. A program gets fewer instances where its share is spent, and none where
             nothing is left.

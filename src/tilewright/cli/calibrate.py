@@ -26,7 +26,8 @@ def calibrate(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer samples and instances.")] = False,
     thorough: Annotated[
-        bool, typer.Option("--thorough", help="More samples and instances: three minutes, not one, on two cores.")
+        bool,
+        typer.Option("--thorough", help="More samples and instances: three minutes, not one and a half, on two cores."),
     ] = False,
     seconds: Annotated[
         float | None,

@@ -13,11 +13,6 @@ from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.levels import (
-    FELT_IN_BOXES,
-    FETCHED,
-    TOGETHER,
-    USABLE,
-    USABLE_WHOLE,
     data_bytes,
     grid_seconds,
     missed_inside,
@@ -26,11 +21,6 @@ from tilewright.costs.levels import (
     share_missed,
 )
 from tilewright.costs.setting import Setting
-
-FAR = 1.25
-"""Time of rows of hexagons in a grid in memory over one in L2: 1.15 to 1.37 for five programs at 4096 x 4096 and three
-at 256^3, each in the two tiles that the model put first. In a grid in L3 it is about half as much more: six programs at
-1024 x 1024, 64^3 and 128^3 say 1.05 to 1.15."""
 
 
 def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
@@ -129,11 +119,10 @@ def beyond(setting: Setting) -> float:
     What a tile begins with comes from afar row by row, each on pages of its own, and nothing is fetched ahead beyond
     the ends of its pieces.
     """
-    data, rooms = np.array(data_bytes(setting)), (setting.shared_bytes, setting.outer_bytes)
-    near, far = (
-        setting.sm_count * room for room in (USABLE * rooms[0], max(USABLE * rooms[0], USABLE_WHOLE * rooms[1]))
-    )
-    return 1.0 + (FAR - 1.0) * 0.5 * float(share_missed(data, near) + share_missed(data, far))
+    data, known = np.array(data_bytes(setting)), setting.coefficients
+    own, outer = known.cache_fraction * setting.shared_bytes, known.l3_grid_fraction * setting.outer_bytes
+    near, far = setting.sm_count * own, setting.sm_count * max(own, outer)
+    return 1.0 + (known.far_row_ratio - 1.0) * 0.5 * float(share_missed(data, near) + share_missed(data, far))
 
 
 def line_vectors(sizes: Sizes, setting: Setting) -> tuple[Floats, Floats]:
@@ -170,24 +159,25 @@ def tile_vector_seconds(sizes: Sizes, setting: Setting) -> Floats:
     if len(setting.shape) == 3:
         planes = sum(setting.sides[0]) + 1
         window = planes * box / np.maximum(1.0, 0.5 * traffic.pitch(sizes, setting)) / setting.copies
-        again = np.where(window > USABLE * setting.l1_bytes, float(planes), 1.0)
+        again = np.where(window > setting.coefficients.cache_fraction * setting.l1_bytes, float(planes), 1.0)
     near, far = _transfers(box, again, setting), _transfers(whole, again, setting)
     hidden, felt = ((1.0 - strip) * a + strip * b for a, b in zip(near, far, strict=True))
-    return np.asarray(overlapped(setting.c_iter.value, hidden) + felt) / setting.stages
+    return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
 
 
 def vector_seconds(footprint: Ints, setting: Setting) -> Floats:
     """Time per vector and logical step of a tile that touches so many bytes all over again at every step."""
     hidden, felt = _transfers(footprint, np.ones(len(footprint)), setting)
-    return np.asarray(overlapped(setting.c_iter.value, hidden) + felt) / setting.stages
+    return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
 
 
-def overlapped(compute: float, stream: Floats) -> Floats:
+def overlapped(compute: float, stream: Floats, setting: Setting) -> Floats:
     """Time of arithmetic and transfers that overlap: the longer of the two; where they are alike, both are felt.
 
     Hexagons whose boxes lie in L2 take as long as those whose boxes fit L1: little more than the longer one is felt.
     """
-    return np.asarray((compute**TOGETHER + stream**TOGETHER) ** (1.0 / TOGETHER))
+    power = setting.coefficients.overlap_exponent
+    return np.asarray((compute**power + stream**power) ** (1.0 / power))
 
 
 def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tuple[Floats, Floats]:
@@ -206,8 +196,10 @@ def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tup
     vector = np.where(footprint > setting.l1_bytes, setting.vector_width * setting.itemsize, 0.0)
     fills = setting.reads + setting.fetches
     hidden = (setting.reads * again + setting.fetches) * setting.cache_byte_seconds
-    felt = FELT_IN_BOXES * (1.0 - beyond) * setting.outer_byte_seconds + beyond * setting.word_seconds / WORD
-    return vector * hidden, vector * missed * FETCHED * fills * felt
+    known = setting.coefficients
+    outer = known.l3_exposed_fraction_boxes * (1.0 - beyond) * setting.outer_byte_seconds
+    felt = outer + beyond * setting.word_seconds / WORD
+    return vector * hidden, vector * missed * known.bytes_per_fetch * fills * felt
 
 
 def box_bytes(sizes: Sizes, setting: Setting) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Sizes
-from tilewright.costs.levels import TOGETHER
+from tilewright.costs.coefficients import Coefficients
 from tilewright.costs.setting import Setting
 from tilewright.costs.streaming import both, hides
 from tilewright.costs.time import evaluate
@@ -161,7 +161,7 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
     )
 
 
-def stream_iteration(factors: Floats, seconds: Floats, start: float) -> Fit:
+def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficients: Coefficients) -> Fit:
     """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches.
 
     An instance takes ``both(A C_iter, near, felt) + B start``. Lines that take longer than any arithmetic say nothing
@@ -171,15 +171,17 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float) -> Fit:
         factors: A, B and the seconds of lines from L2 and L3 per instance; shape (n, 4).
         seconds: Measured times without what is none of these; shape (n,), above 0.
         start: The start-up of an advance.
+        coefficients: The machine's, for how arithmetic and lines overlap.
 
     Returns:
         The fit.
     """
     tried = _candidates(factors, seconds, start, _TRIED)
-    found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried)))])
-    said = _beside(factors, found) + start * factors[:, 1]
-    each = np.maximum(seconds - said + both(found * factors[:, 0], factors[:, 2]), 0.0)
-    each = np.maximum(each**TOGETHER - factors[:, 2] ** TOGETHER, 0.0) ** (1.0 / TOGETHER) / factors[:, 0]
+    found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, coefficients)))])
+    said = _beside(factors, found, coefficients) + start * factors[:, 1]
+    each = np.maximum(seconds - said + both(found * factors[:, 0], factors[:, 2], 0.0, coefficients), 0.0)
+    power = coefficients.overlap_exponent
+    each = np.maximum(each**power - factors[:, 2] ** power, 0.0) ** (1.0 / power) / factors[:, 0]
     low, high = np.percentile(each, (LOW, HIGH))
     return Fit(
         iteration=found,
@@ -191,7 +193,9 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float) -> Fit:
     )
 
 
-def stream_constants(programs: Sequence[tuple[Floats, Floats]]) -> tuple[Quantity, Quantity]:
+def stream_constants(
+    programs: Sequence[tuple[Floats, Floats]], coefficients: Coefficients
+) -> tuple[Quantity, Quantity]:
     """Find how fast lines travel, and how long an advance starts up, for which instances of all programs are met best.
 
     A copy says how fast lines travel alone, and a neighbour on the same core slows it down; tiles of many widths, whose
@@ -199,6 +203,7 @@ def stream_constants(programs: Sequence[tuple[Floats, Floats]]) -> tuple[Quantit
 
     Args:
         programs: Factors and seconds per program, as in :func:`stream_iteration`.
+        coefficients: The machine's, for how arithmetic and lines overlap.
 
     Returns:
         The ratio of the seconds of lines from L2 to those in the factors and the start-up, with the least sum of mean
@@ -211,7 +216,7 @@ def stream_constants(programs: Sequence[tuple[Floats, Floats]]) -> tuple[Quantit
             scaled = factors * (1.0, 1.0, ratio, 1.0)
             for j, start in enumerate(starts):
                 tried = _candidates(scaled, seconds, start, _TRIED // 4)
-                misses[i, j] += float(_misses(scaled, seconds, start, tried).min()) / len(programs)
+                misses[i, j] += float(_misses(scaled, seconds, start, tried, coefficients).min()) / len(programs)
     best = np.unravel_index(int(np.argmin(misses)), misses.shape)
     good = misses <= 1.1 * misses.min()
     note = f"streaming tiles of {len(programs)} programs, off by {misses.min():.1%} in the mean"
@@ -233,15 +238,15 @@ def _candidates(factors: Floats, seconds: Floats, start: float, count: int) -> F
     return float(np.median(_left(factors, seconds, start) / factors[:, 0])) * np.geomspace(_LEAST, 1.0, count)
 
 
-def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats) -> Floats:
+def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats, coefficients: Coefficients) -> Floats:
     """Mean relative deviation for every C_iter that is tried; what is far off was disturbed, however far."""
-    off = np.abs((_beside(factors, tried[:, None]) + start * factors[:, 1]) / seconds - 1.0)
+    off = np.abs((_beside(factors, tried[:, None], coefficients) + start * factors[:, 1]) / seconds - 1.0)
     return np.asarray(np.minimum(off, _FAR).mean(axis=1))
 
 
-def _beside(factors: Floats, iteration_seconds: float | Floats) -> Floats:
+def _beside(factors: Floats, iteration_seconds: float | Floats, coefficients: Coefficients) -> Floats:
     """Seconds of arithmetic beside lines, per instance."""
-    return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3])
+    return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3], coefficients)
 
 
 def _not_negative(scaled: Floats) -> Floats:

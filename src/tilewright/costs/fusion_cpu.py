@@ -19,10 +19,6 @@ from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group
 from tilewright.tilings.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
 
-_CALL_CYCLES = 30.0
-"""Entry and exit of a pass over a row."""
-_POINTER_CYCLES = 2.0
-"""Finding one row's place in its ring."""
 _SELECT = frozenset({"where", "and", "or", "not"})
 """Operators that are no arithmetic in the papers' count but take an instruction or two each."""
 
@@ -140,7 +136,7 @@ def _count_pass(problem: PipelineProblem, step: Pass, rows: int, machine: Machin
         lanes=max(1.0, machine.vector_width.value * 4 / size),
         cycles=cycles + sum(_operation_cycles(stencil, machine) for stencil in stencils),
         lines=pointers / rows + len(stencils),
-        call=(_CALL_CYCLES + _POINTER_CYCLES * pointers) / rows,
+        call=(machine.row_pass_cycles.value + machine.row_pointer_cycles.value * pointers) / rows,
     )
 
 

@@ -175,7 +175,7 @@ def iteration_seconds(case: TableCase) -> Quantity:
     # Neighbours in the row stay in registers; what was computed a row above is loaded, and every table is stored.
     above = sum(any(offset[0] for offset in many) for many in program.reads.values())
     accesses = above + len(program.tables) + max(1, lookups)
-    parts = (machine.flop_cycles, machine.special_cycles, machine.load_cycles, machine.loop_cycles(2))
+    parts = (machine.flop_cycles, machine.special_cycles, machine.load_cycles, machine.of_rank("loop_cycles", 2))
 
     def seconds(cycles: tuple[float, ...]) -> float:
         work = flops * cycles[0] + specials * cycles[1] + accesses * cycles[2] + cycles[3]

@@ -14,12 +14,6 @@ from tilewright.costs.setting import Setting
 from tilewright.tilings import streaming
 
 Seconds = TypeVar("Seconds", float, Floats)
-MARGIN = 1.25
-"""What families of :mod:`tilewright.costs.strategies` must win by: about one standard deviation of the logarithm of
-prediction over measurement in sweeps, against 0.1 to 0.2 for the others."""
-GUESSED = 1.18
-"""What any time tiles must win by on a CPU that nobody has calibrated: over 35 short runs on a Zen 3 its guesses
-promised 1.15 times what was measured in the mean, with a standard deviation of 1.2 (``benchmarks/short_runs.py``)."""
 
 
 def run_seconds(family: str, seconds: Seconds, setting: Setting, *, copies: bool = True) -> Seconds:
@@ -34,9 +28,9 @@ def run_seconds(family: str, seconds: Seconds, setting: Setting, *, copies: bool
     Returns:
         The kernel's seconds, with the margin of models that are less certain, and the copies.
     """
-    margin = MARGIN if family in strategies.FAMILIES else 1.0
+    margin = setting.coefficients.strategy_margin if family in strategies.FAMILIES else 1.0
     if setting.guessed and family != "none":
-        margin *= GUESSED
+        margin *= setting.coefficients.uncalibrated_margin
     return whole_seconds(family, margin * seconds, setting) if copies else margin * seconds
 
 

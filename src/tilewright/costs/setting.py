@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import WORD
 from tilewright.base.errors import UsageError
+from tilewright.costs.coefficients import Coefficients, coefficients
 from tilewright.costs.energy import Energy, make_energy
 from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.reuse import Uses, uses
-from tilewright.machines.host import outer_latency
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse, slopes
@@ -23,11 +23,6 @@ from tilewright.tilings.streaming import Footing
 _WIDE = 16
 """Values of float32 in a vector of processors that have 32 vector registers."""
 SCOPES = ("device", "per_sm")
-IN_PLACE = 36.0
-"""Cycles that a piece of a row waits at its end where a tile cuts rows and a statement updates in place: the cut moves
-with every step, so that vectors read what two others have just stored, and wait until the stores have left the core.
-Pieces of 128 cells wait 3 ns in small grids and 15 ns in large ones, 60 to 90 ns where rows are a multiple of 4 KiB
-apart; ends that are the grid's do not wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +56,9 @@ class Setting:
         row_seconds: Start-up of one innermost row on a CPU.
         swept_row_seconds: The same in a sweep without tiles.
         swept_box_seconds: Start-up of a core's part of a sweep on a CPU.
-        cut_seconds: What the end of a piece of such a row waits for where it updates in place.
+        cut_seconds: What the end of a piece of such a row waits for where it updates in place: the cut moves with every
+            step, so that vectors read what two others have just stored, and wait until the stores have left the core.
+            Ends that are the grid's do not wait.
         fetch_seconds: What the first cells of a row wait for on a CPU where they are not in M_SM.
         cache_byte_seconds: Seconds per byte and core from M_SM on a CPU.
         outer_byte_seconds: Seconds per byte and core from L3 on a CPU, all cores active.
@@ -76,6 +73,7 @@ class Setting:
         advance_seconds: Start-up of one advance of one level of a streaming tile.
         line_ratio: Time of lines between L1 and L2 in streaming tiles over what ``cache_byte_seconds`` says.
         cpu: Whether the machine is a CPU with caches.
+        coefficients: The empirical coefficients of the CPU models.
         energy: The energy model of the problem on the machine; None where no energy is asked for.
         stream: How streaming tiles of the problem grow, on a CPU.
         reuse: What lies between two uses of a row in them.
@@ -124,6 +122,7 @@ class Setting:
     advance_seconds: float
     line_ratio: float
     cpu: bool
+    coefficients: Coefficients
     energy: Energy | None = None
     stream: Footing | None = None
     reuse: Uses | None = None
@@ -178,7 +177,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     zone, rank = of_problem(problem), program.rank
     copies = dict(zip(program.fields, analysis.copies, strict=True))
     fetches = sum(copies[each.field] > program.history(each.field) for each in program.statements)
-    waits = (len(program.statements) - fetches) * IN_PLACE / machine.clock.value if cpu else 0.0
+    waits = (len(program.statements) - fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
     stream = streaming.footing(problem) if cpu and streaming.applies(problem) else None
     return Setting(
         shape=problem.shape,
@@ -207,7 +206,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         swept_row_seconds=start_seconds(program, machine, "none row", problem.dtype),
         swept_box_seconds=start_seconds(program, machine, "none box", problem.dtype),
         cut_seconds=waits / len(analysis.stages),
-        fetch_seconds=(machine.outer_latency or outer_latency()).value / machine.clock.value if cpu else 0.0,
+        fetch_seconds=machine.outer_latency.value / machine.clock.value if cpu else 0.0,
         cache_byte_seconds=1.0 / machine.cache_bandwidth.value if machine.cache_bandwidth else 0.0,
         outer_byte_seconds=1.0 / machine.outer_bandwidth.value if machine.outer_bandwidth else 0.0,
         outer_bytes=_outer_bytes(machine) if cpu else 0,
@@ -221,6 +220,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         advance_seconds=machine.advance_seconds.value if machine.advance_seconds else 0.0,
         line_ratio=machine.line_ratio.value if machine.line_ratio else 1.0,
         cpu=cpu,
+        coefficients=coefficients(machine),
         energy=make_energy(problem, machine),
         stream=stream,
         reuse=None if stream is None else uses(program, of_problem(problem), stream.rows),
@@ -261,7 +261,7 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
         accesses += max(0, program.loads - _held_weights(machine))
     # A CPU's vectors hold half as many float64; a GPU's lanes take longer over them.
     slower = 1.0 / machine.fp64_ratio.value if dtype == "float64" and machine.kind == "gpu" else 1.0
-    loop = machine.loop_cycles(program.rank)
+    loop = machine.of_rank("loop_cycles", program.rank)
 
     def seconds(flop: float, special: float, access: float, overhead: float) -> float:
         return (slower * (flops * flop + specials * special) + accesses * access + overhead) / machine.clock.value
@@ -342,7 +342,7 @@ def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") 
         return Quantity(value=seconds, unit="s", source="estimated", note=note)
     plain = iteration_seconds(program, machine, dtype)
     ratio = machine.blocked_ratio.value if machine.blocked_ratio else 1.0
-    every = hard + flops * machine.flop_cycles.value + machine.loop_cycles(program.rank).value
+    every = hard + flops * machine.flop_cycles.value + machine.of_rank("loop_cycles", program.rank).value
     every += (program.loads + len(program.statements)) * machine.load_cycles.value
     share = hard / every + (1.0 - hard / every) * ratio
     return Quantity(value=share * plain.value, unit="s", source="estimated", note=f"C_iter times {share:.2f}")

@@ -15,13 +15,8 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.coefficients import Coefficients
 from tilewright.costs.levels import (
-    FELT,
-    FETCHED,
-    OUTER_WAYS,
-    OUTSIDE,
-    TOGETHER,
-    WAYS,
     data_bytes,
     grid_seconds,
     off_chip,
@@ -30,16 +25,8 @@ from tilewright.costs.reuse import Uses, lost_at_random, lost_in_order
 from tilewright.costs.setting import Setting
 from tilewright.tilings import streaming
 
-LIFT, LOWER, COPY = 12.0, 20.0, 3.0
-"""Operations that transposing a vector on its way in and out takes as long as, and copying it."""
 ROWS = 10
 """Rows that an advance of a five-point stencil uses, whose start-up ``advance_seconds`` is: every row waits anew."""
-IDLE = 2.0
-"""Power of the share of the arithmetic's time in which lines from L2 come, by which lines from L3 are felt less.
-
-Ten programs' sweeps prefer 2 to 1, 3 and 4 a little. In 3D it is refuted: of 25 choices that it changes there none
-gains 5 % and the mean loses 10 %; of 31 in 2D the mean gains 4 % and star2d2r 11 to 24 % (decision 0129).
-"""
 
 
 def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
@@ -103,7 +90,8 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     side = int(space[1] + growth[1] * levels) if rank == 3 else 1
     arithmetic = setting.blocked.value
     near, felt = _line_seconds(footprint, width * setting.itemsize, side, setting)
-    each = float(both(arithmetic, near, felt) if hides(rank) else both(arithmetic, near) + felt)
+    hidden = felt if hides(rank) else 0.0
+    each = float(both(arithmetic, near, hidden, setting.coefficients)) + (felt - hidden)
     compute = depth * (vectors * each + advances * setting.advance_seconds)
     held = [side + grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     words_in = float(np.prod(held)) * width * (setting.levels + setting.constants) * setting.itemsize / WORD
@@ -113,7 +101,10 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     stores = words_out * WORD / setting.itemsize / setting.vector_width
     operation = setting.c_iter.value / max(1, setting.flops + 8)
     turned = min(1.0, 1.0 / bands) if rank > 1 and cuts[-1] == 1 else 1.0
-    move = (loads * (LIFT * turned + COPY * (1 - turned)) + stores * (LOWER * turned + COPY * (1 - turned))) * operation
+    costs = setting.coefficients
+    straight = costs.copy_operations * (1 - turned)
+    move = loads * (costs.transpose_in_operations * turned + straight)
+    move = (move + stores * (costs.transpose_out_operations * turned + straight)) * operation
     # What a band writes goes past the caches, so that all bands but the first one read from memory.
     again = 1.0 - 1.0 / bands
     move += words_in * ((1.0 - again) * WORD * grid_seconds(setting) + again * setting.word_seconds)
@@ -129,11 +120,11 @@ def _known(setting: Setting) -> tuple[streaming.Footing, Uses]:
 
 
 def hides(rank: int) -> bool:
-    """Whether arithmetic hides lines from L3: in 3D it does not, see :data:`IDLE`."""
+    """Whether arithmetic hides lines from L3: in 3D it does not (decision 0129)."""
     return rank < 3
 
 
-def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats = 0.0) -> Floats:
+def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats, coefficients: Coefficients) -> Floats:
     """Seconds of arithmetic beside lines that are fetched ahead.
 
     Args:
@@ -141,21 +132,25 @@ def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats 
         near: Those of lines from L2: the longer one counts, and both where they are alike.
         felt: Those of lines from L3 that arithmetic does not hide where it waits for L2; it hides more where it is
             longer. All broadcast.
+        coefficients: The machine's, for both exponents.
 
     Returns:
         The seconds.
     """
-    longer = (np.power(arithmetic, TOGETHER) + np.power(near, TOGETHER)) ** (1.0 / TOGETHER)
+    power = coefficients.overlap_exponent
+    longer = (np.power(arithmetic, power) + np.power(near, power)) ** (1.0 / power)
     idle = np.less(near, arithmetic)
     waits = np.where(idle, near, 1.0) / np.where(idle, arithmetic, 1.0)
-    return np.asarray(longer + felt * waits**IDLE)
+    return np.asarray(longer + felt * waits**coefficients.l3_overlap_exponent)
 
 
 def _line_seconds(footprint: float, row: int, side: int, setting: Setting) -> tuple[float, float]:
     """Seconds of lines per vector and level: of those from L2, which run beside the arithmetic, and of all others."""
     inner, mid, last = fills(footprint, row, side, setting)
-    memory = FETCHED * setting.word_seconds / WORD
-    outer = FELT * FETCHED * setting.outer_byte_seconds if setting.outer_bytes else memory
+    known = setting.coefficients
+    memory = known.bytes_per_fetch * setting.word_seconds / WORD
+    exposed = known.l3_exposed_fraction * known.bytes_per_fetch
+    outer = exposed * setting.outer_byte_seconds if setting.outer_bytes else memory
     near = inner * setting.cache_byte_seconds * setting.line_ratio
     return CACHE_LINE * near, CACHE_LINE * (mid * outer + (last * memory if setting.outer_bytes else 0.0))
 
@@ -180,7 +175,8 @@ def fills(footprint: float, row: int, side: int, setting: Setting) -> tuple[floa
     if len(setting.shape) == 3:
         beside = sum(setting.sides[1]) * (known.used - known.written)
         inner += beside * lost_in_order(known.used - 1.0, lines, ways)
-    mid = sum(count * lost_at_random(between * row / setting.shared_bytes, WAYS) for between, count in apart)
-    room = max(OUTSIDE * setting.outer_bytes, setting.shared_bytes)
-    last = sum(count * lost_at_random(between * row / room, OUTER_WAYS) for between, count in apart)
+    l2_ways, l3_ways = int(setting.coefficients.l2_ways), int(setting.coefficients.l3_ways)
+    mid = sum(count * lost_at_random(between * row / setting.shared_bytes, l2_ways) for between, count in apart)
+    room = max(setting.coefficients.l3_reuse_fraction * setting.outer_bytes, setting.shared_bytes)
+    last = sum(count * lost_at_random(between * row / room, l3_ways) for between, count in apart)
     return inner / footing.rows, mid / footing.rows, last / footing.rows

@@ -13,11 +13,6 @@ from tilewright.costs.arrays import ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cached import overlapped
 from tilewright.costs.levels import (
-    FELT,
-    OUTER_WAYS,
-    OUTSIDE,
-    USABLE,
-    USABLE_OUTSIDE,
     data_bytes,
     missed_inside,
     off_chip,
@@ -48,7 +43,7 @@ def evaluate(setting: Setting) -> Breakdown:
     vectors = lines * whole if setting.cpu else 1.0 * ceil_div(each, setting.vector_width)
     iteration = np.full(1, setting.swept.value)
     if setting.cpu:
-        iteration = overlapped(setting.swept.value, np.full(1, _line_seconds(setting)))
+        iteration = overlapped(setting.swept.value, np.full(1, _line_seconds(setting)), setting)
     compute = vectors * iteration + lines * setting.stages * setting.swept_row_seconds
     if setting.cpu:
         compute = compute + setting.writes * setting.swept_box_seconds  # a core computes one box per statement
@@ -84,19 +79,21 @@ def _from_afar(moved: float, setting: Setting) -> tuple[float, float]:
     Lines from L2 are among those of the vectors. Of those from L3 a part is felt, of those from memory all: a core has
     too few under way to hide how long they take.
     """
-    share = data_bytes(setting) / setting.sm_count
+    share, known = data_bytes(setting) / setting.sm_count, setting.coefficients
     inside = float(missed_inside(np.array(share), setting))
-    outside = lost_at_random(share / (OUTSIDE * setting.outer_bytes), OUTER_WAYS) if setting.outer_bytes else inside
+    room = known.l3_reuse_fraction * setting.outer_bytes
+    outside = lost_at_random(share / room, int(known.l3_ways)) if room else inside
     outside = min(inside, outside)
     near = moved * (inside - outside) * setting.outer_byte_seconds / setting.sm_count
     far = moved * outside * setting.byte_seconds
-    return near + far, FELT * near + far
+    return near + far, known.l3_exposed_fraction * near + far
 
 
 def _line_seconds(setting: Setting) -> float:
     """Seconds in which the lines of one vector of results are fetched; what goes back to a cache takes another way."""
-    near = _again(setting.l1_bytes * USABLE, setting) + setting.reads + setting.fetches
-    far = _again(setting.shared_bytes * USABLE, setting) if setting.outer_bytes else 0.0
+    usable = setting.coefficients.cache_fraction
+    near = _again(setting.l1_bytes * usable, setting) + setting.reads + setting.fetches
+    far = _again(setting.shared_bytes * usable, setting) if setting.outer_bytes else 0.0
     seconds = near * setting.cache_byte_seconds + far * setting.outer_byte_seconds
     return seconds * setting.vector_width * setting.itemsize
 
@@ -110,12 +107,12 @@ def _step_bytes(setting: Setting) -> int:
     once = traffic.untiled_bytes(setting)
     if not setting.cpu:
         return once
-    room = setting.shared_bytes * USABLE
+    room = setting.shared_bytes * setting.coefficients.cache_fraction
     rows = _PIECE_ROWS + 2 * (setting.stages - 1) * setting.slopes[0]
     apart = float(share_missed(np.array(rows * data_bytes(setting) // setting.shape[0]), room))
     again = apart * (traffic.swept_bytes(setting) - once)
     if off_chip(setting):
-        room = max(room, setting.outer_bytes * USABLE_OUTSIDE)
+        room = max(room, setting.outer_bytes * setting.coefficients.l3_tile_fraction)
         again += _again(room, setting) * setting.cells * setting.itemsize
     return once + int(again)
 

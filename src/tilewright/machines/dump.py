@@ -3,7 +3,7 @@
 import json
 
 from tilewright.machines.files import SCHEMA
-from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+from tilewright.machines.machine import Machine, Quantity
 
 
 def to_toml(machine: Machine) -> str:
@@ -19,9 +19,8 @@ def to_toml(machine: Machine) -> str:
     >>> parse(to_toml(load("gtx980")), "a copy") == load("gtx980")
     True
     """
-    known = {name: getattr(machine, name) for name in PARAMETERS}
     tables: dict[str, list[tuple[str, Quantity]]] = {
-        "quantities": [(name, value) for name, value in known.items() if value is not None],
+        "quantities": list(machine.known().items()),
         "c_iter": list(machine.c_iter),
         "area": list(machine.area),
     }

@@ -32,10 +32,15 @@ MAX_BYTES = 2**20
 HOST = "host"
 _KEYS = ("schema", "name", "title", "kind", "quantities", "c_iter", "area")
 _QUANTITY_KEYS = ("value", "unit", "source", "note", "low", "high")
-_POSITIVE = ("sm_count", "vector_width", "shared_bytes", "dram_bandwidth", "clock", "fp64_ratio", "max_blocks")
+_WHOLE = ("sm_count", "vector_width", "l2_ways", "l3_ways")
+_POSITIVE = (
+    *_WHOLE, "shared_bytes", "dram_bandwidth", "clock", "fp64_ratio", "max_blocks", "l3_reuse_fraction",
+    "overlap_exponent", "halo_bandwidth",
+)  # fmt: skip
 _NAMES = (
     "gtx980", "titanx", "k20c", "k20c-regression", "gtx590", "gtx780", "gtx750", "c2070", "c1060",
     "p100", "v100", "a100", "h100", "h200", "rtx4090",
+    "zen3",
 )  # fmt: skip
 
 
@@ -140,17 +145,18 @@ def parse(text: str, where: str) -> Machine:
         kind=kind,
         c_iter=tuple((name, _quantity(value, "s", f"c_iter.{name} of {where!r}")) for name, value in iteration.items()),
         area=_coefficients(data, where),
-        **_quantities(_table(data, "quantities", where), where),
+        **_quantities(_table(data, "quantities", where), kind, where),
     )
 
 
-def _quantities(table: Mapping[str, object], where: str) -> dict[str, Quantity]:
-    result = _by_schema(table, PARAMETERS, "quantities", where)
+def _quantities(table: Mapping[str, object], kind: str, where: str) -> dict[str, Quantity]:
+    schema = {name: each for name, each in PARAMETERS.items() if kind in each.kinds}
+    result = _by_schema(table, schema, "quantities", where)
     for name in _POSITIVE:
         if name in result and not result[name].value > 0:
             raise UsageError(f"{name} of {where!r} must be above 0, got {result[name].value!r}")
-    for name in ("sm_count", "vector_width"):
-        if result[name].value != int(result[name].value):
+    for name in _WHOLE:
+        if name in result and result[name].value != int(result[name].value):
             raise UsageError(f"{name} of {where!r} must be a whole number, got {result[name].value!r}")
     return result
 

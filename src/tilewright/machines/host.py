@@ -44,7 +44,7 @@ def host_machine(description: CpuDescription) -> Machine:
         description: What the CPU says about itself.
 
     Returns:
-        The machine ``host``.
+        The machine ``host``, with the cost models' coefficients as they are estimated.
     """
     cores = max(1, description.cores)
     clock = description.clock_hz if description.clock_hz > 0 else 2.5e9
@@ -74,7 +74,6 @@ def host_machine(description: CpuDescription) -> Machine:
         l3_bytes=_known(description.l3_bytes, "B", told),
         cache_bandwidth=guessed(_L2_BYTES_PER_CYCLE * clock, "B/s", 0.5, 2.0, "40 bytes a nominal cycle from L2"),
         outer_bandwidth=guessed(_L3_BYTES_PER_CYCLE * clock, "B/s", 0.4, 1.5, "30 bytes a nominal cycle from L3"),
-        outer_latency=outer_latency(),
         advance_seconds=guessed(75 / clock, "s", 0.2, 3.0, "75 cycles: entry and row ends of a block of rows"),
         blocked_ratio=guessed(0.8, "1", 0.75, 1.9, "shared loads; 0.97 on a Zen 4, 0.8 fits short runs on a Zen 3"),
         line_ratio=guessed(1.0, "1", 0.5, 2.0, "fetched ahead, beside arithmetic; 1.06 on a Zen 4"),
@@ -86,15 +85,6 @@ def _flop_cycles(*, fused: bool) -> Quantity:
     if fused:
         return guessed(0.15, "1", 0.5, 3.0, "two vector units, most operations fused, above the nominal clock")
     return guessed(0.24, "1", 0.5, 2.0, "two vector units, nothing fused, above the nominal clock")
-
-
-def outer_latency() -> Quantity:
-    """Return the latency of L3 of a CPU whose own is not known.
-
-    It is fitted to sweeps of skewed tiles on one CPU (docs/model.md), together with what else the first cells of a row
-    wait for before anything is fetched ahead; no micro-benchmark measures it.
-    """
-    return guessed(140.0, "1", 0.3, 2.0, "fitted to sweeps of skewed tiles on a Zen 4")
 
 
 def _known(value: float, unit: str, note: str) -> Quantity:

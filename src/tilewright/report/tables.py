@@ -123,10 +123,8 @@ def machines(many: Iterable[Machine]) -> Table:
 def machine(one: Machine) -> Table:
     """Show every value of a machine with its unit and where it comes from."""
     rows = []
-    for name, parameter in PARAMETERS.items():
-        quantity = getattr(one, name)
-        if quantity is not None:
-            rows.append((name, *_quantity(quantity), f"{parameter.meaning}. {quantity.note}".strip(" .")))
+    for name, quantity in one.known().items():
+        rows.append((name, *_quantity(quantity), f"{PARAMETERS[name].meaning}. {quantity.note}".strip(" .")))
     rows += [(f"c_iter {name}", *_quantity(quantity), quantity.note) for name, quantity in one.c_iter]
     return table(("parameter", ">value", "range", "source", "meaning and provenance"), rows, f"{one.name}: {one.title}")
 

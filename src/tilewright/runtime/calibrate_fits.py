@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.costs import fit
+from tilewright.costs.coefficients import coefficients
 from tilewright.costs.setting import iteration_seconds, operation_cycles
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs import catalogue
@@ -114,9 +115,12 @@ def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]
     flat = {name: data[name] for name, some in instances.items() if len(some[0].shape) == 2} or data
     before = machine.line_ratio.value if machine.line_ratio else 1.0
     plain = {name: (factors / (1.0, 1.0, before, 1.0), seconds) for name, (factors, seconds) in data.items()}
-    ratio, advance = fit.stream_constants([plain[name] for name in flat])
+    known = coefficients(machine)
+    ratio, advance = fit.stream_constants([plain[name] for name in flat], known)
     change = (1.0, 1.0, ratio.value, 1.0)
-    fits = {name: fit.stream_iteration(f * change, seconds, advance.value) for name, (f, seconds) in plain.items()}
+    fits = {
+        name: fit.stream_iteration(f * change, seconds, advance.value, known) for name, (f, seconds) in plain.items()
+    }
     return replace(machine, line_ratio=ratio, advance_seconds=advance), fits
 
 

@@ -19,17 +19,6 @@ _LENGTHS = (2, 4, 8, 16, 32, 64, 128)
 _MOST_GROWTH = 4.0
 """An extended grid has at most so many times the cells of the grid itself, or so many cells."""
 _SMALL = 2**16
-_BLOCK_SECONDS = 1e-5
-"""What one more block costs besides the copies in its halo: the call."""
-_VERSION_SECONDS = {1: 1e-5, 2: 4e-5, 3: 4e-5}
-"""What the halo of a version costs besides its bytes, by dimensions: bookkeeping, and copies of rows apart."""
-_COPY_BANDWIDTH = 7e9
-"""Bytes of a halo that are copied in a second, in short pieces of rows. With these a block costs 0.11 ms for j2d5pt at
-1024 x 1024, 0.3 for fdtd2d there and 0.4 for j3d7pt at 128^3; on a Zen 4 it was 0.12, 0.29 and 0.49."""
-_GAIN = {1: 0.97, 2: 0.88, 3: 0.97}
-"""Share of the time of sweeps that blocks have to stay below, by rank: between two blocks the threads wait for one of
-them. Five programs at 1024 x 1024 that promised 0.89 to 0.97 took 1.06 to 1.2 times as long as sweeps; in 1D and 3D
-seven that promised 0.85 to 0.98 took 0.63 to 1.14, 0.70 in the median."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +76,8 @@ def plan_blocks(
     if always or found is None:
         return found
     plain = time_model.predict(problem, NONE, machine)
-    return found if found.costs.seconds < _GAIN[problem.program.rank] * plain.seconds else None
+    threshold = machine.of_rank("periodic_threshold", problem.program.rank).value
+    return found if found.costs.seconds < threshold * plain.seconds else None
 
 
 def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tiling) -> Blocks:
@@ -99,8 +89,9 @@ def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tili
     copied = (block.cells - problem.cells) * versions * problem.itemsize
     moved = 3.0 * copied
     share = problem.steps / block.steps
-    copying = copied / _COPY_BANDWIDTH if machine.kind == "cpu" else moved / machine.dram_bandwidth.value
-    between = _BLOCK_SECONDS + versions * _VERSION_SECONDS[problem.program.rank] + copying
+    copying = copied / machine.halo_bandwidth.value if machine.kind == "cpu" else moved / machine.dram_bandwidth.value
+    each = machine.of_rank("halo_seconds", problem.program.rank).value
+    between = machine.block_call_seconds.value + versions * each + copying
     seconds = share * costs.seconds + count * between
     work = problem.cells * problem.steps
     dram_bytes = share * costs.dram_bytes + count * moved
