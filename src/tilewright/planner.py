@@ -20,6 +20,7 @@ from tilewright.tilings import catalogue, stream_block
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning.choice import choose_blocks, choose_tiling
 from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 _BLOCK_STEPS = 16
 """Steps of a block of a problem that wraps, where a GPU's tiling is asked for."""
@@ -79,16 +80,26 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
     if problem.dtype not in TYPES:
         raise UsageError(f"GPU backends compute in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
     device = open_device(target)
+    machine = device_machine(device)
+
+    def planned(tiling: Tiling, block: Extended | None, evidence: str) -> Plan:
+        schedule = gpu_schedule(problem if block is None else block.problem, tiling, machine)
+        return Plan(
+            problem=problem,
+            target=target,
+            tiling=tiling,
+            schedule=schedule,
+            strict=strict,
+            block=block,
+            evidence=evidence,
+        )
+
     evidence = "asked"
     if asked is None and not wrapped_axes(problem):
         asked, evidence = remembered(problem, 1, target.backend, circumstances(device)), "wisdom"
     if asked is not None:
-        block = _block(problem, asked, _BLOCK_STEPS)
-        return (Plan(problem=problem, target=target, tiling=asked, strict=strict, block=block, evidence=evidence),)
-    return tuple(
-        Plan(problem=problem, target=target, tiling=tiling, strict=strict, block=block, evidence="model")
-        for tiling, block in _by_model(problem, device_machine(device))
-    )
+        return (planned(asked, _block(problem, asked, _BLOCK_STEPS), evidence),)
+    return tuple(planned(tiling, block, "model") for tiling, block in _by_model(problem, machine))
 
 
 @functools.lru_cache(maxsize=64)

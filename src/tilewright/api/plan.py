@@ -21,6 +21,7 @@ from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
 from tilewright.report.study import Candidate, Study
 from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +72,13 @@ class Tried:
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
-        tiling = {key: list(v) if isinstance(v, tuple) else v for key, v in dataclasses.asdict(self.tiling).items()}
         plain = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-        return {**plain, "tiling": tiling, "tile": str(self.tiling), "outcome": self.outcome and str(self.outcome)}
+        return {
+            **plain,
+            "tiling": self.tiling.to_dict(),
+            "tile": str(self.tiling),
+            "outcome": self.outcome and str(self.outcome),
+        }
 
     def candidate(self) -> Candidate:
         """Return it as a candidate of a page."""
@@ -168,7 +173,8 @@ class Plan:
     def source(self) -> str:
         """The text of the kernel, or of a GPU's kernels."""
         if self.dialect in {"opencl", "cuda"}:
-            return emit_device(self.problem, self.tiling, self.dialect, strict=self.strict).text
+            schedule = gpu_schedule(self.problem, self.tiling)
+            return emit_device(self.problem, schedule, self.dialect, strict=self.strict).text
         return self._banner() + emit(self.problem, self.tiling, strict=self.strict).text
 
     def _banner(self) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import WORD
+from tilewright.base.constants import MAX_BLOCK_THREADS, WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.energy import Usage, count_operations, price
@@ -280,7 +280,7 @@ def _resident(case: TableCase, tiling: Tiling, words: float) -> int:
         return 1 if (tiling.k or 1) == 1 else 0
     machine = case.machine
     block = (machine.block_shared_bytes or machine.shared_bytes).value
-    most = int(machine.max_block_threads.value) if machine.max_block_threads else 1024
+    most = int(machine.max_block_threads.value) if machine.max_block_threads else MAX_BLOCK_THREADS
     if words * WORD > block or tiling.space[0] // tiling.sub[0] > most:
         return 0
     slots = int(machine.max_blocks.value) if machine.max_blocks else 1

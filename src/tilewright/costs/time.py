@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import WORD
+from tilewright.base.constants import MAX_BLOCK_THREADS, WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
 from tilewright.costs import cached, exact, published, selector, strategies, streaming, streaming_gpu, untiled
@@ -137,7 +137,7 @@ def thread_terms(
     Raises:
         UsageError: If there is not one number of threads per axis, or a block has more threads than it may.
     """
-    most = int(machine.max_block_threads.value) if machine.max_block_threads else 1024
+    most = int(machine.max_block_threads.value) if machine.max_block_threads else MAX_BLOCK_THREADS
     if int(np.prod([float(count) for count in tiling.threads])) > most:
         raise UsageError(f"a block of {machine.name} has at most {most} threads, got {str(tiling)!r}")
     threads = tuple(np.array([count], dtype=np.int64) for count in tiling.threads)
@@ -243,6 +243,7 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
         k=np.array([tiling.k or 0], dtype=np.int64),
         sub=tuple(np.array([size], dtype=np.int64) for size in tiling.sub),
         threads=tuple(np.array([count], dtype=np.int64) for count in tiling.threads),
+        columns=np.array([tiling.columns == "registers"]) if tiling.columns else None,
     )
 
 

@@ -139,7 +139,7 @@ class GpuKernel:
     @property
     def tiling(self) -> Tiling:
         """The tiling that they follow."""
-        return self.program.tiling
+        return self.program.schedule.tiling
 
     @property
     def resources(self) -> Resources | None:

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import strategies
 from tilewright.costs import time as time_model
@@ -29,7 +30,6 @@ TIES = 0.04
 """Families of :mod:`tilewright.costs.strategies`, whose models know no thread blocks, must promise so much more."""
 _OF_FAMILY = 3
 """Tilings per family, so that there are others where a compiler finds that the first one spills."""
-_BLOCK_THREADS = 1024
 
 
 @functools.lru_cache(maxsize=256)
@@ -77,7 +77,7 @@ def _within_threads(seconds: Floats, sizes: Sizes, machine: Machine) -> Floats:
 
 
 def _most_threads(machine: Machine) -> int:
-    return int(machine.max_block_threads.value) if machine.max_block_threads else _BLOCK_THREADS
+    return int(machine.max_block_threads.value) if machine.max_block_threads else MAX_BLOCK_THREADS
 
 
 def _best(problem: Problem, family: str, sizes: Sizes, seconds: Floats, most: float) -> list[tuple[float, Candidate]]:
