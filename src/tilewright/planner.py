@@ -9,7 +9,7 @@ from tilewright.codegen.gpu_prelude import TYPES
 from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
 from tilewright.programs.dependences import analyse
-from tilewright.programs.periodic import Extended, extend, wrapped_axes
+from tilewright.programs.periodic import Extended, wrapped_axes
 from tilewright.programs.problem import Problem
 from tilewright.runtime import wisdom
 from tilewright.runtime.devices import circumstances, device_machine, open_device
@@ -21,9 +21,7 @@ from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning.choice import choose_blocks, choose_tiling
 from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.gpu_schedule import gpu_schedule
-
-_BLOCK_STEPS = 16
-"""Steps of a block of a problem that wraps, where a GPU's tiling is asked for."""
+from tilewright.tuning.periodic import plain_block
 
 
 def plans(
@@ -98,7 +96,7 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
     if asked is None and not wrapped_axes(problem):
         asked, evidence = remembered(problem, 1, target.backend, circumstances(device)), "wisdom"
     if asked is not None:
-        return (planned(asked, _block(problem, asked, _BLOCK_STEPS), evidence),)
+        return (planned(asked, plain_block(problem, asked), evidence),)
     return tuple(planned(tiling, block, "model") for tiling, block in _by_model(problem, machine))
 
 
@@ -119,15 +117,8 @@ def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
         raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {', '.join(SCHEDULES)}")
     if asked.family == "streaming":
         asked = stream_block.threads_for(problem, asked)
-    block = _block(problem, asked, asked.time)
+    block = plain_block(problem, asked, asked.time)
     return catalogue.legal(problem if block is None else block.problem, asked)
-
-
-def _block(problem: Problem, tiling: Tiling, steps: int) -> Extended | None:
-    """Return the grid with periodic copies for a block of steps, where a problem wraps and is tiled in time."""
-    if problem.steps < 2 or tiling.family == "none" or not wrapped_axes(problem):
-        return None
-    return extend(problem, max(1, min(steps, problem.steps)))
 
 
 def remembered(

@@ -93,6 +93,13 @@ def test_long_columns_stay_on_chip(device, capfd):
     verify(device, capfd, dataclasses.replace(problem, shape=(15, 60), steps=10), wide)
 
 
+@pytest.mark.parametrize("columns", ["registers", "shared"])
+@pytest.mark.parametrize("name", ["j2d5pt", "fdtd2d", "wave3d"])
+def test_columns_in_either_place(device, capfd, name, columns):
+    problem, tiling = small(name)
+    verify(device, capfd, problem, dataclasses.replace(tiling, columns=columns), strict=True)
+
+
 def test_versions_survive_parts_of_a_run(device):
     problem, tiling = small("wave2d")
     given = inputs(problem)
