@@ -1,7 +1,6 @@
 """GPU kernels without a GPU: run under Oclgrind, which reports races and wrong accesses, and compiled by NVRTC."""
 
 import dataclasses
-import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,7 +20,6 @@ from tilewright.runtime.session import Halo
 from tilewright.tilings.catalogue import counts
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning.gpu_schedule import gpu_schedule
-from tilewright.tuning.thread_shapes import default_threads
 
 from .interpreted import inputs, loaded, run, source_of, verify
 
@@ -235,19 +233,6 @@ def test_rows_of_whole_tiles_are_written_out_where_all_of_them_are_asked_for(unr
     whole, cut = re.findall(r"(TW_UNROLL\S*)\s*for \(int row = ", text)
     assert whole == ("TW_UNROLL" if unroll >= 4 else "TW_UNROLL_BY(1)")
     assert cut == "TW_UNROLL_BY(1)"
-
-
-@pytest.mark.parametrize("inner", [1, 31, 32, 33, 100, 255, 256, 300, 1000])
-def test_groups_of_prisms_have_whole_warps_along_rows_and_no_more_threads_than_one_computes(inner):
-    for name, space in (("j2d5pt", (3, inner)), ("j3d7pt", (3, 1, inner)), ("j3d7pt", (3, 5, inner))):
-        problem = make_problem(program(name), (64,) * len(space), 20)
-        shape = default_threads(problem, Tiling(family="hybrid", time=2, space=space))
-        assert shape[-1] == max(32, min(inner // 32 * 32, 256))
-        assert math.prod(shape) <= 256
-        if len(space) == 3:
-            assert shape[0] == 1
-            assert shape[1] <= space[1]
-            assert (shape[1] + 1) * shape[2] > 256 or shape[1] == space[1]
 
 
 def test_what_has_no_kernel_is_refused():

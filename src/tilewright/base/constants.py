@@ -14,5 +14,7 @@ MAX_BLOCK_THREADS = 1024
 """Threads that a thread block has at most in CUDA."""
 STATIC_SHARED = 48 * 1024
 """Bytes of shared memory that a thread block has without asking for more when it is launched."""
+MAX_SM_THREADS = 2048
+"""Threads that a GPU's multiprocessor holds where its machine does not say."""
 REGISTERS = 2**16
 """32-bit registers of a GPU's multiprocessor where its machine does not say: of every NVIDIA GPU since 2012."""

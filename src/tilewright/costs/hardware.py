@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tilewright.base.constants import REGISTERS, STATIC_SHARED
+from tilewright.base.constants import MAX_SM_THREADS, REGISTERS, STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine, Quantity
 
@@ -74,7 +74,7 @@ def hardware(machine: Machine, shared_limit: int = STATIC_SHARED) -> Hardware:
         shared_limit=min(shared_limit, int(_or(machine.block_shared_bytes, shared))),
         l1_bytes=int(_or(machine.unified_bytes, _or(machine.l1_bytes, 16384))),
         max_blocks=int(_or(machine.max_blocks, 16)),
-        max_threads=int(_or(machine.max_threads, 2048)),
+        max_threads=int(_or(machine.max_threads, MAX_SM_THREADS)),
         dram_bandwidth=peak.value,
         l2_bandwidth=_or(machine.l2_bandwidth, estimate),
         launch_seconds=machine.launch_seconds.value,
