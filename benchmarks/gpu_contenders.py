@@ -21,6 +21,7 @@ from tilewright.programs.problem import Problem
 from tilewright.runtime import gpu
 from tilewright.runtime.session import Inputs
 from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tuning.gpu_schedule import gpu_schedule
 from tilewright.tuning.shortlist import ranked
 
 _CHECKED = {1: (300,), 2: (40, 50), 3: (14, 16, 20)}
@@ -105,7 +106,8 @@ def _initial(case: Case) -> dict[str, list[Array]]:
 
 def ours(device: gpu.Device, problem: Problem, tiling: Tiling, name: str) -> Entry:
     """A kernel of this package."""
-    loaded = gpu.load(device, emit_device(problem, tiling, device.dialect), tiling)
+    schedule = gpu_schedule(problem, tiling)
+    loaded = gpu.load(device, emit_device(problem, schedule, device.dialect), schedule)
     given = inputs(problem)
     session = gpu.GpuSession(loaded, problem, given)
     return Entry(

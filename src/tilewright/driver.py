@@ -24,6 +24,7 @@ from tilewright.runtime.devices import open_device
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.warn import warn_once
+from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import NONE, Tiling
 
 Source = KernelSource | DeviceSource | None
@@ -72,10 +73,10 @@ def prepare(
 
 def emit(plan: Plan) -> Source:
     """Write the text of a plan's kernels; None for NumPy, which needs none."""
-    if plan.target.on_device:
+    if plan.schedule is not None:
         # The text depends on neither shape nor steps, so that problems that differ in nothing else share a program.
         like = replace(plan.computed, shape=(64,) * plan.problem.program.rank, steps=2)
-        return _device_source(like, plan.tiling, plan.target.backend, plan.strict, plan.block is not None)
+        return _device_source(like, plan.schedule, plan.target.backend, plan.strict, plan.block is not None)
     if plan.target.backend == "numpy":
         return None
     return c.emit(plan.computed, plan.tiling, strict=plan.strict)
@@ -88,19 +89,19 @@ def load(plan: Plan, source: Source) -> Kernel:
         ArrayError: If a tile needs more memory on chip than the device has.
         ToolchainError: If there is no compiler, or it does not compile or load.
     """
-    if source is None:
-        return NumpyKernel(plan=plan)
+    if isinstance(source, DeviceSource) and plan.schedule is not None:
+        return GpuKernel(plan=plan, program=_loaded(open_device(plan.target), source, plan.schedule))
     if isinstance(source, KernelSource):
         (compiled,) = compile_source(source, toolchain())
         return CpuKernel(plan=plan, compiled=compiled)
-    return GpuKernel(plan=plan, program=_loaded(open_device(plan.target), source, plan.tiling))
+    return NumpyKernel(plan=plan)
 
 
 @functools.lru_cache(maxsize=64)
-def _device_source(problem: Problem, tiling: Tiling, dialect: str, strict: bool, periodic: bool) -> DeviceSource:
-    return emit_device(problem, tiling, dialect, strict=strict, periodic=periodic)
+def _device_source(problem: Problem, schedule: GpuSchedule, dialect: str, strict: bool, periodic: bool) -> DeviceSource:
+    return emit_device(problem, schedule, dialect, strict=strict, periodic=periodic)
 
 
 @functools.lru_cache(maxsize=64)
-def _loaded(device: gpu.Device, source: DeviceSource, tiling: Tiling) -> gpu.Program:
-    return gpu.load(device, source, tiling)
+def _loaded(device: gpu.Device, source: DeviceSource, schedule: GpuSchedule) -> gpu.Program:
+    return gpu.load(device, source, schedule)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.programs.periodic import Extended
 from tilewright.programs.problem import Problem
+from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import Tiling
 
 BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
@@ -73,6 +74,7 @@ class Plan:
         problem: What is computed.
         target: Where.
         tiling: The order in which it is computed, and the shape of the code.
+        schedule: On a GPU, the tiling with everything decided that it leaves open; else None.
         strict: Whether every operation keeps its order and its own rounding.
         block: Of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes.
         evidence: Why this tiling: ``asked``, ``measured``, ``wisdom`` (what an earlier tuning measured) or ``model``.
@@ -81,6 +83,7 @@ class Plan:
     problem: Problem
     target: Target
     tiling: Tiling
+    schedule: GpuSchedule | None = None
     strict: bool = False
     block: Extended | None = None
     evidence: str = "asked"

@@ -9,7 +9,7 @@ from tilewright.codegen.gpu_prelude import TYPES
 from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
 from tilewright.programs.dependences import analyse
-from tilewright.programs.periodic import Extended, extend, wrapped_axes
+from tilewright.programs.periodic import Extended, wrapped_axes
 from tilewright.programs.problem import Problem, instead_of
 from tilewright.runtime import wisdom
 from tilewright.runtime.devices import circumstances, device_machine, open_device
@@ -20,9 +20,8 @@ from tilewright.tilings import catalogue, stream_block
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning.choice import choose_blocks, choose_tiling
 from tilewright.tuning.gpu_default import gpu_defaults
-
-_BLOCK_STEPS = 16
-"""Steps of a block of a problem that wraps, where a GPU's tiling is asked for."""
+from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.tuning.periodic import plain_block
 
 
 def plans(
@@ -89,18 +88,29 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
         asked = _asked_of_device(problem, asked)
     if problem.dtype not in TYPES:
         raise UsageError(f"GPU backends compute in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
-    evidence = "asked"
+    evidence, machine = "asked", None
+
+    def planned(tiling: Tiling, block: Extended | None) -> Plan:
+        schedule = gpu_schedule(problem if block is None else block.problem, tiling, machine)
+        return Plan(
+            problem=problem,
+            target=target,
+            tiling=tiling,
+            schedule=schedule,
+            strict=strict,
+            block=block,
+            evidence=evidence,
+        )
+
     if asked is None:
         device = open_device(target)
+        machine = device_machine(device)
         if not wrapped_axes(problem):
             asked, evidence = remembered(problem, 1, target.backend, circumstances(device)), "wisdom"
         if asked is None:
-            return tuple(
-                Plan(problem=problem, target=target, tiling=tiling, strict=strict, block=block, evidence="model")
-                for tiling, block in _by_model(problem, device_machine(device))
-            )
-    block = _block(problem, asked, _BLOCK_STEPS)
-    return (Plan(problem=problem, target=target, tiling=asked, strict=strict, block=block, evidence=evidence),)
+            evidence = "model"
+            return tuple(planned(tiling, block) for tiling, block in _by_model(problem, machine))
+    return (planned(asked, plain_block(problem, asked)),)
 
 
 @functools.lru_cache(maxsize=64)
@@ -120,15 +130,8 @@ def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
         raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {', '.join(SCHEDULES)}")
     if asked.family == "streaming":
         asked = stream_block.threads_for(problem, asked)
-    block = _block(problem, asked, asked.time)
+    block = plain_block(problem, asked, asked.time)
     return catalogue.legal(problem if block is None else block.problem, asked)
-
-
-def _block(problem: Problem, tiling: Tiling, steps: int) -> Extended | None:
-    """Return the grid with periodic copies for a block of steps, where a problem wraps and is tiled in time."""
-    if problem.steps < 2 or tiling.family == "none" or not wrapped_axes(problem):
-        return None
-    return extend(problem, max(1, min(steps, problem.steps)))
 
 
 def remembered(

@@ -17,6 +17,7 @@ from tilewright.runtime import calibrate_fits, calibrate_gpu, gpu, nvrtc, opencl
 from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.runtime.session import Inputs
 from tilewright.tilings.tiling import parse
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 MEASURED = ("dram_bandwidth", "barrier_seconds", "launch_seconds", "call_seconds", "shared_bandwidth")
 
@@ -83,11 +84,11 @@ def test_a_kernel_at_rest_moves_nothing(capfd):
     """Told to rest it leaves every version as it was; told to move it computes what the plain kernel computes."""
     device = opencl.select("oclgrind")
     problem, tiling = make_problem(program("j2d5pt"), (19, 40), 4), parse("hybrid:t=4,s=3x8,threads=1x8")
-    source = gpu_micro.at_rest(problem, tiling, "opencl")
+    source = gpu_micro.at_rest(problem, gpu_schedule(problem, tiling), "opencl")
     u = np.random.default_rng(0).random(problem.shape, dtype=np.float32)
     results = []
     for moving in (0, 1):
-        loaded = replace(gpu.load(device, source, tiling), extra=(moving,))
+        loaded = replace(gpu.load(device, source, gpu_schedule(problem, tiling)), extra=(moving,))
         session = gpu.GpuSession(loaded, problem, Inputs(arrays={"u": [u]}, scalars={}))
         session.advance(4)
         results.append(np.array(session.newest("u")))
@@ -105,8 +106,8 @@ def test_nothing_of_a_kernel_at_rest_is_optimised_away(name):
     known = program(name)
     problem = make_problem(known, (512,) * known.rank, 64)
     tiling = calibration_tiling(problem)
-    still = nvrtc.compile_cuda(gpu_micro.at_rest(problem, tiling, "cuda").text, "sm_90")
-    plain = nvrtc.compile_cuda(emit_device(problem, tiling, "cuda").text, "sm_90")
+    still = nvrtc.compile_cuda(gpu_micro.at_rest(problem, gpu_schedule(problem, tiling), "cuda").text, "sm_90")
+    plain = nvrtc.compile_cuda(emit_device(problem, gpu_schedule(problem, tiling), "cuda").text, "sm_90")
     assert len(still.cubin) > 0.8 * len(plain.cubin)
     assert still.resources.shared_bytes == plain.resources.shared_bytes
 

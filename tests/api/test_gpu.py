@@ -59,6 +59,9 @@ def test_streaming_tiles_get_their_threads():
     expected = tw.run("jacobi2d", u, steps=5, backend="numpy")
     out = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="streaming:t=3,s=8x12")
     np.testing.assert_allclose(out, expected, rtol=1e-6)
+    asked = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="streaming:t=3,s=8x12,columns=shared", record=True)
+    np.testing.assert_array_equal(asked.state, out)
+    assert str(asked.tiling) == "streaming:t=3,s=8x12,threads=1x32,columns=shared"
     with pytest.raises(IllegalTilingError, match="with threads is one for GPUs"):
         tw.run("jacobi2d", u, steps=5, backend="c", tiling="streaming:t=3,s=8x12,threads=1x8")
 
@@ -190,13 +193,14 @@ def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeyp
     ways = [each.tiling for each in gpu_defaults(large, machine)]
     load = gpu.load
 
-    def spoilt(device, source, tiling):
-        if tiling.family == ways[0].family and fault == "shared":
+    def spoilt(device, source, schedule):
+        first = schedule.tiling.family == ways[0].family
+        if first and fault == "shared":
             raise ArrayError("a group needs more on chip")
-        found = load(device, source, tiling)
-        if tiling.family == ways[0].family and fault == "spills":
+        found = load(device, source, schedule)
+        if first and fault == "spills":
             return replace(found, resources=Resources(registers=255, spill_bytes=8, stack_bytes=0, shared_bytes=0))
-        if tiling.family == ways[0].family and fault == "threads":
+        if first and fault == "threads":
             kernels = tuple(replace(each, threads=2048) for each in found.source.kernels)
             return replace(found, source=replace(found.source, kernels=kernels))
         return found

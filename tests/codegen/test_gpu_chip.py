@@ -51,7 +51,7 @@ def pieces(known, time, more):
     tiling = Tiling(family=family, time=time, space=(max(1, slopes(problem)[0].widest) + more, *classic))
     cut = geometry(problem, tiling)
     needed = missing(problem, cut.hexagon)
-    for field in fixed_chip(problem, cut).fields:
+    for field in fixed_chip(problem, cut, 3).fields:
         for number, slot in enumerate(field.slots):
             loaded = [(low.value, high.value) for low, high in slot.pieces]
             yield loaded, runs(needed.get((field.name, number), set()))

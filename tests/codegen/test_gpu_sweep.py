@@ -9,6 +9,7 @@ from tilewright.programs.expression import apply
 from tilewright.programs.problem import make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.tilings.tiling import NONE
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,7 @@ def test_every_plane_of_a_sweep_in_order_has_cells_and_every_cell_a_plane(offset
     new, old = FieldBuilder("u", 1), FieldBuilder("u")
     value = apply("maximum", old[(0,) * len(shape)], sum(0.2 * new[each] for each in offsets))
     problem = make_problem(stencil("ordered", len(shape), {"u": value}), shape, 2, boundary="constant:0")
-    planes = [launch.numbers for launch in sweep_launches(problem, NONE, 2)]
+    planes = [launch.numbers for launch in sweep_launches(problem, gpu_schedule(problem, NONE), 2)]
     weights = _weights(problem)
     cells = itertools.product(*map(range, shape))
     filled = {sum(w * x for w, x in zip(weights, cell, strict=True)) for cell in cells}

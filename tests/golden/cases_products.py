@@ -28,6 +28,7 @@ from tilewright.runtime import energy_micro, micro
 from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.tilings import fusion
 from tilewright.tilings.rows import RowTile
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 from .shown import ENDINGS, SHAPES, STEPS, Case
 
@@ -130,7 +131,7 @@ def _aligned() -> str:
 
 def _at_rest() -> str:
     problem = make_problem(program("jacobi1d"), SHAPES[1], STEPS)
-    return at_rest(problem, calibration_tiling(problem), "cuda").text
+    return at_rest(problem, gpu_schedule(problem, calibration_tiling(problem)), "cuda").text
 
 
 CASES = (

@@ -10,6 +10,7 @@ from tilewright.programs.problem import make_problem
 from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import NONE, parse
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 from .programs import STENCILS
 from .shown import SHAPES, STEPS, Case, stencil
@@ -35,7 +36,7 @@ def _parametric() -> str:
     """A hybrid tiling whose sizes are arguments of the kernel."""
     problem = make_problem(program("jacobi2d"), SHAPES[2], STEPS)
     chosen = dataclasses.replace(calibration_tiling(problem), family="hybrid", variant="param")
-    return emit_device(problem, catalogue.complete(problem, chosen), "cuda").text
+    return emit_device(problem, gpu_schedule(problem, catalogue.complete(problem, chosen)), "cuda").text
 
 
 CPU = (

@@ -21,13 +21,14 @@ from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import parse
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 FOLDER = Path(__file__).parent
 ENDINGS = {"c": ".c", "opencl": ".cl", "cuda": ".cu"}
 SHAPES = {1: (64,), 2: (24, 64), 3: (12, 16, 64)}
 STEPS = 6
 _STARTS = (c_helpers.prelude((), ()), *(gpu_prelude.prelude(dialect) for dialect in gpu_prelude.DIALECTS))
-_FINGERPRINT = re.compile(r"\b(tw\w*?)_[0-9a-f]{12}\b|\b(tw\w*?_)[0-9a-f]{12}_")
+_FINGERPRINT = re.compile(r"\b(tw\w*?)_[0-9a-f]{12}\b|\b(tw\w*?_)[0-9a-f]{12}_", re.IGNORECASE)
 _DEFINED = re.compile(r"^(?:static|void|double|TW_FUNCTION|extern|__kernel)\b[^;={}#]*?(\w+) ?\(", re.MULTILINE)
 _MARKS = re.compile(r"__attribute__\(\(.*?\)\)+|__launch_bounds__\(.*?\)|TW_(?=KERNEL\()")
 _KERNEL = re.compile(r"KERNEL\(\w+\)")
@@ -84,7 +85,7 @@ def text_of(problem: Problem, tiling: str, to: str, *, strict: bool = False, per
     full = catalogue.complete(problem, parse(tiling))
     if to == "c":
         return emit(problem, full, strict=strict).text
-    return emit_device(problem, full, to, strict=strict, periodic=periodic).text
+    return emit_device(problem, gpu_schedule(problem, full), to, strict=strict, periodic=periodic).text
 
 
 def shown(case: Case) -> str:

@@ -27,6 +27,7 @@ from tilewright.runtime.toolchain import Toolchain
 from tilewright.tilings import catalogue
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import NONE
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 from . import frontends, nests, pipelines, test_random_strategies, test_random_streaming
 from .generator import LawCase, make_case
@@ -196,9 +197,9 @@ def test_random_programs_in_an_interpreter_of_gpu_kernels(chunk: int, capfd, tal
         if case is None:
             continue
         try:
-            source = emit_device(case.problem, case.tiling, "opencl", strict=case.strict)
+            source = emit_device(case.problem, gpu_schedule(case.problem, case.tiling), "opencl", strict=case.strict)
             session = gpu.GpuSession(
-                gpu.load(device, source, case.tiling),
+                gpu.load(device, source, gpu_schedule(case.problem, case.tiling)),
                 case.problem,
                 Inputs(arrays=case.arrays(), scalars=dict(case.scalars)),
             )

@@ -16,6 +16,7 @@ from tilewright.runtime.session import Inputs
 from tilewright.tilings import catalogue
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 from .generator import LawCase, make_case
 from .harness import verdict
@@ -63,8 +64,8 @@ def cases_of(seed: int, count: int) -> list[LawCase]:
 def run(case: LawCase) -> str:
     """What is wrong with the result; an empty text where it agrees."""
     opencl.prepare_oclgrind()
-    source = emit_device(case.problem, case.tiling, "opencl", strict=case.strict)
-    loaded = gpu.load(opencl.select("oclgrind"), source, case.tiling)
+    source = emit_device(case.problem, gpu_schedule(case.problem, case.tiling), "opencl", strict=case.strict)
+    loaded = gpu.load(opencl.select("oclgrind"), source, gpu_schedule(case.problem, case.tiling))
     session = gpu.GpuSession(loaded, case.problem, Inputs(arrays=case.arrays(), scalars=dict(case.scalars)))
     try:
         session.advance(case.problem.steps)

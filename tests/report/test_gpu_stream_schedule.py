@@ -9,6 +9,7 @@ from tilewright.programs.problem import make_problem
 from tilewright.report.gpu_stream_schedule import draw_streaming, rings_at, widths
 from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import parse
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 PROBLEM = make_problem(program("j2d5pt"), (60, 60), 8)
 TILING = parse("streaming:t=4,s=40x16,threads=1x24")
@@ -21,7 +22,7 @@ def test_rows_on_chip_are_those_of_the_rings():
     assert found["written"] == {(4, 14)}
     on_chip = len(found["kept"]) + len(found["loaded"]) + len(found["computed"])
     row = 16 + 2 * 4
-    assert emit_device(PROBLEM, TILING, "cuda").shared_bytes == 4 * on_chip * row
+    assert emit_device(PROBLEM, gpu_schedule(PROBLEM, TILING), "cuda").shared_bytes == 4 * on_chip * row
 
 
 def test_cells_across_are_those_that_are_counted():

@@ -9,6 +9,7 @@ from tilewright.codegen.gpu_emit import emit_device
 from tilewright.programs import reference, rounding
 from tilewright.runtime import gpu
 from tilewright.runtime.session import Inputs
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 
 def inputs(problem, seed=0):
@@ -24,14 +25,24 @@ def inputs(problem, seed=0):
     return Inputs(arrays=arrays, scalars=dict.fromkeys(program.scalars, 0.25))
 
 
-def run(device, problem, tiling, given=None, *, edit=None, strict=False, halo=None):
-    """Compute a problem on a device, its text perhaps edited."""
-    source = emit_device(
-        problem if halo is None else halo.problem, tiling, "opencl", strict=strict, periodic=bool(halo)
-    )
+def source_of(problem, tiling, dialect="opencl", **options):
+    """The kernels of a tiling with what it leaves open decided."""
+    return emit_device(problem, gpu_schedule(problem, tiling), dialect, **options)
+
+
+def loaded(device, problem, tiling, *, edit=None, **options):
+    """They on a device, their text perhaps edited."""
+    source = source_of(problem, tiling, device.dialect, **options)
     if edit is not None:
         source = dataclasses.replace(source, text=edit(source.text))
-    session = gpu.GpuSession(gpu.load(device, source, tiling), problem, given or inputs(problem), halo)
+    return gpu.load(device, source, gpu_schedule(problem, tiling))
+
+
+def run(device, problem, tiling, given=None, *, edit=None, strict=False, halo=None):
+    """Compute a problem on a device, its text perhaps edited."""
+    whole = problem if halo is None else halo.problem
+    kernels = loaded(device, whole, tiling, edit=edit, strict=strict, periodic=bool(halo))
+    session = gpu.GpuSession(kernels, problem, given or inputs(problem), halo)
     try:
         session.advance(problem.steps)
         return session.results()

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
-from tilewright.codegen.gpu_emit import emit_device, launches
+from tilewright.codegen.gpu_emit import launches
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import cuda, gpu, nvrtc
 from tilewright.runtime.session import Inputs
 from tilewright.tilings.tiling import parse
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 from .fake_cuda import PRIMARY, FakeDriver
+from .interpreted import loaded
 
 
 @pytest.fixture
@@ -32,15 +34,14 @@ TILING = parse("hybrid:t=4,s=4x32,threads=1x32")
 def session(device, tiling=TILING, steps=9):
     problem = dataclasses.replace(PROBLEM, steps=steps)
     values = np.random.default_rng(0).random(problem.shape, dtype=np.float32)
-    loaded = gpu.load(device, emit_device(problem, tiling, "cuda"), tiling)
-    return gpu.GpuSession(loaded, problem, Inputs(arrays={"u": [values]}, scalars={})), values
+    return gpu.GpuSession(loaded(device, problem, tiling), problem, Inputs(arrays={"u": [values]}, scalars={})), values
 
 
 def test_launches_get_what_the_kernel_takes(driver):
     run, values = session(cuda.select())
     assert np.array_equal(run.newest("u"), values)
     run.advance(9)
-    wanted = list(launches(PROBLEM, TILING, 9))
+    wanted = list(launches(PROBLEM, gpu_schedule(PROBLEM, TILING), 9))
     assert [(groups, threads) for groups, threads, _, _ in driver.launched] == [(each.groups, 32) for each in wanted]
     for (_, _, room, numbers), launch in zip(driver.launched, wanted, strict=True):
         assert room == 0

@@ -1,7 +1,6 @@
 """GPU kernels without a GPU: run under Oclgrind, which reports races and wrong accesses, and compiled by NVRTC."""
 
 import dataclasses
-import math
 import re
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
 from tilewright.codegen.gpu_emit import emit_device, launches
-from tilewright.codegen.gpu_prism import thread_shape
 from tilewright.programs.catalogue import names, program
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.periodic import extend
@@ -19,8 +17,9 @@ from tilewright.runtime import gpu, nvrtc, opencl
 from tilewright.runtime.calibrate_tiles import calibration_tiling, chip_bytes
 from tilewright.tilings.catalogue import counts
 from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
-from .interpreted import inputs, run, verify
+from .interpreted import inputs, loaded, run, source_of, verify
 
 ARCHITECTURES = ("sm_52", "sm_70", "sm_80", "sm_90")
 TILES = {1: ((8,), (16,)), 2: ((1, 8), (8,)), 3: ((1, 1, 8), (2, 8))}
@@ -103,8 +102,8 @@ def test_a_session_filled_again_starts_from_the_initial_data(device, boundary):
     problem = make_problem(program("wave2d"), (9, 12), 5, "float64", boundary)
     halo = extend(problem, 3) if boundary == "wrap" else None
     tiling, given = parse("hybrid:t=2,s=2x8,threads=1x8"), inputs(problem)
-    source = emit_device(problem if halo is None else halo.problem, tiling, device.dialect, periodic=boundary == "wrap")
-    session = gpu.GpuSession(gpu.load(device, source, tiling), problem, given, halo)
+    kernels = loaded(device, problem if halo is None else halo.problem, tiling, periodic=boundary == "wrap")
+    session = gpu.GpuSession(kernels, problem, given, halo)
     session.advance(5)
     first = session.results()["u"]
     session.refill(given)
@@ -129,7 +128,7 @@ def test_whole_numbers_and_strict_rounding(device, capfd):
 def test_a_missing_barrier_is_seen(device, capfd, name):
     """Without the barrier after a row, a row races with the one before; so the checks above can fail."""
     problem, tiling = small(name)
-    head, mark, tail = emit_device(problem, tiling, "opencl").text.rpartition("TW_KERNEL(")
+    head, mark, tail = source_of(problem, tiling, "opencl").text.rpartition("TW_KERNEL(")
     assert tail.count("TW_BARRIER();") == 2
 
     def edit(text):
@@ -153,7 +152,7 @@ def test_versions_survive_parts_of_a_run(device):
     """Advancing in parts that are no multiple of the versions kept gives the same as at once."""
     problem, tiling = small("j2d5pt")
     given = inputs(problem)
-    program_ = gpu.load(device, emit_device(problem, tiling, "opencl"), tiling)
+    program_ = loaded(device, problem, tiling)
     session = gpu.GpuSession(program_, problem, given)
     for steps in (1, 2, 1):
         session.advance(steps)
@@ -164,7 +163,7 @@ def test_versions_survive_parts_of_a_run(device):
 
 def test_time_by_events(device):
     problem, tiling = small("j1d3pt")
-    session = gpu.GpuSession(gpu.load(device, emit_device(problem, tiling, "opencl"), tiling), problem, inputs(problem))
+    session = gpu.GpuSession(loaded(device, problem, tiling), problem, inputs(problem))
     assert session.timed(problem.steps) > 0
     session.close()
 
@@ -172,14 +171,14 @@ def test_time_by_events(device):
 def test_a_tile_that_does_not_fit_is_refused(device):
     problem = make_problem(program("j2d5pt"), (100, 100), 8)
     tiling = parse("hybrid:t=64,s=64x512")
-    source = emit_device(problem, tiling, "opencl")
+    source = source_of(problem, tiling, "opencl")
     assert source.kernels[0].room_bytes == source.shared_bytes == chip_bytes(problem, tiling) > STATIC_SHARED
     with pytest.raises(ArrayError, match="on chip"):
-        gpu.load(device, source, tiling)
+        gpu.load(device, source, gpu_schedule(problem, tiling))
 
 
 def test_text_that_does_not_compile_is_one_sentence(device):
-    source = emit_device(*small("j1d3pt"), "opencl")
+    source = source_of(*small("j1d3pt"), "opencl")
     with pytest.raises(ToolchainError, match="does not compile"):
         device.build(dataclasses.replace(source, text=source.text.replace("const int left", "const nothing left")))
     with pytest.raises(UsageError, match="there is no OpenCL device 'nothing like it'"):
@@ -194,7 +193,7 @@ def test_both_dialects_share_their_text(name):
     problem, tiling = small(name)
     texts = []
     for dialect in ("opencl", "cuda"):
-        source = emit_device(problem, tiling, dialect)
+        source = source_of(problem, tiling, dialect)
         body = source.text.partition("TW_KERNEL(")[2].partition("TW_KERNEL(")[2]
         texts.append(body.replace(source.fingerprint[:12], ""))
     assert texts[0] == texts[1]
@@ -203,9 +202,9 @@ def test_both_dialects_share_their_text(name):
 def test_text_depends_on_neither_shape_nor_steps_and_parametric_text_on_no_size():
     problem, tiling = small("j2d5pt")
     other = dataclasses.replace(problem, shape=(500, 700), steps=100)
-    assert emit_device(problem, tiling, "cuda").text == emit_device(other, tiling, "cuda").text
-    first = emit_device(problem, dataclasses.replace(tiling, variant="param"), "cuda")
-    second = emit_device(problem, dataclasses.replace(tiling, variant="param", time=8, space=(5, 24)), "cuda")
+    assert source_of(problem, tiling, "cuda").text == source_of(other, tiling, "cuda").text
+    first = source_of(problem, dataclasses.replace(tiling, variant="param"), "cuda")
+    second = source_of(problem, dataclasses.replace(tiling, variant="param", time=8, space=(5, 24)), "cuda")
     assert first.text == second.text
     assert first.kernels[0].room_bytes < second.kernels[0].room_bytes
 
@@ -214,7 +213,7 @@ def test_text_depends_on_neither_shape_nor_steps_and_parametric_text_on_no_size(
 def test_only_whole_tiles_unroll_their_loads(name, axis):
     """Tiles at the edges load with bounds of their own; unrolled, their code would only be larger."""
     problem = make_problem(program(name), (64,) * program(name).rank, 20)
-    text = emit_device(problem, calibration_tiling(problem), "cuda").text
+    text = source_of(problem, calibration_tiling(problem), "cuda").text
     loops = re.findall(rf"TW_UNROLL_BY\((\d+)\)\s*for \(int {axis} = [^;]*; ([^;]*);[^\n]*\n(?:[^}}]*?)\bto\[", text)
     cut = {unroll for unroll, bound in loops if re.search(r"n\d - ", bound)}
     whole = {unroll for unroll, bound in loops if not re.search(r"n\d - ", bound)}
@@ -225,33 +224,22 @@ def test_only_whole_tiles_unroll_their_loads(name, axis):
 def test_rows_of_whole_tiles_are_written_out_where_all_of_them_are_asked_for(unroll):
     """Only then a row's place on chip is known to the compiler; rows of cut tiles stay a loop."""
     problem = make_problem(program("j2d5pt"), (64, 64), 20)
-    text = emit_device(problem, parse(f"hybrid:t=4,s=3x32,unroll={unroll}"), "cuda").text
+    text = source_of(problem, parse(f"hybrid:t=4,s=3x32,unroll={unroll}"), "cuda").text
     whole, cut = re.findall(r"(TW_UNROLL\S*)\s*for \(int row = ", text)
     assert whole == ("TW_UNROLL" if unroll >= 4 else "TW_UNROLL_BY(1)")
     assert cut == "TW_UNROLL_BY(1)"
 
 
-@pytest.mark.parametrize("inner", [1, 31, 32, 33, 100, 255, 256, 300, 1000])
-def test_groups_of_prisms_have_whole_warps_along_rows_and_no_more_threads_than_one_computes(inner):
-    for name, space in (("j2d5pt", (3, inner)), ("j3d7pt", (3, 1, inner)), ("j3d7pt", (3, 5, inner))):
-        problem = make_problem(program(name), (64,) * len(space), 20)
-        shape = thread_shape(problem, Tiling(family="hybrid", time=2, space=space))
-        assert shape[-1] == max(32, min(inner // 32 * 32, 256))
-        assert math.prod(shape) <= 256
-        if len(space) == 3:
-            assert shape[0] == 1
-            assert shape[1] <= space[1]
-            assert (shape[1] + 1) * shape[2] > 256 or shape[1] == space[1]
-
-
 def test_what_has_no_kernel_is_refused():
     problem, tiling = small("j2d5pt")
     with pytest.raises(IllegalTilingError, match="no GPU code is made for the tiling family 'orthogonal'"):
-        emit_device(problem, Tiling(family="orthogonal"), "cuda")
+        emit_device(
+            problem, dataclasses.replace(gpu_schedule(problem, tiling), tiling=Tiling(family="orthogonal")), "cuda"
+        )
     with pytest.raises(UsageError, match="GPU code computes in"):
-        emit_device(dataclasses.replace(problem, dtype="complex64"), tiling, "cuda")
+        source_of(dataclasses.replace(problem, dtype="complex64"), tiling, "cuda")
     with pytest.raises(UsageError, match="the dialect of a GPU"):
-        emit_device(problem, tiling, "metal")
+        source_of(problem, tiling, "metal")
 
 
 @pytest.mark.parametrize("tile", ["hybrid:t=4,s=3x8", "hybrid:t=8,s=1x5", "hybrid:t=2,s=4x9"])
@@ -260,8 +248,11 @@ def test_launches_are_the_wavefronts_of_the_scan(tile):
 
     problem = make_problem(program("j2d5pt"), (40, 30), 13)
     tiling = parse(tile)
+    schedule = gpu_schedule(problem, tiling)
     started = [
-        (number, group) for number, launch in enumerate(launches(problem, tiling, 13)) for group in range(launch.groups)
+        (number, group)
+        for number, launch in enumerate(launches(problem, schedule, 13))
+        for group in range(launch.groups)
     ]
     wavefronts = sorted({piece.wavefront for piece in scan(problem, tiling)})
     wanted = {(wavefronts.index(piece.wavefront), piece.tile) for piece in scan(problem, tiling)}
@@ -273,7 +264,7 @@ def test_launches_are_the_wavefronts_of_the_scan(tile):
 def test_no_launch_is_empty(extent):
     """A grid that the tiles of one colour cover alone has none of the other; CUDA refuses a launch of no groups."""
     problem = make_problem(program("j1d3pt"), (extent,), 13)
-    started = list(launches(problem, parse("hexagonal:t=4,s=16"), 13))
+    started = list(launches(problem, gpu_schedule(problem, parse("hexagonal:t=4,s=16")), 13))
     assert len(started) == counts(problem, parse("hexagonal:t=4,s=16")).wavefronts
     assert all(launch.groups > 0 for launch in started)
 
@@ -282,7 +273,7 @@ def test_texts_that_differ_have_names_that_differ():
     """Kernels are kept by their names; only texts of parametric sizes are shared between sizes."""
     problem, tiling = small("j2d5pt")
     changes = ({}, {"time": 4}, {"space": (2, 8)}, {"space": (1, 12)}, {"unroll": 2}, {"variant": "param"})
-    sources = [emit_device(problem, dataclasses.replace(tiling, **change), "opencl") for change in changes]
+    sources = [source_of(problem, dataclasses.replace(tiling, **change), "opencl") for change in changes]
     assert len({source.fingerprint for source in sources}) == len({source.text for source in sources}) == len(changes)
 
 
@@ -293,7 +284,7 @@ def compiled(name, architecture, dtype="float32", tiling=None):
     known = program(name)
     problem = make_problem(known, (64,) * known.rank, 20, dtype)
     chosen = tiling or calibration_tiling(problem)
-    source = emit_device(problem, chosen, "cuda")
+    source = source_of(problem, chosen, "cuda")
     return chosen, source, nvrtc.compile_cuda(source.text, architecture)
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.codegen.gpu_emit import emit_device, launches
+from tilewright.codegen.gpu_emit import launches
 from tilewright.programs.catalogue import program
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import make_problem
@@ -13,8 +13,9 @@ from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.runtime import nvrtc
 from tilewright.tilings import catalogue, diamond
 from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
-from .interpreted import verify
+from .interpreted import source_of, verify
 
 pytest.importorskip("pyopencl")
 
@@ -82,7 +83,7 @@ def test_any_number_of_steps(device, capfd, family, steps):
 
 def test_a_launch_per_wavefront():
     problem, tiling = small("skewed", "j2d5pt")
-    found = list(launches(problem, tiling, problem.steps))
+    found = list(launches(problem, gpu_schedule(problem, tiling), problem.steps))
     assert len(found) == catalogue.counts(problem, tiling).wavefronts
     assert sum(launch.groups for launch in found) >= catalogue.counts(problem, tiling).tiles
 
@@ -92,14 +93,14 @@ def test_a_launch_per_wavefront():
 def test_the_cuda_text_compiles(family, name):
     pytest.importorskip("nvidia.cuda_nvrtc")
     problem, tiling = small(family, name)
-    text = emit_device(problem, tiling, "cuda").text
+    text = source_of(problem, tiling, "cuda").text
     assert nvrtc.compile_cuda(text, "sm_90")
 
 
 def test_what_has_no_kernel_is_one_sentence():
     problem, tiling = small("overlapped", "wave2d")
     with pytest.raises(IllegalTilingError, match="two versions of every updated field and no older one"):
-        emit_device(problem, tiling, "opencl")
+        source_of(problem, tiling, "opencl")
     problem, tiling = small("diamond", "j2d5pt")
     with pytest.raises(IllegalTilingError, match="diamonds of parametric size"):
-        emit_device(problem, dataclasses.replace(tiling, variant="param"), "opencl")
+        source_of(problem, dataclasses.replace(tiling, variant="param"), "opencl")

@@ -8,7 +8,7 @@ import pytest
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.codegen.gpu_emit import emit_device, launches
+from tilewright.codegen.gpu_emit import launches
 from tilewright.programs.catalogue import names, program
 from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import extend
@@ -16,8 +16,9 @@ from tilewright.programs.problem import make_problem
 from tilewright.runtime import gpu, nvrtc
 from tilewright.tilings import catalogue, stream_block
 from tilewright.tilings.tiling import Tiling, parse
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
-from .interpreted import inputs, run, verify
+from .interpreted import inputs, loaded, run, source_of, verify
 
 STREAMED = tuple(name for name in names() if program(name).rank > 1 and not analyse(program(name)).sweep)
 ARCHITECTURES = ("sm_52", "sm_70", "sm_80", "sm_90")
@@ -83,17 +84,23 @@ def test_long_columns_stay_on_chip(device, capfd):
     """Where a thread's columns are too many for registers, reads along axis 0 go to the chip."""
     problem, tiling = small("j2d5pt", levels=5)
     wide = dataclasses.replace(tiling, space=(6, 40), threads=(1, 4))
-    text = emit_device(problem, wide, "opencl").text
+    text = source_of(problem, wide, "opencl").text
     assert "own0_0" not in text
-    assert "own0_0" in emit_device(problem, tiling, "opencl").text
+    assert "own0_0" in source_of(problem, tiling, "opencl").text
     verify(device, capfd, dataclasses.replace(problem, shape=(15, 60), steps=10), wide)
+
+
+@pytest.mark.parametrize("columns", ["registers", "shared"])
+@pytest.mark.parametrize("name", ["j2d5pt", "fdtd2d", "wave3d"])
+def test_columns_in_either_place(device, capfd, name, columns):
+    problem, tiling = small(name)
+    verify(device, capfd, problem, dataclasses.replace(tiling, columns=columns), strict=True)
 
 
 def test_versions_survive_parts_of_a_run(device):
     problem, tiling = small("wave2d")
     given = inputs(problem)
-    loaded = gpu.load(device, emit_device(problem, tiling, "opencl"), tiling)
-    session = gpu.GpuSession(loaded, problem, given)
+    session = gpu.GpuSession(loaded(device, problem, tiling), problem, given)
     for steps in (1, 3, 1):
         session.advance(steps)
     assert np.array_equal(session.newest("u"), run(device, problem, tiling, given)["u"])
@@ -105,7 +112,7 @@ def test_a_missing_barrier_is_seen(device, capfd, boundary):
     """In the fast body as in the general one; so the checks above can fail."""
     problem, tiling = small("j2d5pt", boundary=boundary)
     problem = dataclasses.replace(problem, shape=(9, 12), steps=2)
-    head, mark, tail = emit_device(problem, tiling, "opencl").text.rpartition("TW_KERNEL(")
+    head, mark, tail = source_of(problem, tiling, "opencl").text.rpartition("TW_KERNEL(")
     capfd.readouterr()
     run(device, problem, tiling, edit=lambda _: head + mark + tail.replace("TW_BARRIER();", ";"))
     said = capfd.readouterr()
@@ -115,7 +122,7 @@ def test_a_missing_barrier_is_seen(device, capfd, boundary):
 def test_a_launch_per_band():
     problem, tiling = small("wave2d", levels=6)
     problem = dataclasses.replace(problem, steps=15)
-    started = list(launches(problem, tiling, 15))
+    started = list(launches(problem, gpu_schedule(problem, tiling), 15))
     counted = catalogue.counts(problem, tiling)
     assert [launch.numbers[0] for launch in started] == [6, 6, 2, 1]
     assert len(started) == counted.wavefronts
@@ -125,7 +132,7 @@ def test_a_launch_per_band():
 @pytest.mark.parametrize("name", ["j2d5pt", "fdtd2d", "j3d27pt"])
 def test_memory_on_chip_is_the_counted_footprint(name):
     problem, tiling = small(name)
-    source = emit_device(problem, tiling, "cuda")
+    source = source_of(problem, tiling, "cuda")
     assert source.shared_bytes == problem.itemsize * catalogue.counts(problem, tiling).footprint
 
 
@@ -134,7 +141,7 @@ def test_memory_on_chip_is_the_counted_footprint(name):
 def test_no_cell_is_written_out_that_no_thread_computes(name, threads):
     """A thread tests whether a cell lies in a row's box only where the answer depends on the thread."""
     problem, tiling = small(name, levels=3)
-    text = emit_device(problem, dataclasses.replace(tiling, threads=(1, threads)), "opencl").text
+    text = source_of(problem, dataclasses.replace(tiling, threads=(1, threads)), "opencl").text
     low = [int(number) for number in re.findall(r"\bi1 >= (-?\d+)\b", text)]
     high = [int(number) for number in re.findall(r"\bi1 < (-?\d+)\b", text)]
     assert threads < 3 or low
@@ -145,7 +152,7 @@ def compiled(name, architecture, dtype="float32"):
     known = program(name)
     problem = make_problem(known, (512,) * known.rank, 20, dtype)
     tiling = catalogue.complete(problem, stream_block.threads_for(problem, Tiling(family="streaming")))
-    source = emit_device(problem, tiling, "cuda")
+    source = source_of(problem, tiling, "cuda")
     needs = nvrtc.compile_cuda(source.text, architecture).resources
     assert needs.registers
     assert needs.shared_bytes == source.shared_bytes <= STATIC_SHARED
@@ -180,4 +187,4 @@ def test_what_makes_no_block_is_one_sentence():
     with pytest.raises(UsageError, match="are for 2D and 3D programs"):
         catalogue.complete(line, parse("streaming:t=2,s=8,threads=8"))
     with pytest.raises(IllegalTilingError, match="are for 2D and 3D programs"):
-        emit_device(line, parse("streaming:t=2,s=8"), "cuda")
+        source_of(line, parse("streaming:t=2,s=8"), "cuda")

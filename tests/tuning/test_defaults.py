@@ -23,7 +23,7 @@ from tilewright.base.intmath import round_up
 from tilewright.costs import alignment, orthogonal
 from tilewright.costs import time as time_model
 from tilewright.costs.alignment import AlignmentCase
-from tilewright.costs.run import GUESSED, MARGIN, copy_seconds, run_seconds
+from tilewright.costs.run import copy_seconds, run_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.frontends.recurrence import trace_recurrence
 from tilewright.machines import files
@@ -108,7 +108,8 @@ def test_stencils_on_cpus(case):
     seconds = time_model.predict(problem, tiling, machine).seconds
     whole = least(problem, setting, lambda family, each: run_seconds(family, each, setting))
     assert run_seconds(tiling.family, seconds, setting) <= FAR * whole
-    assert seconds <= MARGIN * GUESSED * (best + copy_seconds(setting))
+    margins = setting.coefficients.strategy_margin * setting.coefficients.uncalibrated_margin
+    assert seconds <= margins * (best + copy_seconds(setting))
 
 
 def far(d, a, b):

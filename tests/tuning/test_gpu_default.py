@@ -17,6 +17,7 @@ from tilewright.tilings.catalogue import check
 from tilewright.tilings.legality import Legal
 from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.gpu_schedule import gpu_schedule
 from tilewright.tuning.thread_shapes import select_with_threads
 
 MACHINES = ("h100", "v100", "gtx980", "a100")
@@ -123,7 +124,7 @@ def test_every_default_has_kernels_that_fit(name, machine):
     for dtype, shapes in KINDS:
         problem = make_problem(known, shapes[known.rank], 1000, dtype)
         for each in gpu_defaults(problem, where):
-            source, _ = made(problem, each.tiling, "cuda")
+            source, _ = made(problem, gpu_schedule(problem, each.tiling), "cuda")
             assert source.shared_bytes <= where.block_shared_bytes.value
             assert max(kernel.threads for kernel in source.kernels) <= 1024
 

@@ -1,5 +1,7 @@
 """Thread blocks chosen together with tiles."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,8 @@ from tilewright.costs.hardware import hardware
 from tilewright.costs.setting import make_setting
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
-from tilewright.tuning.thread_shapes import select_with_threads, shapes
+from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.thread_shapes import default_threads, select_with_threads, shapes
 
 
 def test_shapes_are_powers_of_two_from_a_warp_to_a_block():
@@ -54,3 +57,16 @@ def test_thread_blocks_are_a_gpus():
             tw.select(name, shape=shape, steps=8, machine=machine, threads=True)
     with pytest.raises(UsageError, match="exact model's time"):
         tw.select("heat2d", shape=(64, 64), steps=8, machine="v100", threads=True, metric="traffic")
+
+
+@pytest.mark.parametrize("inner", [1, 31, 32, 33, 100, 255, 256, 300, 1000])
+def test_groups_of_prisms_have_whole_warps_along_rows_and_no_more_threads_than_one_computes(inner):
+    for name, space in (("j2d5pt", (3, inner)), ("j3d7pt", (3, 1, inner)), ("j3d7pt", (3, 5, inner))):
+        problem = make_problem(program(name), (64,) * len(space), 20)
+        shape = default_threads(problem, Tiling(family="hybrid", time=2, space=space))
+        assert shape[-1] == max(32, min(inner // 32 * 32, 256))
+        assert math.prod(shape) <= 256
+        if len(space) == 3:
+            assert shape[0] == 1
+            assert shape[1] <= space[1]
+            assert (shape[1] + 1) * shape[2] > 256 or shape[1] == space[1]

@@ -34,6 +34,7 @@ from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.workers import pool
 from tilewright.tilings.legality import untileable
 from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.gpu_schedule import gpu_schedule
 from tilewright.tuning.sensitivity import Sensitivity, sensitivities
 
 DEFAULT_PROGRAMS = (
@@ -267,7 +268,7 @@ def calibrate_gpu(
     if not device.describe().gpu:
         say(f"{device.name} is no GPU: the instances are small, and the values are its own, no GPU's")
     machine = devices.measure_machine(device, protocol, say)
-    measured = devices.measure_programs(chosen, machine, device, protocol, say)
+    measured = devices.measure_programs(chosen, machine, device, gpu_schedule, protocol, say)
     fits = {name: fitting.fitted(instances) for name, instances in measured.items()}
     machine = devices.with_programs(machine, fits, devices.whose(device), protocol.instances)
     if target is None:

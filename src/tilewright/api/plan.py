@@ -71,9 +71,13 @@ class Tried:
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
-        tiling = {key: list(v) if isinstance(v, tuple) else v for key, v in dataclasses.asdict(self.tiling).items()}
         plain = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-        return {**plain, "tiling": tiling, "tile": str(self.tiling), "outcome": self.outcome and str(self.outcome)}
+        return {
+            **plain,
+            "tiling": self.tiling.to_dict(),
+            "tile": str(self.tiling),
+            "outcome": self.outcome and str(self.outcome),
+        }
 
     def candidate(self) -> Candidate:
         """Return it as a candidate of a page."""
@@ -176,8 +180,10 @@ class Plan:
     @property
     def source(self) -> str:
         """The text of the kernel, or of a GPU's kernels."""
-        if self.decision.target.on_device:
-            return emit_device(self.problem, self.tiling, self.decision.target.backend, strict=self.strict).text
+        if self.decision.schedule is not None:
+            return emit_device(
+                self.problem, self.decision.schedule, self.decision.target.backend, strict=self.strict
+            ).text
         return self._banner() + emit(self.problem, self.tiling, strict=self.strict).text
 
     def _banner(self) -> str:

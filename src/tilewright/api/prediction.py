@@ -1,6 +1,5 @@
 """``Prediction``: what the model says about one tiling, ready to be printed and shown."""
 
-import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -83,7 +82,6 @@ class Prediction:
 
     def to_dict(self) -> dict[str, object]:
         """Return the prediction as plain data, the JSON document of ``tilewright predict``."""
-        tiling: dict[str, object] = dataclasses.asdict(self.tiling)
         keys = ("value", "source", "low", "high", "note")
         return {
             "program": self.program,
@@ -92,7 +90,7 @@ class Prediction:
             "steps": self.steps,
             "dtype": self.dtype,
             "model": self.model,
-            "tiling": {key: list(value) if isinstance(value, tuple) else value for key, value in tiling.items()},
+            "tiling": self.tiling.to_dict(),
             "costs": self.costs.to_dict(),
             "c_iter": {key: getattr(self.c_iter, key) for key in keys},
             "energy": self.costs.energy.to_dict() if self.costs.energy else None,

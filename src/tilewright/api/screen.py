@@ -18,6 +18,7 @@ from tilewright.programs.problem import Problem
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.workers import pool
 from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.gpu_schedule import gpu_schedule
 
 LIMIT_SECONDS = 60.0
 """What compiling one candidate may take."""
@@ -105,12 +106,12 @@ def screen(
     Raises:
         UsageError: If the machine file does not give its compute capability.
     """
-    target = architecture(machine)
+    architecture(machine)  # the error that it raises is worth no worker
     candidates = list(dict.fromkeys(with_threads(problem, each, machine) for each in tilings))
     compilable = [each for each in candidates if each.family in SCHEDULES]
     like = replace(problem, shape=(64,) * problem.program.rank, steps=2)
     with pool(min(available_cpus(), _MOST_WORKERS)) as processes:
-        calls = [(like, tiling, target, strict) for tiling in compilable]
+        calls = [(like, tiling, machine, strict) for tiling in compilable]
         replies = processes.map(compile_candidate, calls, LIMIT_SECONDS)
     found = [
         _judged(problem, machine, tiling, reply.value, reply.outcome, reply.detail)
@@ -119,8 +120,8 @@ def screen(
     return tuple(sorted(found, key=lambda each: (each.outcome is not None, each.predicted_seconds)))
 
 
-def compile_candidate(problem: Problem, tiling: Tiling, target: str, strict: bool) -> Resources:
-    """Compile one candidate; what a worker process does.
+def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict: bool) -> Resources:
+    """Compile one candidate for a machine; what a worker process does.
 
     Raises:
         ToolchainError: If it does not compile.
@@ -128,8 +129,8 @@ def compile_candidate(problem: Problem, tiling: Tiling, target: str, strict: boo
     """
     from tilewright.runtime.nvrtc import compile_cuda
 
-    source = emit_device(problem, tiling, "cuda", strict=strict)
-    needs = compile_cuda(source.text, target, strict=strict).resources
+    source = emit_device(problem, gpu_schedule(problem, tiling, machine), "cuda", strict=strict)
+    needs = compile_cuda(source.text, architecture(machine), strict=strict).resources
     return replace(needs, shared_bytes=source.shared_bytes)
 
 

@@ -18,8 +18,6 @@ from tilewright.tilings.geometry import Face, Hexagon
 from tilewright.tilings.prism import Prism
 
 Span = tuple[int, int]
-_MOST_PIECES = 3
-"""A slot whose cells come in more pieces is loaded as one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,18 +86,21 @@ def hexagon_of(cut: Prism) -> Hexagon:
     return cut.hexagon
 
 
-def fixed_chip(problem: Problem, cut: Prism) -> Chip:
-    """Lay out a tile of given sizes."""
+def fixed_chip(problem: Problem, cut: Prism, most_pieces: int) -> Chip:
+    """Lay out a tile of given sizes.
+
+    Args:
+        problem: The problem.
+        cut: The tile.
+        most_pieces: A slot whose cells come in more pieces is loaded as one.
+    """
     rank, hexagon = problem.program.rank, cut.hexagon
-    box = []
-    for axis, skew in enumerate(cut.skews, 1):
-        low, high = offsets(problem, axis, bent=True)
-        box.append((low - skew.slope * (hexagon.height - 1), skew.size + high))
+    box = _fixed_box(problem, cut)
     plane = math.prod(high - low for low, high in box)
     fields, start = [], 0
     for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
         low, high = _field_hull(problem, hexagon, field)
-        slots = tuple(_fixed_slot(problem, hexagon, field, slot, (low, high)) for slot in range(copies))
+        slots = tuple(_fixed_slot(problem, hexagon, field, slot, (low, high), most_pieces) for slot in range(copies))
         fields.append(ChipField(name=field, low=Int(low), high=Int(high), start=Int(start), slots=slots))
         start += copies * (high - low) * plane
     return Chip(
@@ -148,6 +149,21 @@ def parametric_chip(problem: Problem, cut: Prism, names: tuple[Var, ...]) -> Chi
     )
 
 
+def fixed_values(problem: Problem, cut: Prism) -> int:
+    """Return the number of values on chip of a tile of given sizes."""
+    plane = math.prod(high - low for low, high in _fixed_box(problem, cut))
+    hulls = [_field_hull(problem, cut.hexagon, field) for field in problem.program.fields]
+    copies = analyse(problem.program).copies
+    return plane * sum(count * (high - low) for count, (low, high) in zip(copies, hulls, strict=True))
+
+
+def _fixed_box(problem: Problem, cut: Prism) -> list[Span]:
+    """Per classic axis, first cell and end of what a tile of given sizes touches."""
+    reach = [offsets(problem, axis, bent=True) for axis in range(1, problem.program.rank)]
+    rows = cut.hexagon.height - 1
+    return [(low - skew.slope * rows, skew.size + high) for skew, (low, high) in zip(cut.skews, reach, strict=True)]
+
+
 def parametric_values(problem: Problem, cut: Prism) -> int:
     """Return the number of values on chip of a tile of parametric sizes."""
     hexagon = hexagon_of(cut)
@@ -190,7 +206,7 @@ def _touched(problem: Problem, hexagon: Face, field: str) -> Iterator[tuple[Span
                     yield (low + distance, high + distance), step + read.level, maker if near else hexagon.height
 
 
-def _fixed_slot(problem: Problem, hexagon: Face, field: str, slot: int, every: Span) -> ChipSlot:
+def _fixed_slot(problem: Problem, hexagon: Face, field: str, slot: int, every: Span, most_pieces: int) -> ChipSlot:
     copies = analyse(problem.program).copies[problem.program.fields.index(field)]
     missing: list[Span] = []
     hull: list[Span] = []
@@ -206,7 +222,7 @@ def _fixed_slot(problem: Problem, hexagon: Face, field: str, slot: int, every: S
             own = hexagon.row(maker)
             missing += [(low, min(high, own[0])), (max(low, own[1]), high)]
     pieces = _union([(low, high) for low, high in missing if low < high])
-    if len(pieces) > _MOST_PIECES:
+    if len(pieces) > most_pieces:
         pieces = [(pieces[0][0], pieces[-1][1])]
     whole = (min(low for low, _ in hull), max(high for _, high in hull)) if hull else (every[0], every[0])
     return ChipSlot(pieces=tuple((Int(low), Int(high)) for low, high in pieces), hull=(Int(whole[0]), Int(whole[1])))

@@ -14,11 +14,10 @@ from tilewright.codegen.gpu_wrap import wrap_function
 from tilewright.codegen.ir import Function
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
-from tilewright.tilings.catalogue import complete
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.gpu_schedule import GpuSchedule
 
-Make = Callable[[GpuSite, Tiling], tuple[tuple[Function, DeviceKernel], ...]]
-Start = Callable[[Problem, Tiling, int], Iterator[Launch]]
+Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[Function, DeviceKernel], ...]]
+Start = Callable[[Problem, GpuSchedule, int], Iterator[Launch]]
 SCHEDULES: dict[str, tuple[Make, Start]] = {
     "none": (gpu_sweep.sweep_functions, gpu_sweep.sweep_launches),
     "hexagonal": (gpu_prism.prism_functions, gpu_prism.prism_launches),
@@ -34,14 +33,14 @@ _VERSION = 2
 
 
 def emit_device(
-    problem: Problem, tiling: Tiling, dialect: str, *, strict: bool = False, periodic: bool = False
+    problem: Problem, schedule: GpuSchedule, dialect: str, *, strict: bool = False, periodic: bool = False
 ) -> DeviceSource:
     """Write the kernels of a problem under a tiling for GPUs.
 
     Args:
         problem: The problem; its shape and steps are parameters of the kernels.
-        tiling: A legal tiling of it. With ``variant=param`` its sizes are parameters as well, so that tilings which
-            differ in sizes alone share a text.
+        schedule: A legal tiling of it, with a value for all that it leaves open. With ``variant=param`` its sizes are
+            parameters as well, so that tilings which differ in sizes alone share a text.
         dialect: ``opencl`` or ``cuda``.
         strict: Keep the program's own order of operations and every operation's own rounding.
         periodic: Whether the grid has periodic copies around it; the last kernel is then the one that refreshes them.
@@ -53,27 +52,27 @@ def emit_device(
         UsageError: If the dialect or the element type is not available.
         IllegalTilingError: If the family has no GPU kernels.
     """
-    source, functions = made(problem, tiling, dialect, strict=strict, periodic=periodic)
+    source, functions = made(problem, schedule, dialect, strict=strict, periodic=periodic)
     return replace(source, text=print_gpu(functions, dialect, strict=strict))
 
 
 def made(
-    problem: Problem, tiling: Tiling, dialect: str, *, strict: bool = False, periodic: bool = False
+    problem: Problem, schedule: GpuSchedule, dialect: str, *, strict: bool = False, periodic: bool = False
 ) -> tuple[DeviceSource, tuple[Function, ...]]:
     """Make the functions of a source, see :func:`emit_device`; its text is empty."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
     if problem.dtype not in TYPES:
         raise UsageError(f"GPU code computes in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
-    make = _schedule(tiling)[0]
+    make = _maker(schedule)[0]
     about = (problem.program, problem.dtype, problem.boundaries)
-    key = fingerprint(_VERSION, about, _decisive(problem, tiling), dialect, strict, periodic)
+    key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    kept = gpu_stream.kept(problem) if tiling.family == "streaming" else analyse(problem.program).copies
+    kept = gpu_stream.kept(problem) if schedule.tiling.family == "streaming" else analyse(problem.program).copies
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
-    parts = make(site, tiling)
+    parts = make(site, schedule)
     if periodic:
-        parts = (*parts, wrap_function(site))
+        parts = (*parts, wrap_function(site, schedule.copy_threads))
     source = DeviceSource(
         text="",
         dialect=dialect,
@@ -86,26 +85,25 @@ def made(
     return source, tuple(function for function, _ in parts)
 
 
-def launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+def launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield the launches that advance a problem by some steps from version 0, in order.
 
     Raises:
         IllegalTilingError: If the family has no GPU kernels.
     """
-    return _schedule(tiling)[1](problem, tiling, steps)
+    return _maker(schedule)[1](problem, schedule, steps)
 
 
-def _schedule(tiling: Tiling) -> tuple[Make, Start]:
-    if tiling.family not in SCHEDULES:
-        raise IllegalTilingError(
-            f"no GPU code is made for the tiling family {tiling.family!r}", f"use {', '.join(SCHEDULES)}"
-        )
-    return SCHEDULES[tiling.family]
+def _maker(schedule: GpuSchedule) -> tuple[Make, Start]:
+    family = schedule.tiling.family
+    if family not in SCHEDULES:
+        raise IllegalTilingError(f"no GPU code is made for the tiling family {family!r}", f"use {', '.join(SCHEDULES)}")
+    return SCHEDULES[family]
 
 
-def _decisive(problem: Problem, tiling: Tiling) -> Tiling:
-    """The tiling without what its text does not depend on: parametric sizes, once they have decided the threads."""
-    if tiling.variant != "param" or tiling.family not in {"hexagonal", "hybrid"}:
-        return replace(tiling, k=None)
-    threads = gpu_prism.thread_shape(problem, complete(problem, tiling))
-    return replace(tiling, k=None, time=2, space=(), threads=threads)
+def _decisive(schedule: GpuSchedule) -> GpuSchedule:
+    """The schedule without what its text does not depend on: sizes that are parameters have decided the threads."""
+    tiling = replace(schedule.tiling, k=None)
+    if tiling.variant == "param" and tiling.family in {"hexagonal", "hybrid"}:
+        tiling = replace(tiling, time=2, space=(), threads=())
+    return replace(schedule, tiling=tiling)

@@ -30,7 +30,7 @@ from tilewright.codegen.ir import (
     mul,
 )
 from tilewright.programs.problem import Problem
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.gpu_schedule import GpuSchedule
 
 THREADS = 256
 WORDS = 1024
@@ -121,9 +121,9 @@ SHARED_ACCESSES = READS + 2
 """Words of shared memory that a thread reads and writes per turn."""
 
 
-def at_rest(problem: Problem, tiling: Tiling, dialect: str) -> DeviceSource:
+def at_rest(problem: Problem, schedule: GpuSchedule, dialect: str) -> DeviceSource:
     """Write the kernels of a problem under a tiling so that they move nothing: a last number, 0, says so."""
-    source, functions = made(problem, tiling, dialect)
+    source, functions = made(problem, schedule, dialect)
     still = [_still(function) for function in functions]
     kernels = tuple(replace(kernel, numbers=(*kernel.numbers, MOVING.name)) for kernel in source.kernels)
     text = print_gpu(still, dialect)

@@ -7,10 +7,9 @@ reads; for programs that keep two versions of every updated field and read no ol
 import math
 from collections.abc import Callable, Iterator
 
-from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, unpacked
+from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, on_chip, unpacked
 from tilewright.codegen.gpu_sweep import STEP, in_bounds, places
 from tilewright.codegen.ir import (
     Barrier,
@@ -38,19 +37,12 @@ from tilewright.codegen.sites import extent
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Problem
-from tilewright.tilings.catalogue import complete
+from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.overlapped import geometry, kept_otherwise, local_box
 from tilewright.tilings.pieces import Box
-from tilewright.tilings.tiling import Tiling
 
-_THREADS = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
 _NUMBERS = ("begin", "levels", "tiles1", "tiles2")
 Span = tuple[Expr, Expr]
-
-
-def thread_shape(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Threads per axis of a group."""
-    return tiling.threads or _THREADS[problem.program.rank]
 
 
 def bands(steps: int, most: int) -> Iterator[int]:
@@ -66,18 +58,16 @@ def bands(steps: int, most: int) -> Iterator[int]:
         steps -= now
 
 
-def overlapped_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, DeviceKernel], ...]:
+def overlapped_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
     """Make the kernel of an overlapped tiling.
 
     Raises:
         IllegalTilingError: If the program does not keep exactly two versions of what it updates.
     """
     _check(site.problem)
-    tiling = complete(site.problem, tiling)
-    maker = _Maker(site, tiling)
+    maker = _Maker(site, schedule)
     numbers = _NUMBERS[: 1 + site.rank]
-    size = maker.values * site.problem.itemsize
-    shared, room = (size, 0) if size <= STATIC_SHARED else (0, size)
+    shared, room = on_chip(maker.values * site.problem.itemsize)
     kernel = DeviceKernel(
         entry=f"{site.prefix}_0",
         threads=math.prod(maker.threads),
@@ -98,9 +88,9 @@ def overlapped_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function,
     return ((function, kernel),)
 
 
-def overlapped_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+def overlapped_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield one launch per band, for some steps that start at version 0."""
-    tiling = complete(problem, tiling)
+    tiling = schedule.tiling
     tiles = [ceil_div(n, size) for n, size in zip(problem.shape, tiling.space, strict=True)]
     begin = 0
     for levels in bands(steps, tiling.time):
@@ -122,11 +112,10 @@ def _check(problem: Problem) -> None:
 class _Maker:
     """Writes the kernel; cells on chip are counted from ``origin0``, …, which may lie outside the grid."""
 
-    def __init__(self, site: GpuSite, tiling: Tiling) -> None:
-        self.site, self.tiling = site, tiling
-        self.threads = thread_shape(site.problem, tiling)
-        self.shape = geometry(site.problem, tiling)
-        self.box: Box = local_box(site.problem, self.shape, tiling.time)
+    def __init__(self, site: GpuSite, schedule: GpuSchedule) -> None:
+        self.site, self.tiling, self.threads = site, schedule.tiling, schedule.threads
+        self.shape = geometry(site.problem, self.tiling)
+        self.box: Box = local_box(site.problem, self.shape, self.tiling.time)
         self.plane = math.prod(high - low for low, high in self.box)
         copies = analyse(site.problem.program).copies
         self.starts = [self.plane * sum(copies[:field]) for field in range(len(copies))]

@@ -14,11 +14,10 @@ Source: Prajapati et al. 2017, sections 3 and 4; Grosser et al. 2014.
 import math
 from collections.abc import Iterator
 
-from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen.faces import face_note
 from tilewright.codegen.gpu_chip import fixed_chip, parametric_chip, parametric_values
 from tilewright.codegen.gpu_prism_rows import PrismRows
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
+from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu_sweep import conjunction
 from tilewright.codegen.ir import (
     Barrier,
@@ -43,31 +42,17 @@ from tilewright.codegen.ir import (
 from tilewright.codegen.sites import extent
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
-from tilewright.tilings.catalogue import complete
+from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.prism import geometry
-from tilewright.tilings.tiling import Tiling
 
 _NUMBERS = ("start", "total", "origin")
 _SIZES = ("height", "base", "size1", "size2")
 
 
-def thread_shape(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Threads per axis of a prism's group, those of a completed tiling or the family's own choice."""
-    if tiling.threads:
-        return tiling.threads
-    if problem.program.rank == 1:
-        return (256,)
-    inner = max(32, min(256, tiling.space[-1] // 32 * 32))
-    if problem.program.rank == 2:
-        return (max(1, 128 // inner), inner)
-    return (1, max(1, min(tiling.space[1], 256 // inner)), inner)
-
-
-def prism_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, DeviceKernel], ...]:
+def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
     """Make the kernel of a prism tiling."""
-    cut = geometry(site.problem, complete(site.problem, tiling))
-    shape = thread_shape(site.problem, complete(site.problem, tiling))
-    rank = site.rank
+    tiling, rank = schedule.tiling, site.rank
+    cut = geometry(site.problem, tiling)
     itemsize = site.problem.itemsize
     if tiling.variant == "param":
         names = tuple(Var(name) for name in _SIZES[: rank + 1])
@@ -75,13 +60,17 @@ def prism_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, Devi
         shared, room = 0, parametric_values(site.problem, cut) * itemsize
     else:
         names = ()
-        chip = fixed_chip(site.problem, cut)
+        chip = fixed_chip(site.problem, cut, schedule.pieces)
         total = chip.values.value * itemsize if isinstance(chip.values, Int) else 0
-        shared, room = (total, 0) if total <= STATIC_SHARED else (0, total)
+        shared, room = on_chip(total)
     numbers = (*_NUMBERS, *(var.name for var in names))
-    maker = _Maker(site=site, tiling=complete(site.problem, tiling), cut=cut, chip=chip, shape=shape)
+    maker = _Maker(site=site, schedule=schedule, cut=cut, chip=chip)
     kernel = DeviceKernel(
-        entry=f"{site.prefix}_0", threads=math.prod(shape), numbers=numbers, shared_bytes=shared, room_bytes=room
+        entry=f"{site.prefix}_0",
+        threads=math.prod(schedule.threads),
+        numbers=numbers,
+        shared_bytes=shared,
+        room_bytes=room,
     )
     body = maker.body()
     if shared:
@@ -96,9 +85,9 @@ def prism_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, Devi
     return ((function, kernel),)
 
 
-def prism_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+def prism_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield one launch per wavefront, for some steps that start at version 0."""
-    tiling = complete(problem, tiling)
+    tiling = schedule.tiling
     cut = geometry(problem, tiling)
     hexagon, total = cut.hexagon, steps * cut.stages
     sizes: tuple[int, ...] = ()

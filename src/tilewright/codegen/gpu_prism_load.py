@@ -65,16 +65,16 @@ class PrismLoads(PrismPlan):
         if rank == 1:
             value: Expr = Load(base, at, site.dtype)
             body: tuple[Stmt, ...] = (Store(to, index, value, site.dtype),)
-            loop = self._strided(x, span, 0, body, 4 if not clipped else 1)
+            loop = self._strided(x, span, 0, body, 1 if clipped else self.schedule.copy_unroll)
             return Scope((Let(to, self._slot_at(field, Int(slot))), loop))
         copy = Store(to, index, Load(line, offset, site.dtype), site.dtype)
-        unroll = 1 if clipped or rank == 3 else 4
+        unroll = 1 if clipped or rank == 3 else self.schedule.copy_unroll
         window = self._window(rank - 1, fresh, starts[-1], clipped=clipped)
         body = (self._strided(inner[-1], window, rank - 1, (copy,), 1),)
         body = (Let(line, add(base, at)), *body)
         if rank == 3:
             window = self._window(1, Int(0), starts[0], clipped=clipped)
-            body = (self._strided(inner[0], window, 1, body, 1 if clipped else 4),)
+            body = (self._strided(inner[0], window, 1, body, 1 if clipped else self.schedule.copy_unroll),)
         return Scope((Let(to, self._slot_at(field, Int(slot))), self._strided(x, span, 0, body, unroll)))
 
     def _window(self, axis: int, low: Expr, start: Expr, *, clipped: bool) -> tuple[Expr, Expr]:

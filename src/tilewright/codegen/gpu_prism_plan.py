@@ -24,6 +24,7 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.programs.stencil import Statement
+from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.prism import Prism
 from tilewright.tilings.tiling import Tiling
 
@@ -33,10 +34,9 @@ class PrismPlan:
     """A kernel's surroundings; names in its text: ``left`` the hexagon's place, ``z1``, ``z2`` the classic tile's."""
 
     site: GpuSite
-    tiling: Tiling
+    schedule: GpuSchedule
     cut: Prism
     chip: Chip
-    shape: tuple[int, ...]
 
     # Geometry, as numbers or names.
 
@@ -44,6 +44,16 @@ class PrismPlan:
     def rank(self) -> int:
         """Number of axes."""
         return self.site.rank
+
+    @property
+    def tiling(self) -> Tiling:
+        """The tiling."""
+        return self.schedule.tiling
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Threads per axis."""
+        return self.schedule.threads
 
     @property
     def parametric(self) -> bool:

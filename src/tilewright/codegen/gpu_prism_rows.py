@@ -30,9 +30,6 @@ from tilewright.codegen.sites import stride
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 
-_BLOCK_READS = 30
-"""Reads of a cell up to which several cells of a column are computed together."""
-
 
 class PrismRows(PrismLoads):
     """The rows of whole tiles, without conditions, and of tiles that something cuts."""
@@ -62,11 +59,7 @@ class PrismRows(PrismLoads):
 
     def _block(self, statement: Statement) -> int:
         """Cells of a column that are computed together."""
-        if self.shape[0] > 1 or self.rank == 1:
-            return 1
-        if self.tiling.rows is not None:
-            return self.tiling.rows
-        return 4 if len(statement.reads) <= _BLOCK_READS else 1
+        return self.schedule.rows[self.site.problem.program.statements.index(statement)]
 
     def _row_whole(self, statement: Statement) -> tuple[Stmt, ...]:
         """The cells of one row of a tile that nothing cuts: compute on chip, then write back what leaves the chip."""
@@ -114,8 +107,9 @@ class PrismRows(PrismLoads):
             test = Op("or", (below(x, kept[0]), Op("ge", (x, kept[1]))))
             loops: tuple[Stmt, ...] = (self._strided(x, (low, high), 0, (If(test, (store,)),), 1),)
         else:
+            unroll = self.schedule.copy_unroll
             loops = tuple(
-                For(var=x, low=a, high=b, body=(store,), unroll=4) for a, b in ((low, kept[0]), (kept[1], high))
+                For(var=x, low=a, high=b, body=(store,), unroll=unroll) for a, b in ((low, kept[0]), (kept[1], high))
             )
         return (*lets, *self._target(statement), *loops)
 

@@ -7,6 +7,7 @@ nothing else to run them: see :class:`DeviceSource`.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Int, Let, Op, Stmt, Var, add, mul
 from tilewright.codegen.sites import extent, inside, literal, outside, stride
@@ -189,6 +190,15 @@ class GpuSite:
                     test = Op("lt", (at[axis], Int(0))) if low_side else Op("ge", (at[axis], extent(axis)))
                     value = Op("select", (test, literal(side.value, self.dtype), value), self.dtype)
         return value
+
+
+def on_chip(size: int) -> tuple[int, int]:
+    """Return the bytes on chip that a text declares itself, and those that a launch gives: only the latter may be many.
+
+    >>> on_chip(1024), on_chip(64 * 1024)
+    ((1024, 0), (0, 65536))
+    """
+    return (size, 0) if size <= STATIC_SHARED else (0, size)
 
 
 def global_index(places: tuple[Expr, ...]) -> Expr:

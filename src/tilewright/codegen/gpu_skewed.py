@@ -31,23 +31,15 @@ from tilewright.codegen.ir import (
 )
 from tilewright.codegen.sites import extent
 from tilewright.programs.problem import Problem
-from tilewright.tilings.catalogue import complete
+from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.skewed import Leaning, geometry
-from tilewright.tilings.tiling import Tiling
 
-_THREADS = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
 _NUMBERS = ("first", "wave", "lag", "total", "tiles0", "tiles1", "tiles2")
 
 
-def thread_shape(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Threads per axis of a group."""
-    return tiling.threads or _THREADS[problem.program.rank]
-
-
-def skewed_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, DeviceKernel], ...]:
+def skewed_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
     """Make the kernel of a skewed tiling."""
-    tiling = complete(site.problem, tiling)
-    shape, threads = geometry(site.problem, tiling), thread_shape(site.problem, tiling)
+    shape, threads = geometry(site.problem, schedule.tiling), schedule.threads
     numbers = _NUMBERS[: 4 + site.rank]
     kernel = DeviceKernel(entry=f"{site.prefix}_0", threads=math.prod(threads), numbers=numbers)
     body = (
@@ -62,9 +54,9 @@ def skewed_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, Dev
     return ((function, kernel),)
 
 
-def skewed_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+def skewed_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield one launch per wavefront, for some steps that start at version 0."""
-    shape = geometry(problem, complete(problem, tiling))
+    shape = geometry(problem, schedule.tiling)
     total = steps * shape.stages
     bands, span = ceil_div(total, shape.height), sum(count - 1 for count in shape.tiles) + 1
     others = math.prod(shape.tiles[1:])

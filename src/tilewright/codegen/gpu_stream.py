@@ -16,10 +16,8 @@ the scheme; a single barrier per advance is ours.
 import math
 from collections.abc import Iterator
 
-from tilewright.base.constants import STATIC_SHARED
-from tilewright.base.errors import IllegalTilingError
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
+from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu_stream_cut import cut_body
 from tilewright.codegen.gpu_stream_plan import DEST, LEVELS, SOURCE, Plan, make_plan
 from tilewright.codegen.gpu_stream_whole import whole_body, whole_test
@@ -43,8 +41,7 @@ from tilewright.codegen.ir import (
 from tilewright.codegen.sites import extent
 from tilewright.programs.problem import Problem
 from tilewright.tilings import stream_block
-from tilewright.tilings.catalogue import complete
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.gpu_schedule import GpuSchedule
 
 _NUMBERS = (LEVELS.name, SOURCE.name, DEST.name, "tiles1", "tiles2")
 
@@ -55,18 +52,13 @@ def kept(problem: Problem) -> tuple[int, ...]:
     return tuple(ring if field in program.updated else 1 for field in program.fields)
 
 
-def stream_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, DeviceKernel], ...]:
-    """Make the kernel of a streaming tiling.
-
-    Raises:
-        IllegalTilingError: If the program has one dimension.
-    """
-    plan = make_plan(site, _completed(site.problem, tiling))
-    size = plan.values * site.problem.itemsize
-    shared, room = (size, 0) if size <= STATIC_SHARED else (0, size)
+def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+    """Make the kernel of a streaming tiling."""
+    plan = make_plan(site, schedule)
+    shared, room = on_chip(plan.values * site.problem.itemsize)
     kernel = DeviceKernel(
         entry=f"{site.prefix}_0",
-        threads=math.prod(plan.tiling.threads),
+        threads=math.prod(plan.threads),
         numbers=_NUMBERS[: 2 + site.rank],
         shared_bytes=shared,
         room_bytes=room,
@@ -84,20 +76,12 @@ def stream_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, Dev
     return ((function, kernel),)
 
 
-def stream_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+def stream_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield one launch per band, for some steps that start at version 0."""
-    tiling = _completed(problem, tiling)
+    tiling = schedule.tiling
     tiles = [ceil_div(n, size) for n, size in zip(problem.shape, tiling.space, strict=True)]
     for band in stream_block.bands(steps, tiling.time, stream_block.history(problem)):
         yield Launch(0, math.prod(tiles), (band.levels, band.source, band.target, *tiles[1:]))
-
-
-def _completed(problem: Problem, tiling: Tiling) -> Tiling:
-    if problem.program.rank < 2:
-        raise IllegalTilingError(
-            f"streaming tiles of GPUs are for 2D and 3D programs, {problem.program.name!r} is 1D", "use hexagonal"
-        )
-    return complete(problem, stream_block.threads_for(problem, tiling))
 
 
 def _body(plan: Plan) -> tuple[Stmt, ...]:
@@ -106,18 +90,18 @@ def _body(plan: Plan) -> tuple[Stmt, ...]:
     counts: tuple[Expr, ...] = (Int(0), *(Var(f"tiles{axis}") for axis in range(1, rank)))
     threads = tuple(Var(f"i{axis}") for axis in range(1, rank))
     lets: list[Stmt] = [
-        Comment(f"streaming tiles, {plan.tiling}: {plan.levels} levels, rings of {plan.depth}"),
-        *unpacked(Op("thread", ()), threads, tuple(map(Int, plan.tiling.threads[1:]))),
+        Comment(f"streaming tiles, {plan.schedule.tiling}: {plan.levels} levels, rings of {plan.depth}"),
+        *unpacked(Op("thread", ()), threads, tuple(map(Int, plan.threads[1:]))),
         *unpacked(Op("group", ()), tiles, counts),
     ]
-    for axis, size in enumerate(plan.tiling.space):
+    for axis, size in enumerate(plan.space):
         lets.append(Let(Var(f"low{axis}"), mul(tiles[axis], size)))
         lets.append(Let(Var(f"high{axis}"), smallest(add(Var(f"low{axis}"), size), extent(axis))))
         if axis:
             lets.append(Let(Var(f"origin{axis}"), sub(Var(f"low{axis}"), plan.low[axis])))
     begin, end = _advances(plan)
     lets += [Let(Var("begin"), begin), Let(Var("advances"), sub(end, Var("begin")))]
-    if not plan.unrolled:
+    if not plan.schedule.written:
         return (*lets, *cut_body(plan))
     return (*lets, If(whole_test(plan), whole_body(plan), cut_body(plan)))
 

@@ -60,7 +60,7 @@ def _over(plan: Plan, spans: list[Span], body: tuple[Stmt, ...]) -> tuple[Stmt, 
     for axis in reversed(plan.inner):
         low, high = spans[axis - 1]
         first = add(largest(low, Int(0)), Var(f"i{axis}"))
-        step = Int(plan.tiling.threads[axis])
+        step = Int(plan.threads[axis])
         body = (For(var=here[axis], low=first, high=smallest(high, extent(axis)), step=step, body=body),)
     return body
 

@@ -9,15 +9,11 @@ from tilewright.codegen.gpu_site import GpuSite
 from tilewright.codegen.ir import Expr, Int, Op, Var, add, mul, sub
 from tilewright.programs.stencil import Statement
 from tilewright.tilings import stream_block
+from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.pipeline import Growth, Pipeline
-from tilewright.tilings.tiling import Tiling
 
 LEVELS, SOURCE, DEST = Var("levels"), Var("source"), Var("target")
 """Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
-_REGISTERS = 65536
-"""Registers that the threads of a block share on every GPU since 2012."""
-_COLUMN_WORDS, _OTHER_WORDS, _CELL_WORDS = 96, 57, 3
-"""Registers of a thread that its columns may take, what everything else does, and that per cell of a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +22,7 @@ class Plan:
 
     Attributes:
         site: The kernel's surroundings.
-        tiling: The completed tiling, with threads.
+        schedule: The tiling, and what it leaves open.
         pipeline: Lags and growth.
         levels: Steps of a whole band.
         low: Cells that a tile of a whole band loads below its own, per axis.
@@ -37,7 +33,7 @@ class Plan:
     """
 
     site: GpuSite
-    tiling: Tiling
+    schedule: GpuSchedule
     pipeline: Pipeline
     levels: int
     low: tuple[int, ...]
@@ -45,6 +41,16 @@ class Plan:
     depth: int
     rings: tuple[int, ...]
     starts: tuple[int, ...]
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """Threads per axis."""
+        return self.schedule.threads
+
+    @property
+    def space(self) -> tuple[int, ...]:
+        """Sizes of a tile."""
+        return self.schedule.tiling.space
 
     @property
     def plane(self) -> int:
@@ -69,21 +75,13 @@ class Plan:
     @property
     def pieces(self) -> tuple[tuple[int, ...], ...]:
         """The cells of a thread in a row, by turns per inner axis."""
-        turns = [ceil_div(self.extent[axis], self.tiling.threads[axis]) for axis in self.inner]
+        turns = [ceil_div(self.extent[axis], self.threads[axis]) for axis in self.inner]
         return tuple(itertools.product(*map(range, turns)))
 
     @property
     def columns(self) -> bool:
         """Whether threads keep the values of their own columns in registers."""
-        words = sum(self.rings) * self.depth * len(self.pieces) * self.site.problem.itemsize // 4
-        most = _REGISTERS // math.prod(self.tiling.threads)
-        others = _OTHER_WORDS + _CELL_WORDS * len(self.pieces)
-        return words <= min(_COLUMN_WORDS, max(most - others, most // 4))
-
-    @property
-    def unrolled(self) -> bool:
-        """Whether the fast body is written out: it would be too long where a cell has hundreds of reads."""
-        return stream_block.written_reads(self.site.problem, self.tiling) <= stream_block.MOST_READS
+        return self.schedule.columns == "registers"
 
     def history(self, field: str) -> int:
         """Versions that a band starts from."""
@@ -110,7 +108,7 @@ class Plan:
         """Cells of an inner axis that it computes, counted from the first loaded one."""
         below, above = self.pipeline.below[axis], self.pipeline.above[axis]
         first = self.low[axis] - below.at(left, stage)
-        return first, self.low[axis] + self.tiling.space[axis] + above.at(left, stage)
+        return first, self.low[axis] + self.space[axis] + above.at(left, stage)
 
     def ring(self, field: str, version: Expr) -> Expr:
         """Index on chip of the first value of a version's ring."""
@@ -142,9 +140,9 @@ def grown(growth: Growth, steps: Expr, stage: int) -> Expr:
     return add(mul(steps, growth.period), growth.offsets[stage])
 
 
-def make_plan(site: GpuSite, tiling: Tiling) -> Plan:
+def make_plan(site: GpuSite, schedule: GpuSchedule) -> Plan:
     """Lay a streaming kernel out."""
-    problem = site.problem
+    problem, tiling = site.problem, schedule.tiling
     levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
     pipeline = stream_block.of_block(problem)
     found = stream_block.rings(problem, levels)
@@ -154,7 +152,7 @@ def make_plan(site: GpuSite, tiling: Tiling) -> Plan:
     plane = math.prod(extent[1:])
     return Plan(
         site=site,
-        tiling=tiling,
+        schedule=schedule,
         pipeline=pipeline,
         levels=levels,
         low=low,

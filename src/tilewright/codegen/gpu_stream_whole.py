@@ -92,7 +92,7 @@ def _places(plan: Plan) -> tuple[Stmt, ...]:
     lets: list[Stmt] = [Let(Var("place"), place)]
     lets += [Let(Var(f"at{axis}"), add(Var(f"origin{axis}"), Var(f"i{axis}"))) for axis in plan.inner]
     for turns in plan.pieces:
-        cells = [add(Var(f"at{axis}"), turns[axis - 1] * plan.tiling.threads[axis]) for axis in plan.inner]
+        cells = [add(Var(f"at{axis}"), turns[axis - 1] * plan.threads[axis]) for axis in plan.inner]
         lets.append(Let(_named("grid", turns, "bool"), _between(cells, [(0, 0) for _ in plan.inner])))
         for number, bounds in enumerate(_bounds(plan)):
             lets.append(Let(_named(f"free{number}_", turns, "bool"), _between(cells, list(bounds[1:]))))
@@ -214,7 +214,7 @@ def _masks(plan: Plan, turns: Turns, spans: tuple[tuple[int, int], ...]) -> list
     """Tests of whether a cell lies in a box of a row, where its turn alone does not say so."""
     tests: list[Expr] = []
     for axis, turn, (low, high) in zip(plan.inner, turns, spans, strict=True):
-        count = plan.tiling.threads[axis]
+        count = plan.threads[axis]
         if turn * count < low:
             tests.append(Op("ge", (Var(f"i{axis}"), Int(low - turn * count))))
         if (turn + 1) * count > high:
@@ -224,7 +224,7 @@ def _masks(plan: Plan, turns: Turns, spans: tuple[tuple[int, int], ...]) -> list
 
 def _touches(plan: Plan, turns: Turns, spans: tuple[tuple[int, int], ...]) -> bool:
     """Whether any thread has a cell of a box at its turn."""
-    counts = [plan.tiling.threads[axis] for axis in plan.inner]
+    counts = [plan.threads[axis] for axis in plan.inner]
     return all(t * n < high and (t + 1) * n > low for t, n, (low, high) in zip(turns, counts, spans, strict=True))
 
 
@@ -282,7 +282,7 @@ def _cell(
 def _write_back(plan: Plan, step: int, field: str, turns: Turns, new: Var) -> tuple[Stmt, ...]:
     """Write what the next band starts from, for the tile's own cells."""
     site, age = plan.site, plan.levels - 1 - step
-    spans = tuple((plan.low[axis], plan.low[axis] + plan.tiling.space[axis]) for axis in plan.inner)
+    spans = tuple((plan.low[axis], plan.low[axis] + plan.space[axis]) for axis in plan.inner)
     if age >= plan.history(field) or not _touches(plan, turns, spans):
         return ()
     own: list[Expr] = [Op("ge", (Var("row"), Var("low0"))), below(Var("row"), Var("high0"))]
@@ -298,7 +298,7 @@ def _offset(plan: Plan, turns: Turns, offset: tuple[int, ...]) -> int:
     """Values from a thread's first cell of a row to a neighbour of one of its cells."""
     result = 0
     for axis, turn, distance in zip(plan.inner, turns, offset, strict=True):
-        result = result * plan.extent[axis] + turn * plan.tiling.threads[axis] + distance
+        result = result * plan.extent[axis] + turn * plan.threads[axis] + distance
     return result
 
 

@@ -32,21 +32,14 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Statement
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.gpu_schedule import GpuSchedule
 
-_THREADS = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
-_PLANE_THREADS = 128
 STEP, PLANE = Var("t"), Var("plane")
 
 
-def thread_shape(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Threads per axis of an untiled kernel."""
-    return tiling.threads or _THREADS[problem.program.rank]
-
-
-def sweep_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, DeviceKernel], ...]:
+def sweep_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
     """Make one kernel per stage of a step."""
-    shape = thread_shape(site.problem, tiling)
+    shape = schedule.threads
     made = []
     for number in range(len(site.stages)):
         name = f"{site.prefix}_{number}"
@@ -57,8 +50,8 @@ def sweep_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, Devi
             kernel = DeviceKernel(entry=name, threads=1, numbers=(STEP.name,))
             body = _line(site, number)
         else:
-            kernel = DeviceKernel(entry=name, threads=_PLANE_THREADS, numbers=(STEP.name, PLANE.name))
-            body = _plane(site, number)
+            kernel = DeviceKernel(entry=name, threads=schedule.plane_threads, numbers=(STEP.name, PLANE.name))
+            body = _plane(site, number, schedule.plane_threads)
         function = Function(
             name=name, params=site.params(kernel.numbers), body=body, kind="kernel", threads=kernel.threads
         )
@@ -66,9 +59,9 @@ def sweep_functions(site: GpuSite, tiling: Tiling) -> tuple[tuple[Function, Devi
     return tuple(made)
 
 
-def sweep_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Launch]:
+def sweep_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield the launches of some steps that start at version 0."""
-    groups = math.prod(ceil_div(n, t) for n, t in zip(problem.shape, thread_shape(problem, tiling), strict=True))
+    groups = math.prod(ceil_div(n, t) for n, t in zip(problem.shape, schedule.threads, strict=True))
     stages = range(len(analyse(problem.program).stages))
     for step, stage in itertools.product(range(steps), stages):
         if not _recurs(problem, stage):
@@ -78,7 +71,7 @@ def sweep_launches(problem: Problem, tiling: Tiling, steps: int) -> Iterator[Lau
         else:
             weights = _weights(problem)
             last = sum(w * (n - 1) for w, n in zip(weights, problem.shape, strict=True))
-            lines = ceil_div(math.prod(problem.shape[:-1]), _PLANE_THREADS)
+            lines = ceil_div(math.prod(problem.shape[:-1]), schedule.plane_threads)
             for plane in range(last + 1):
                 yield Launch(stage, lines, (step, plane))
 
@@ -142,7 +135,7 @@ def _line(site: GpuSite, stage: int) -> tuple[Stmt, ...]:
     return (For(var=here[0], low=Int(0), high=extent(0), body=body),)
 
 
-def _plane(site: GpuSite, stage: int) -> tuple[Stmt, ...]:
+def _plane(site: GpuSite, stage: int, threads: int) -> tuple[Stmt, ...]:
     here = places(site)
     line = Var("line")
     counts = tuple(extent(axis) for axis in range(site.rank - 1))
@@ -151,7 +144,7 @@ def _plane(site: GpuSite, stage: int) -> tuple[Stmt, ...]:
     for x, weight in zip(here[:-1], weights, strict=False):
         last = sub(last, mul(x, weight))
     lets = (
-        Let(line, add(mul(Op("group", ()), _PLANE_THREADS), Op("thread", ()))),
+        Let(line, add(mul(Op("group", ()), threads), Op("thread", ()))),
         *unpacked(line, here[:-1], counts),
         Let(here[-1], last),
     )

@@ -8,13 +8,15 @@ from tilewright.codegen.ir import Expr, Function, If, Int, Let, Load, Op, Stmt, 
 from tilewright.codegen.sites import extent
 from tilewright.programs.problem import Problem
 
-_THREADS = 256
 
-
-def wrap_function(site: GpuSite) -> tuple[Function, DeviceKernel]:
+def wrap_function(site: GpuSite, threads: int) -> tuple[Function, DeviceKernel]:
     """Make the kernel: every cell outside the grid proper takes the value of the cell that it is a copy of.
 
     Its numbers are the version, and per axis the cells before the grid proper and its extent.
+
+    Args:
+        site: The kernel's surroundings.
+        threads: Threads of a block, a cell each.
     """
     rank, program = site.rank, site.problem.program
     here = tuple(Var(f"x{axis}") for axis in range(rank))
@@ -22,7 +24,7 @@ def wrap_function(site: GpuSite) -> tuple[Function, DeviceKernel]:
     numbers = ("t", *(f"{name}{axis}" for axis in range(rank) for name in ("low", "proper")))
     cells = tuple(extent(axis) for axis in range(rank))
     lets: list[Stmt] = [
-        Let(Var("cell"), add(mul(Op("group", ()), _THREADS), Op("thread", ()))),
+        Let(Var("cell"), add(mul(Op("group", ()), threads), Op("thread", ()))),
         *unpacked(Var("cell"), here, cells),
     ]
     moved: Expr = Int(0)
@@ -40,18 +42,19 @@ def wrap_function(site: GpuSite) -> tuple[Function, DeviceKernel]:
             if field in program.updated:
                 stores.append(Store(base, global_index(here), value, site.dtype))
     body = (*lets, If(Op("and", (Op("lt", (here[0], extent(0))), Op("gt", (moved, Int(0))))), tuple(stores)))
-    kernel = DeviceKernel(entry=f"{site.prefix}_wrap", threads=_THREADS, numbers=numbers)
+    kernel = DeviceKernel(entry=f"{site.prefix}_wrap", threads=threads, numbers=numbers)
     return (
-        Function(name=kernel.entry, params=site.params(numbers), body=body, kind="kernel", threads=_THREADS),
+        Function(name=kernel.entry, params=site.params(numbers), body=body, kind="kernel", threads=threads),
         kernel,
     )
 
 
-def wrap_launch(kernel: int, problem: Problem, around: tuple[tuple[int, int], ...], step: int) -> Launch:
+def wrap_launch(kernel: int, threads: int, problem: Problem, around: tuple[tuple[int, int], ...], step: int) -> Launch:
     """Return the launch that refreshes the copies of a version and of the earlier ones that the next step reads.
 
     Args:
         kernel: Index of the kernel in its source.
+        threads: Its threads.
         problem: The problem on the larger grid.
         around: Cells below and above the grid proper, per axis.
         step: The version.
@@ -59,4 +62,4 @@ def wrap_launch(kernel: int, problem: Problem, around: tuple[tuple[int, int], ..
     numbers: list[int] = [step]
     for (low, high), extent_ in zip(around, problem.shape, strict=True):
         numbers += [low, extent_ - low - high]
-    return Launch(kernel, ceil_div(math.prod(problem.shape), _THREADS), tuple(numbers))
+    return Launch(kernel, ceil_div(math.prod(problem.shape), threads), tuple(numbers))

@@ -89,7 +89,7 @@ def _row_seconds(case: AlignmentCase, columns: int) -> float:
     lanes = int(machine.vector_width.value) * WORD // _ITEM
     vectors = ceil_div(max(columns, ALIGNMENT_LANES), lanes)
     flop, access = machine.flop_cycles.value, machine.load_cycles.value
-    cycles = _OPERATIONS * flop + _ACCESSES * access + machine.loop_cycles(2).value
+    cycles = _OPERATIONS * flop + _ACCESSES * access + machine.of_rank("loop_cycles", 2).value
     width = lanes * _ITEM
     state = ((_ACCESSES - 1) * width, (_PASSED + 1) * vectors * width)
     scores = (width, (case.letters + _STATE) * vectors * width)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.constants import BANKS, WARP
+from tilewright.base.constants import BANKS, MAX_BLOCK_THREADS, MAX_SM_THREADS, WARP
 from tilewright.machines.machine import Machine
 from tilewright.programs.expression import Apply
 from tilewright.programs.operators import SPECIAL
@@ -148,8 +148,8 @@ def card(machine: Machine) -> Card:
         sms=sms,
         shared_sm=shared,
         shared_block=int(known("block_shared_bytes", shared)),
-        threads_sm=int(known("max_threads", 2048)),
-        threads_block=int(known("max_block_threads", 1024)),
+        threads_sm=int(known("max_threads", MAX_SM_THREADS)),
+        threads_block=int(known("max_block_threads", MAX_BLOCK_THREADS)),
         blocks_sm=int(known("max_blocks", 16)),
         bandwidth=machine.dram_bandwidth.value,
         shared_bandwidth=known("shared_bandwidth", sms * BANKS * 4 * clock),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tilewright.base.constants import STATIC_SHARED
+from tilewright.base.constants import MAX_SM_THREADS, REGISTERS, STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine, Quantity
 
@@ -69,12 +69,12 @@ def hardware(machine: Machine, shared_limit: int = STATIC_SHARED) -> Hardware:
         clock=clock,
         schedulers=_or(machine.schedulers, 4),
         pipeline=_or(machine.pipeline_cycles, 6),
-        registers=int(_or(machine.registers, 65536)),
+        registers=int(_or(machine.registers, REGISTERS)),
         shared_bytes=shared,
         shared_limit=min(shared_limit, int(_or(machine.block_shared_bytes, shared))),
         l1_bytes=int(_or(machine.unified_bytes, _or(machine.l1_bytes, 16384))),
         max_blocks=int(_or(machine.max_blocks, 16)),
-        max_threads=int(_or(machine.max_threads, 2048)),
+        max_threads=int(_or(machine.max_threads, MAX_SM_THREADS)),
         dram_bandwidth=peak.value,
         l2_bandwidth=_or(machine.l2_bandwidth, estimate),
         launch_seconds=machine.launch_seconds.value,

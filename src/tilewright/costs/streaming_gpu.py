@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.constants import WARP, WORD
+from tilewright.base.constants import REGISTERS, WARP, WORD
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
+from tilewright.costs.arrays import Floats, Ints, Sizes, Truths, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu_code import body
 from tilewright.costs.gpu_terms import MOST_REGISTERS, Compiled, Constants
@@ -33,7 +33,10 @@ from tilewright.tilings.stream_block import Footing
 CELL_SLOTS, LEVEL_SLOTS, LOAD_SLOTS, ADVANCE_SLOTS = 4.0, 7.0, 9.0, 8.0
 """Further instructions per cell and level, per level, per cell loaded and stored, and per advance, by NVRTC's code."""
 BARRIER_CYCLES, SHARED_CYCLES = 30.0, 25.0
-_COLUMN_REGISTERS, _OTHER_REGISTERS = 96, 44
+_OTHER_REGISTERS = 44
+"""Registers of a thread besides its columns."""
+_COLUMN_WORDS, _OTHER_WORDS, _CELL_WORDS = 96, 57, 3
+"""Registers of a thread that its columns may take, what everything else may need, and that per cell of a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +69,29 @@ class Block:
     own: Floats
     loaded: Floats
     chip_bytes: Ints
-    columns: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+    columns: Truths
     words: Ints
     points: Floats
+
+
+def in_registers(words: Ints | int, cells: Ints | int, threads: Ints | int, registers: int) -> Truths:
+    """Say whether the columns of a block's threads are kept in registers, where a tiling leaves that open.
+
+    Args:
+        words: Words of 4 bytes that the columns of a thread take.
+        cells: Cells of a thread in a row.
+        threads: Threads of the block.
+        registers: Registers of a multiprocessor.
+
+    Returns:
+        True where they leave enough registers for the rest, or take no more than a quarter of a thread's share.
+
+    >>> in_registers(np.array([40, 90]), 4, 512, 65536).tolist()
+    [True, False]
+    """
+    most = registers // np.maximum(threads, 1)
+    left = np.maximum(most - _OTHER_WORDS - _CELL_WORDS * cells, most // 4)
+    return np.asarray(words <= np.minimum(_COLUMN_WORDS, left))
 
 
 def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
@@ -172,7 +195,10 @@ def blocks_of(sizes: Sizes, setting: Setting, foot: Footing) -> Block:
         points = points + cells * (left < levels)
     depth, rings = foot.depth, foot.ring_base + foot.ring_fields * levels
     words = rings * depth * turns * setting.itemsize // WORD
-    most = 65536 // np.maximum(threads, 1)
+    columns = sizes.columns
+    if columns is None:
+        registers = REGISTERS if setting.gpu is None else setting.gpu.registers
+        columns = in_registers(words, turns, threads, registers)
     first = np.minimum(sizes.space[0], setting.shape[0])
     return Block(
         levels=levels,
@@ -185,7 +211,7 @@ def blocks_of(sizes: Sizes, setting: Setting, foot: Footing) -> Block:
         own=1.0 * own,
         loaded=1.0 * row * (first + grown[0]),
         chip_bytes=rings * depth * row * setting.itemsize,
-        columns=words <= np.minimum(_COLUMN_REGISTERS, np.maximum(most - 57 - 3 * turns, most // 4)),
+        columns=columns,
         words=words,
         points=points,
     )

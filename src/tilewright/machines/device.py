@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.machines import files
 from tilewright.machines.machine import Machine, Quantity, guessed
 
@@ -92,7 +93,7 @@ def _known(name: str) -> Machine | None:
 def _generic(description: GpuDescription) -> Machine:
     clock = description.clock_hz or 1.5e9
     units = max(1, description.units)
-    shared = description.shared_bytes or description.block_bytes or 49152
+    shared = description.shared_bytes or description.block_bytes or STATIC_SHARED
     return Machine(
         name=description.slug,
         title=description.name,

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import gpu_micro
 from tilewright.costs import fit
@@ -29,9 +30,11 @@ from tilewright.runtime.calibrate_fits import Instance, entered
 from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
+from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import Tiling
 
 Note = Callable[[str], None]
+Scheduler = Callable[[Problem, Tiling, Machine], GpuSchedule]
 _EMPTY, _COPY, _BARRIER, _SHARED = range(4)
 _HEIGHTS = (1.0, 0.5, 0.25)
 """Heights of the instances' tiles over that of the default tile: C_iter must not depend on them."""
@@ -65,7 +68,7 @@ class Protocol:
     turns: tuple[int, int] = (1000, 11000)
     tiles: tuple[int, int] = (4, 24)
     steps: tuple[int, int] = (64, 512)
-    local_bytes: int = 48 * 1024
+    local_bytes: int = STATIC_SHARED
     seed: int = 1
 
 
@@ -138,7 +141,12 @@ def whose(device: gpu.Device) -> str:
 
 
 def measure_programs(
-    programs: Sequence[Program], machine: Machine, device: gpu.Device, protocol: Protocol, note: Note
+    programs: Sequence[Program],
+    machine: Machine,
+    device: gpu.Device,
+    schedule: Scheduler,
+    protocol: Protocol,
+    note: Note,
 ) -> dict[str, tuple[Instance, ...]]:
     """Measure random instances of programs at rest, in the protocol's time.
 
@@ -148,6 +156,7 @@ def measure_programs(
         programs: Programs in float32 that hybrid or hexagonal tiles can cut.
         machine: The machine with its barrier and its launch measured.
         device: The device.
+        schedule: Decides what a tiling leaves open.
         protocol: How many, and for how long.
         note: Called with a line about what goes on.
 
@@ -166,12 +175,17 @@ def measure_programs(
             continue
         note(f"C_iter of {program.name}")
         until = now + max(0.0, end - now) / (len(programs) - number)
-        found[program.name] = measure_program(program, machine, device, protocol, until)
+        found[program.name] = measure_program(program, machine, device, schedule, protocol, until)
     return found
 
 
 def measure_program(
-    program: Program, machine: Machine, device: gpu.Device, protocol: Protocol, until: float = math.inf
+    program: Program,
+    machine: Machine,
+    device: gpu.Device,
+    schedule: Scheduler,
+    protocol: Protocol,
+    until: float = math.inf,
 ) -> tuple[Instance, ...]:
     """Measure random instances of a program at rest.
 
@@ -179,6 +193,7 @@ def measure_program(
         program: A program in float32 that hybrid or hexagonal tiles can cut.
         machine: The machine with its barrier and its launch measured.
         device: The device.
+        schedule: Decides what a tiling leaves open.
         protocol: How many.
         until: When to stop, by ``time.monotonic``: no further kernel is compiled from then on, and instances beyond the
             fewest are not measured.
@@ -199,15 +214,16 @@ def measure_program(
         if late and number >= protocol.fewest:
             break
         if len(loaded) < len(tilings) and not (late and loaded):
-            tiling = tilings[len(loaded)]
-            source = gpu_micro.at_rest(some, tiling, device.dialect)
-            loaded.append(replace(gpu.load(device, source, tiling), extra=(0,)))
+            plan = schedule(some, tilings[len(loaded)], machine)
+            source = gpu_micro.at_rest(some, plan, device.dialect)
+            loaded.append(replace(gpu.load(device, source, plan), extra=(0,)))
         kernel = loaded[number % len(loaded)]
-        shape = tuple(size * generator.randint(*protocol.tiles) for size in _pitches(kernel.tiling))
+        tiling = kernel.schedule.tiling
+        shape = tuple(size * generator.randint(*protocol.tiles) for size in _pitches(tiling))
         problem = make_problem(program, shape, generator.randint(*protocol.steps))
-        factors = _design(problem, kernel.tiling, machine)
+        factors = _design(problem, tiling, machine)
         seconds = _least_seconds(kernel, problem)
-        found.append(Instance(shape=shape, steps=problem.steps, tiling=kernel.tiling, factors=factors, seconds=seconds))
+        found.append(Instance(shape=shape, steps=problem.steps, tiling=tiling, factors=factors, seconds=seconds))
     return tuple(found)
 
 

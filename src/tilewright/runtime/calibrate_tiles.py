@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.gpu_chip import fixed_chip
-from tilewright.codegen.ir import Int
+from tilewright.codegen.gpu_chip import fixed_values
 from tilewright.programs.dependences import slopes
 from tilewright.programs.problem import Problem
 from tilewright.tilings import catalogue
@@ -52,8 +51,7 @@ def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
 
 def chip_bytes(problem: Problem, tiling: Tiling) -> int:
     """Return the memory on chip that a group of a completed prism tiling needs."""
-    values = fixed_chip(problem, geometry(problem, tiling)).values
-    return values.value * problem.itemsize if isinstance(values, Int) else 0
+    return fixed_values(problem, geometry(problem, tiling)) * problem.itemsize
 
 
 def _candidates(problem: Problem) -> Iterator[Tiling]:

@@ -24,7 +24,7 @@ from tilewright.programs.problem import Problem
 from tilewright.runtime.device_arrays import DeviceArray, DeviceView
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.gpu_schedule import GpuSchedule
 
 _ALIGN = 64
 """Slots start at a multiple of so many elements."""
@@ -101,7 +101,7 @@ class Program:
     Attributes:
         device: The device.
         source: Their text.
-        tiling: The tiling they follow.
+        schedule: The tiling they follow.
         kernels: The driver's handles.
         extra: Numbers that every launch gets after its own.
         resources: What the compiler says of their code, or None.
@@ -109,13 +109,13 @@ class Program:
 
     device: Device
     source: DeviceSource
-    tiling: Tiling
+    schedule: GpuSchedule
     kernels: tuple[Any, ...]
     extra: tuple[int, ...] = ()
     resources: Resources | None = None
 
 
-def load(device: Device, source: DeviceSource, tiling: Tiling) -> Program:
+def load(device: Device, source: DeviceSource, schedule: GpuSchedule) -> Program:
     """Compile a source for a device.
 
     Raises:
@@ -124,7 +124,7 @@ def load(device: Device, source: DeviceSource, tiling: Tiling) -> Program:
     """
     if source.shared_bytes > device.local_bytes:
         raise ArrayError(
-            f"a tile of {str(tiling)!r} needs {format_bytes(source.shared_bytes)} on chip, {device.name} has "
+            f"a tile of {str(schedule.tiling)!r} needs {format_bytes(source.shared_bytes)} on chip, {device.name} has "
             f"{format_bytes(device.local_bytes)}",
             "take a smaller tile",
         )
@@ -132,7 +132,7 @@ def load(device: Device, source: DeviceSource, tiling: Tiling) -> Program:
     needs = device.resources(source)
     if needs is not None:
         needs = replace(needs, shared_bytes=source.shared_bytes)
-    return Program(device=device, source=source, tiling=tiling, kernels=kernels, resources=needs)
+    return Program(device=device, source=source, schedule=schedule, kernels=kernels, resources=needs)
 
 
 class GpuSession:
@@ -187,7 +187,7 @@ class GpuSession:
                 now = min(steps, self._exact)
                 self._exact -= now
             self._restart()
-            for launch in launches(self._whole, self._program.tiling, now):
+            for launch in launches(self._whole, self._program.schedule, now):
                 self._start(launch)
             self._version += now
             self.steps += now
@@ -352,7 +352,8 @@ class GpuSession:
         if self._halo is None:
             return
         number = len(self._program.source.kernels) - 1
-        self._start(wrap_launch(number, self._whole, self._halo.around, self._version))
+        threads = self._program.source.kernels[number].threads
+        self._start(wrap_launch(number, threads, self._whole, self._halo.around, self._version))
 
     def _fill(self, inputs: Inputs) -> None:
         """Copy the first versions in; what a fixed boundary keeps is the same in every version."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED
+from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED, WARP
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
@@ -235,7 +235,7 @@ def threads_for(problem: Problem, tiling: Tiling) -> Tiling:
         return tiling
     time, space = (tiling.time, tiling.space) if tiling.space else default_sizes(problem)
     row = loaded(problem, time, space)
-    inner = min(_CELLS[rank] if rank == 2 else 32, ceil_div(row[-1], 32) * 32)
+    inner = min(_CELLS[rank] if rank == 2 else WARP, ceil_div(row[-1], WARP) * WARP)
     outer = tuple(max(1, min(_CELLS[rank] // inner, extent)) for extent in row[1:-1])
     return replace(tiling, threads=(1, *outer, inner), rows=None)
 
@@ -279,15 +279,27 @@ def chip_values(problem: Problem, tiling: Tiling) -> int:
     return sum(versions * rows for versions, rows in rings(problem, levels)) * plane
 
 
-def written_reads(problem: Problem, tiling: Tiling) -> int:
-    """Return the reads of a kernel in which levels, a thread's cells and a ring's rows are written out."""
-    levels = whole_levels(tiling.time, history(problem))
+def thread_cells(problem: Problem, tiling: Tiling) -> int:
+    """Return the cells of a thread in a row or plane that a tile loads."""
     row = loaded(problem, tiling.time, tiling.space)
     cells = 1
     for extent, count in zip(row[1:], tiling.threads[1:], strict=True):
         cells *= ceil_div(extent, count)
+    return cells
+
+
+def column_values(problem: Problem, tiling: Tiling) -> int:
+    """Return the values that a thread's own columns have on chip."""
+    kept = rings(problem, whole_levels(tiling.time, history(problem)))
+    return sum(versions for versions, _ in kept) * max(rows for _, rows in kept) * thread_cells(problem, tiling)
+
+
+def written_reads(problem: Problem, tiling: Tiling) -> int:
+    """Return the reads of a kernel in which levels, a thread's cells and a ring's rows are written out."""
+    levels = whole_levels(tiling.time, history(problem))
     depth = max(rows for _, rows in rings(problem, levels))
-    return levels * depth * cells * sum(len(statement.reads) for statement in problem.program.statements)
+    reads = sum(len(statement.reads) for statement in problem.program.statements)
+    return levels * depth * thread_cells(problem, tiling) * reads
 
 
 def loaded(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ _SHORT = {"t": "time", "s": "space"}
 _LONG = {"time": "t", "space": "s"}
 VARIANTS = ("fixed", "param")
 REUSES = ("place", "move")
+COLUMNS = ("registers", "shared")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,8 @@ class Tiling:
         variant: ``fixed`` for tile sizes compiled in, ``param`` for tile sizes as run-time parameters.
         reuse: How a GPU's tile keeps what the next one needs: ``place`` leaves it where it is on chip, ``move`` moves
             it to the front.
+        columns: Where a thread of a GPU's streaming tile keeps the values of its own columns, ``registers`` or
+            ``shared`` memory; None for the choice of :func:`tilewright.tuning.gpu_schedule.gpu_schedule`.
 
     >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
     'hybrid:t=16,s=8x64,threads=1x64'
@@ -44,6 +47,7 @@ class Tiling:
     unroll: int | None = None
     variant: str = "fixed"
     reuse: str = "place"
+    columns: str | None = None
 
     def __str__(self) -> str:
         parts = []
@@ -54,6 +58,17 @@ class Tiling:
             text = format_shape(value) if isinstance(value, tuple) else str(value)
             parts.append(f"{_LONG.get(item.name, item.name)}={text}")
         return f"{self.family}:{','.join(parts)}" if parts else self.family
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data: every key but ``columns``, which is left out where it is open.
+
+        >>> parse("none").to_dict()["k"], "columns" in parse("none").to_dict()
+        (None, False)
+        """
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        if self.columns is None:
+            del plain["columns"]
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
 
 NONE = Tiling(family="none")
@@ -92,7 +107,11 @@ def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
         if value not in REUSES:
             raise UsageError(f"the reuse of a tiling is one of {', '.join(REUSES)}, got {value!r}")
         return value
+    if name == "columns":
+        if value not in COLUMNS:
+            raise UsageError(f"the columns of a tiling are kept in {' or '.join(COLUMNS)}, got {value!r}")
+        return value
     raise UsageError(
         f"a tiling has no key {name!r}, in {text!r}",
-        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant and reuse",
+        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant, reuse and columns",
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs.fusion_cpu import count_group, evaluate_rows
 from tilewright.costs.fusion_gpu import BlockCosts, Blocks, Card, card, evaluate
@@ -102,7 +103,7 @@ class FusionSearch:
     explored: Explored
 
 
-def all_blocks(most_threads: int = 1024) -> Blocks:
+def all_blocks(most_threads: int = MAX_BLOCK_THREADS) -> Blocks:
     """Return every configuration: T_y and T_x powers of two within a block's threads, N_y and N_x from 1."""
     powers = [2**k for k in range(most_threads.bit_length())]
     each = range(1, MAX_PER_THREAD + 1)
@@ -247,7 +248,7 @@ def filtered(
     fits = costs.resident > 0
     if vendor is None or not fits.any():
         return np.asarray(fits)
-    sized = fits & (blocks.threads % 32 == 0) & (blocks.threads >= vendor.least) & (blocks.threads <= vendor.most)
+    sized = fits & (blocks.threads % WARP == 0) & (blocks.threads >= vendor.least) & (blocks.threads <= vendor.most)
     if not sized.any():
         return np.asarray(fits)
     enough = min(vendor.occupancy, float(costs.occupancy[sized].max()))

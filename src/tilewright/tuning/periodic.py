@@ -16,6 +16,8 @@ from tilewright.tilings.tiling import NONE, Tiling
 
 _LENGTHS = (2, 4, 8, 16, 32, 64, 128)
 """Steps of a block that are tried."""
+_PLAIN_LENGTH = 16
+"""Steps of a block that nobody tries: those of a tiling that was asked for on a GPU."""
 _MOST_GROWTH = 4.0
 """An extended grid has at most so many times the cells of the grid itself, or so many cells."""
 _SMALL = 2**16
@@ -36,6 +38,22 @@ class Blocks:
     count: int
     tiling: Tiling
     costs: Costs
+
+
+def plain_block(problem: Problem, tiling: Tiling, steps: int = _PLAIN_LENGTH) -> Extended | None:
+    """Return the extended grid of a block of so many steps, without asking what it costs.
+
+    Args:
+        problem: The problem.
+        tiling: Its tiling.
+        steps: Steps of a block, no more than the problem's.
+
+    Returns:
+        The grid, or None where nothing wraps or time is not tiled.
+    """
+    if problem.steps < 2 or tiling.family == "none" or not wrapped_axes(problem):
+        return None
+    return extend(problem, max(1, min(steps, problem.steps)))
 
 
 def plan_blocks(

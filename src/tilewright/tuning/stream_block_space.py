@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs import streaming_gpu
 from tilewright.costs.arrays import Sizes
@@ -66,7 +67,8 @@ def _threads(extents: tuple[int, ...], turns: int) -> tuple[int, ...] | None:
     outer, inner = (1, *extents)[-2:]
     if len(extents) == 1:
         count = inner // turns
-        return (1, count) if count * turns == inner and count % 32 == 0 and 64 <= count <= 1024 else None
+        fits = count * turns == inner and count % WARP == 0 and 64 <= count <= MAX_BLOCK_THREADS
+        return (1, count) if fits else None
     count = outer // turns
-    fits = count * turns == outer and 64 <= count * inner <= 1024
+    fits = count * turns == outer and 64 <= count * inner <= MAX_BLOCK_THREADS
     return (1, count, inner) if fits else None

@@ -1,7 +1,8 @@
 """Thread blocks as part of a GPU's space: every feasible tile with every thread shape that it can keep busy.
 
 The time model's first form knows no threads; :mod:`tilewright.costs.selector` does. Shapes are powers of two per axis,
-the innermost at least a warp, so that accesses stay whole, and none larger than the tile along its axis.
+the innermost at least a warp, so that accesses stay whole, and none larger than the tile along its axis. Where nobody
+searches, :func:`default_threads` says the shape.
 """
 
 import itertools
@@ -16,12 +17,34 @@ from tilewright.costs import selector
 from tilewright.costs.arrays import Floats, Ints, Sizes
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
+from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
+from tilewright.tilings.tiling import Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning.enumeration import pieces
 
 Shape = tuple[int, ...]
 _LARGEST_OUTER = 32
+_GRID = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
+"""Shapes by rank where threads share the cells of a whole box or grid."""
+_PRISM_1D, _PRISM_2D, _PRISM = 256, 128, 256
+"""Threads that share a hexagon's row in 1D, that a group has about in 2D, and that it has at most."""
+
+
+def default_threads(problem: Problem, tiling: Tiling) -> Shape:
+    """Return the threads per axis of a completed tiling that gives none, streaming tiles aside.
+
+    Prisms have whole warps along rows, as long as the tile's where they may be, and no more threads than compute.
+    """
+    rank = problem.program.rank
+    if tiling.family not in {"hexagonal", "hybrid", "diamond"}:
+        return _GRID[rank]
+    if rank == 1:
+        return (_PRISM_1D,)
+    inner = max(WARP, min(_PRISM, tiling.space[-1] // WARP * WARP))
+    if rank == 2:
+        return (max(1, _PRISM_2D // inner), inner)
+    return (1, max(1, min(tiling.space[1], _PRISM // inner)), inner)
 
 
 def shapes(rank: int, most: int) -> tuple[Shape, ...]:

@@ -1,0 +1,128 @@
+"""What writes the kernels of GPUs decides nothing: every number is of the schedule, or of the structure of the code.
+
+What is looked for in ``codegen/gpu*.py``:
+
+- a number above three, and a constant of a module that is made of numbers: a size that somebody chose;
+- a comparison of an order with a number above one, or with a constant of sizes: a threshold;
+- an unroll factor that is a number above one.
+
+Numbers up to three count axes, stages and versions.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tilewright.codegen
+from tilewright.base import constants
+
+FILES = sorted(Path(tilewright.codegen.__file__).parent.glob("gpu*.py"))
+SIZES = frozenset(name for name in vars(constants) if name.isupper())
+OWN_KERNELS = {"gpu_micro.py", "gpu_energy.py"}
+"""Micro-benchmarks: what they measure is their size, and no schedule asks for another."""
+STRUCTURE = {
+    ("gpu_emit.py", "_VERSION"): "raised when texts change, part of their fingerprints",
+    ("gpu_emit.py", "40"): "characters of a program's name in its kernels' names",
+    ("gpu_emit.py", "12"): "digits of a fingerprint in them",
+    ("gpu_table.py", "40"): "characters of a program's name in its kernels' names",
+    ("gpu_table.py", "12"): "digits of a fingerprint in them",
+    ("gpu_table.py", "ABOVE"): "position of an argument",
+    ("gpu_table.py", "BESIDE"): "position of an argument",
+    ("gpu_table.py", "_WIDTH"): "bytes of the element types",
+    ("gpu_skewed.py", "4"): "numbers of a launch before the counts of tiles",
+    ("gpu_site.py", "size <= STATIC_SHARED"): "what a text may declare on chip, by the language",
+    ("gpu_table.py", "_passed_bytes(program, dtype, shape) > STATIC_SHARED"): "what a text may declare, else refused",
+    ("gpu_table.py", "shape.threads > MAX_BLOCK_THREADS"): "what a device may start, else refused",
+}
+"""Per file and finding, why it is no decision."""
+
+
+def numbers(node: ast.AST) -> Iterator[float]:
+    """Numbers below a node."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Constant) and isinstance(each.value, int | float) and not isinstance(each.value, bool):
+            yield each.value
+
+
+def decisions(text: str) -> Iterator[str]:
+    """What a module decides, as its constants' names, its numbers and its comparisons."""
+    module = ast.parse(text)
+    named: set[ast.AST] = set()
+    for statement in module.body:
+        if (
+            isinstance(statement, ast.Assign | ast.AnnAssign)
+            and statement.value is not None
+            and _plain(statement.value)
+        ):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            yield from (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+            named |= set(ast.walk(statement))
+    for node in ast.walk(module):
+        if node in named:
+            continue
+        if isinstance(node, ast.Compare) and any(
+            isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops
+        ):
+            sides = [node.left, *node.comparators]
+            known = {each.id for side in sides for each in ast.walk(side) if isinstance(each, ast.Name)}
+            if known & SIZES or any(abs(number) > 1 for side in sides for number in numbers(side)):
+                yield from (ast.unparse(each) for each in _apart(node))
+        elif isinstance(node, ast.keyword) and (node.arg or "").endswith("unroll"):
+            yield from (ast.unparse(node) for number in numbers(node.value) if number > 1)
+        elif isinstance(node, ast.Constant):
+            yield from (str(number) for number in numbers(node) if abs(number) > 3)
+
+
+def _plain(value: ast.AST) -> bool:
+    """Whether a value is made of numbers alone, perhaps by names, in tuples or tables."""
+    kinds = (ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.BinOp, ast.UnaryOp, ast.Name)
+    found = list(ast.walk(value))
+    nodes = [node for node in found if isinstance(node, ast.expr)]
+    return all(isinstance(node, kinds) for node in nodes) and any(True for _ in numbers(value))
+
+
+def _apart(node: ast.Compare) -> Iterator[ast.Compare]:
+    """The comparisons of a chain."""
+    sides = [node.left, *node.comparators]
+    for op, low, high in zip(node.ops, sides, sides[1:], strict=False):
+        yield ast.Compare(left=low, ops=[op], comparators=[high])
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.name not in OWN_KERNELS], ids=lambda file: file.name)
+def test_what_writes_kernels_decides_nothing(file):
+    found = dict.fromkeys(decisions(file.read_text(encoding="utf-8")))
+    decided = [each for each in found if (file.name, each) not in STRUCTURE]
+    assert not decided, f"{file.name} decides by {decided}: make it a field of GpuSchedule, see tuning/gpu_schedule.py"
+
+
+def test_every_exception_is_needed():
+    found = {(file.name, each) for file in FILES for each in decisions(file.read_text(encoding="utf-8"))}
+    assert set(STRUCTURE) <= found
+    assert {file.name for file in FILES} > OWN_KERNELS
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("_THREADS = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}", ["_THREADS"]),
+        ("_A, _B = 96, 57", ["_A", "_B"]),
+        ("LIMIT: int = 2", ["LIMIT"]),
+        ("_ROOM = -(2**16)", ["_ROOM"]),
+        ("def f(threads):\n    return threads // 32", ["32"]),
+        ("def f(pieces):\n    return len(pieces) > 3", ["len(pieces) > 3"]),
+        ("def f(a, b):\n    return 0 < a <= 2 * b", ["0 < a", "a <= 2 * b"]),
+        ("def f(size):\n    return size > STATIC_SHARED", ["size > STATIC_SHARED"]),
+        ("def f(body):\n    return For(body=body, unroll=2)", ["unroll=2"]),
+        ("class Plan:\n    most: int = 40", ["40"]),
+        # structure
+        ("def f(rank, n):\n    return rank == 3 or n > 1 or max(1, n) >= 0", []),
+        ("def f(a):\n    return 2 * a + 1", []),
+        ("NAMES = ('a', 'b')", []),
+        ("STEP = Var('t')", []),
+        ("def f(body):\n    return For(body=body, unroll=1)", []),
+    ],
+)
+def test_a_decision_is_found(text, said):
+    assert list(decisions(text)) == said
