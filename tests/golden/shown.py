@@ -27,7 +27,7 @@ ENDINGS = {"c": ".c", "opencl": ".cl", "cuda": ".cu"}
 SHAPES = {1: (64,), 2: (24, 64), 3: (12, 16, 64)}
 STEPS = 6
 _STARTS = (c_helpers.prelude((), ()), *(gpu_prelude.prelude(dialect) for dialect in gpu_prelude.DIALECTS))
-_FINGERPRINT = re.compile(r"\b(tw\w*?)_[0-9a-f]{12}\b|\b(tw\w*?_)[0-9a-f]{12}_")
+_FINGERPRINT = re.compile(r"\b(tw\w*?)_[0-9a-f]{12}\b|\b(tw\w*?_)[0-9a-f]{12}_", re.IGNORECASE)
 _DEFINED = re.compile(r"^(?:static|void|double|TW_FUNCTION|extern|__kernel)\b[^;={}#]*?(\w+) ?\(", re.MULTILINE)
 _MARKS = re.compile(r"__attribute__\(\(.*?\)\)+|__launch_bounds__\(.*?\)|TW_(?=KERNEL\()")
 _KERNEL = re.compile(r"KERNEL\(\w+\)")

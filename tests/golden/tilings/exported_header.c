@@ -15,8 +15,8 @@
      constant[0]  a row of extent 1 values 0.5
      constant[1]  28672 bytes of memory per thread, on a page boundary
    Compile the source with: cc -O2 -march=native -fwrapv -fno-math-errno -fno-trapping-math -fopenmp -lm */
-#ifndef TW_FORCED_2CAAB3430500_H
-#define TW_FORCED_2CAAB3430500_H
+#ifndef TW_FORCED_H
+#define TW_FORCED_H
 
 #include <stdint.h>
 
