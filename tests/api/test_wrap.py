@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.api.predict import as_machine
-from tilewright.codegen.emit import emit
-from tilewright.driver import prepare
+from tilewright.driver import emit_tiling, prepare
 from tilewright.plan import Target
 from tilewright.programs import reference
 from tilewright.programs.catalogue import program
@@ -91,7 +90,7 @@ def test_blocks_are_exactly_the_reference(data):
         return
     assert not wrapped_axes(extended.problem)
     tiling = _tiling(data.draw, extended.problem)
-    (kernel,) = compile_source(emit(extended.problem, tiling), toolchain())
+    (kernel,) = compile_source(emit_tiling(extended.problem, tiling), toolchain())
     halo = Halo(around=extended.around, steps=extended.problem.steps, problem=extended.problem)
     arrays = _arrays(problem)
     found = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2, halo=halo)
@@ -107,7 +106,9 @@ def test_a_state_may_be_advanced_in_any_portions(data):
     halo = None
     if extended is not None:
         halo = Halo(around=extended.around, steps=extended.problem.steps, problem=extended.problem)
-    (kernel,) = compile_source(emit(problem if halo is None else halo.problem, Tiling(family="none")), toolchain())
+    (kernel,) = compile_source(
+        emit_tiling(problem if halo is None else halo.problem, Tiling(family="none")), toolchain()
+    )
     arrays = _arrays(problem)
     session = Session(kernel, problem, Inputs(arrays=arrays, scalars={}), 1, halo=halo)
     state = reference.start(problem, arrays)

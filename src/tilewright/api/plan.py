@@ -13,9 +13,9 @@ from tilewright.api.study import Case, of_case
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.header import banner, header
+from tilewright.driver import emit_tiling
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
@@ -169,7 +169,7 @@ class Plan:
         """The text of the kernel, or of a GPU's kernels."""
         if self.dialect in {"opencl", "cuda"}:
             return emit_device(self.problem, self.tiling, self.dialect, strict=self.strict).text
-        return self._banner() + emit(self.problem, self.tiling, strict=self.strict).text
+        return self._banner() + emit_tiling(self.problem, self.tiling, strict=self.strict).text
 
     def _banner(self) -> str:
         costs = self.prediction.costs
@@ -235,7 +235,7 @@ class Plan:
             raise UsageError("a plan for a GPU has no C code to export", "its text is plan.source")
         if target.suffix != ".c":
             raise UsageError(f"a kernel is exported to a file that ends in .c, got {target.name!r}")
-        source = emit(self.problem, self.tiling, strict=self.strict)
+        source = emit_tiling(self.problem, self.tiling, strict=self.strict)
         beside = target.with_suffix(".h")
         try:
             target.write_text(self._banner() + source.text, encoding="utf-8")

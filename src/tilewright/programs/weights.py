@@ -2,11 +2,13 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.programs.expression import Apply, Const, Node, Read, Tape
 from tilewright.programs.operators import BOOLEAN
+from tilewright.programs.stencil import Statement
 
 FEWEST = 8
 """Reads from which on a sum is written input by input."""
@@ -126,6 +128,27 @@ class _Rest:
     def push(self, node: Node) -> int:
         self.left.append(node)
         return len(self.left) - 1
+
+
+def boxes(statement: Statement) -> dict[int, list[range]]:
+    """Of the rows that a statement reads, by level of time, from the least to the greatest offset per outer axis."""
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for read in sorted(statement.reads, key=lambda read: read.level):
+        found.setdefault(read.level, []).append(read.offset[:-1])
+    return {level: [range(min(a), max(a) + 1) for a in zip(*outer, strict=True)] for level, outer in found.items()}
+
+
+def box_sum(statement: Statement) -> Terms | None:
+    """The weights of a value that is one sum over boxes of one field, else None.
+
+    At every level of time, the rows that it reads form a box.
+    """
+    found = apart(statement.tape)
+    one = len(found.tape) == len(found.sums) == 1 and len({read.field for read in statement.reads}) == 1
+    if not one:
+        return None
+    many = len({(read.level, read.offset[:-1]) for read in statement.reads})
+    return found.sums[0] if many == sum(math.prod(map(len, box)) for box in boxes(statement).values()) else None
 
 
 def weighted_sum(tape: Tape) -> Terms | None:

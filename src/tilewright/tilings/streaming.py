@@ -13,7 +13,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
@@ -152,7 +152,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     time = time if tiling.time == 1 and not tiling.space else tiling.time
     _check_sizes(rank, time, space, example)
     rows = default_rows(problem) if tiling.rows is None else tiling.rows
-    return Tiling(family=NAME, time=time, space=space, rows=rows, unroll=tiling.unroll, variant=tiling.variant)
+    return replace(tiling, time=time, space=space, rows=rows)
 
 
 def _check_sizes(rank: int, time: int, space: tuple[int, ...], example: str) -> None:

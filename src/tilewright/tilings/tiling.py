@@ -5,17 +5,20 @@ from dataclasses import dataclass, fields
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape, parse_shape
+from tilewright.tilings.body import FORMS, NEIGHBOURS
 
 _WHOLE = re.compile(r"[0-9]{1,12}")
 _SHORT = {"t": "time", "s": "space"}
 _LONG = {"time": "t", "space": "s"}
 VARIANTS = ("fixed", "param")
 REUSES = ("place", "move")
+_WORDS = {"variant": VARIANTS, "reuse": REUSES, "neighbours": NEIGHBOURS, "sums": FORMS}
+"""Keys whose values are words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tiling:
-    """Every decision about a kernel: what it does can be read off here.
+    """The order of execution of a kernel, and what is asked for of its code beyond the rule's choice.
 
     Attributes:
         family: Name of the tiling family.
@@ -29,6 +32,10 @@ class Tiling:
         variant: ``fixed`` for tile sizes compiled in, ``param`` for tile sizes as run-time parameters.
         reuse: How a GPU's tile keeps what the next one needs: ``place`` leaves it where it is on chip, ``move`` moves
             it to the front.
+        neighbours: On a CPU, where vectors beside others come from: ``loads`` or ``shuffles``; None for the default.
+        sums: On a CPU, how weighted sums are written, one of :data:`tilewright.tilings.body.FORMS`; None for the
+            default.
+        piece: On a CPU, cells of a piece of a sweep that goes through several statements; None for the default.
 
     >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
     'hybrid:t=16,s=8x64,threads=1x64'
@@ -44,6 +51,9 @@ class Tiling:
     unroll: int | None = None
     variant: str = "fixed"
     reuse: str = "place"
+    neighbours: str | None = None
+    sums: str | None = None
+    piece: int | None = None
 
     def __str__(self) -> str:
         parts = []
@@ -80,19 +90,16 @@ def parse(text: str) -> Tiling:
 def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
     if name in {"space", "sub", "threads"}:
         return parse_shape(value)
-    if name in {"time", "k", "rows", "unroll"}:
+    if name in {"time", "k", "rows", "unroll", "piece"}:
         if not _WHOLE.fullmatch(value) or int(value) < 1:
             raise UsageError(f"{name} of a tiling is a whole number of at least 1, got {value!r} in {text!r}")
         return int(value)
-    if name == "variant":
-        if value not in VARIANTS:
-            raise UsageError(f"the variant of a tiling is one of {', '.join(VARIANTS)}, got {value!r}")
-        return value
-    if name == "reuse":
-        if value not in REUSES:
-            raise UsageError(f"the reuse of a tiling is one of {', '.join(REUSES)}, got {value!r}")
+    if name in _WORDS:
+        if value not in _WORDS[name]:
+            raise UsageError(f"the {name} of a tiling is one of {', '.join(_WORDS[name])}, got {value!r}")
         return value
     raise UsageError(
         f"a tiling has no key {name!r}, in {text!r}",
-        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant and reuse",
+        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant, reuse, neighbours, "
+        "sums and piece",
     )
