@@ -217,8 +217,9 @@ def test_columns_that_are_none_elsewhere_are_taken_apart_in_a_large_box():
     terms = dict(weighted_sum(program("box3d3r").statements[0].tape))
     terms[Read("u", 0, (-3, 0, 0))] = 1e-9  # what two results at a time would do to this one's accuracy is too much
     found, rest = columns(terms)
-    assert [len(run) for run in runs(nears(found, rest, alike=True))] == [7]
-    assert {read for each in nears(found, rest, alike=True) for read, _ in each.rest} >= {Read("u", 0, (-3, 0, x)) for x in (0, 1)}
+    near = nears(found, rest, alike=True)
+    assert [len(run) for run in runs(near)] == [7]
+    assert {read for each in near for read, _ in each.rest} >= {Read("u", 0, (-3, 0, x)) for x in (0, 1)}
 
 
 @tw.stencil

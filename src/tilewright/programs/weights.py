@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilewright.programs.expression import Apply, Const, Node, Read, Tape
 from tilewright.programs.operators import BOOLEAN
-from tilewright.programs.stencil import Statement
+from tilewright.programs.stencil import Program, Statement
 
 FEWEST = 8
 """Reads from which on a sum is written input by input."""
@@ -294,6 +294,16 @@ def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
             found += _cut(terms, [read for read in reads if read in left], _COLUMN - 1, MOST_GROWTH_OF_FEW)
     rest = _rest(terms, found)
     return (tuple(found), rest) if _few_pay(terms, found, rest) else None
+
+
+@functools.lru_cache(maxsize=256)
+def shares_products(program: Program) -> bool:
+    """Whether all values of a program hold weighted sums, and all of these have columns.
+
+    Then two neighbours along axis 0 can be computed together from fewer products.
+    """
+    found = [apart(statement.tape).sums for statement in program.statements]
+    return program.rank > 1 and all(sums and all(columns(terms) is not None for terms in sums) for sums in found)
 
 
 def _cut(terms: Terms, reads: Sequence[Read], count: int, most: float) -> list[Column]:
