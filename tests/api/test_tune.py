@@ -25,6 +25,7 @@ from tilewright.programs.problem import make_problem
 from tilewright.runtime import store, toolchain
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.tilings.tiling import NONE, parse
+from tilewright.tuning.bodies import choose_body
 from tilewright.tuning.shortlist import shortlist
 
 SMALL = {"shape": (150, 300), "steps": 16, "progress": False}
@@ -128,6 +129,7 @@ def test_tune_measures_remembers_and_run_uses_it(tmp_path, records):
     assert plan.run(u, steps=3).shape == u.shape
     assert "void tw_j2d5pt" in plan.source
     assert str(plan.tiling) in plan.explain()
+    assert f"code: {choose_body(plan.problem, plan.tiling)}" in plan.explain().splitlines()
 
 
 def test_a_problem_that_wraps_is_tuned_in_blocks():

@@ -29,6 +29,7 @@ def test_fingerprint_depends_on_everything_else():
         emit_tiling(JACOBI, HYBRID),
         emit_tiling(JACOBI, NONE),
         emit_tiling(JACOBI, HYBRID, strict=True),
+        emit(JACOBI, HYBRID, choose_body(JACOBI, NONE)),
         emit_tiling(replace(JACOBI, dtype="float64"), HYBRID),
         emit_tiling(make_problem(program("jacobi2d"), (40, 50), 3, boundary="nearest"), HYBRID),
     ]

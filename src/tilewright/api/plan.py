@@ -21,6 +21,7 @@ from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
 from tilewright.report.study import Candidate, Study
 from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.bodies import choose_body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +252,8 @@ class Plan:
         costs = self.prediction.costs
         memory = f"a run takes {format_bytes(self.memory_bytes)} of memory"
         lines.append(f"predicted {format_seconds(costs.seconds)}, bound by {costs.bound_by}; {memory}")
+        if self.dialect not in {"opencl", "cuda"} and self.problem.compiles:
+            lines.append(f"code: {choose_body(self.problem, self.tiling, strict=self.strict)}")
         if self.winner.measured_seconds is None:
             kept = [each for each in self.candidates if each.outcome is None]
             screened = f", {self.evaluated} compiled, {self.evaluated - len(kept)} dropped" if self.evaluated else ""
