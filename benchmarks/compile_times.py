@@ -22,8 +22,7 @@ import environment
 import tilewright as tw
 import user_programs
 from summary import spread
-from tilewright.codegen.emit import emit
-from tilewright.driver import prepare
+from tilewright.driver import emit_tiling, prepare
 from tilewright.plan import Target
 from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse
@@ -71,7 +70,7 @@ def sample(case: dict[str, Any], tools: Toolchain) -> None:
     """Write and compile a kernel once more."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     begin = time.perf_counter()
-    source = emit(case["problem"], case["tiling"], strict=case["strict"])
+    source = emit_tiling(case["problem"], case["tiling"], strict=case["strict"])
     written = time.perf_counter()
     compile_shared(tools, source.text, strict=case["strict"])
     case["samples"].append(time.perf_counter() - written)

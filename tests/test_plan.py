@@ -6,11 +6,13 @@ import pickle
 import pytest
 
 from tilewright.base.errors import UsageError
+from tilewright.driver import emit, emit_tiling
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.tilings.tiling import NONE, parse
+from tilewright.tuning.bodies import choose_body
 
 C = Target(backend="c")
 
@@ -63,3 +65,24 @@ def test_what_numpy_computes_has_no_tiling_and_illegal_ones_are_refused_all_the_
     assert plan.tiling == NONE
     with pytest.raises(UsageError, match="height t of a hybrid tile is an even number"):
         plans(problem, Target(backend="numpy"), "hybrid:t=7,s=8x64")
+
+
+def test_a_plan_carries_the_code_that_the_driver_writes():
+    problem = make_problem(program("box2d2r"), (64, 64), 4)
+    (plan,) = plans(problem, C, "none:sums=inputs")
+    assert plan.body == choose_body(problem, parse("none:sums=inputs")) != choose_body(problem, NONE)
+    other = dataclasses.replace(plan, body=choose_body(problem, NONE))
+    first, second = emit(plan), emit(other)
+    assert first.text != second.text
+    assert first.entry != second.entry
+    assert second.text.replace(second.entry, "") == emit_tiling(problem, NONE).text.replace(
+        emit_tiling(problem, NONE).entry, ""
+    )
+    (numpy,) = plans(problem, Target(backend="numpy"))
+    assert numpy.body is emit(numpy) is None
+
+
+def test_code_that_cannot_be_is_refused_when_it_is_planned():
+    problem = make_problem(program("box2d2r"), (64, 64), 4)
+    with pytest.raises(UsageError, match="streaming tiles"):
+        plans(problem, C, "none:sums=winograd")

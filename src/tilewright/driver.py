@@ -7,6 +7,7 @@ kernel.start(problem, …)   -> State           a run in memory: advance, look, 
 """
 
 import functools
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tuning.bodies import choose_body
 
 Source = KernelSource | DeviceSource | None
 
@@ -77,9 +79,30 @@ def emit(plan: Plan) -> Source:
         # The text depends on neither shape nor steps, so that problems that differ in nothing else share a program.
         like = replace(plan.computed, shape=(64,) * plan.problem.program.rank, steps=2)
         return _device_source(like, plan.schedule, plan.target.backend, plan.strict, plan.block is not None)
-    if plan.target.backend == "numpy":
+    if plan.body is None:
         return None
-    return c.emit(plan.computed, plan.tiling, strict=plan.strict)
+    return c.emit(plan.computed, plan.tiling, plan.body, strict=plan.strict)
+
+
+def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> KernelSource:
+    """Write the kernel of a tiling for this processor, its code as :func:`tilewright.tuning.bodies.choose_body` says.
+
+    Args:
+        problem: The problem.
+        tiling: A legal tiling of it.
+        strict: Bit-equal to the untiled order of operations.
+
+    Raises:
+        UsageError: If the element type is not available, or the tiling asks for code that cannot be.
+        IllegalTilingError: If the tiling has no such kernel.
+    """
+    return emit_tilings([(problem, tiling)], strict=strict)
+
+
+def emit_tilings(pairs: Sequence[tuple[Problem, Tiling]], *, strict: bool = False) -> KernelSource:
+    """Write the kernels of several tilings into one translation unit; see :func:`emit_tiling`."""
+    units = [(problem, tiling, choose_body(problem, tiling, strict=strict)) for problem, tiling in pairs]
+    return c.emit_all(units, strict=strict)
 
 
 def load(plan: Plan, source: Source) -> Kernel:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.programs.periodic import Extended
 from tilewright.programs.problem import Problem
+from tilewright.tilings.body import Body
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import Tiling
 
@@ -73,7 +74,8 @@ class Plan:
     Attributes:
         problem: What is computed.
         target: Where.
-        tiling: The order in which it is computed, and the shape of the code.
+        tiling: The order in which it is computed, and what was asked for of the code.
+        body: How the code on a processor is written; None for NumPy and on other devices.
         schedule: On a GPU, the tiling with everything decided that it leaves open; else None.
         strict: Whether every operation keeps its order and its own rounding.
         block: Of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes.
@@ -83,6 +85,7 @@ class Plan:
     problem: Problem
     target: Target
     tiling: Tiling
+    body: Body | None = None
     schedule: GpuSchedule | None = None
     strict: bool = False
     block: Extended | None = None

@@ -18,6 +18,7 @@ from tilewright.runtime.hosts import host
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings import catalogue, stream_block
 from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.tuning.bodies import choose_body
 from tilewright.tuning.choice import choose_blocks, choose_tiling
 from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.gpu_schedule import gpu_schedule
@@ -57,11 +58,14 @@ def plans(
         if asked is not None:
             # The element type decides costs, which are not asked for here, but never whether a tiling fits.
             _on_cpu(replace(problem, dtype="float64"), asked, copies=copies)
-        return (Plan(problem=problem, target=_without_code(problem, target), tiling=NONE, strict=strict),)
+        chosen_target = _without_code(problem, target)
+        body = None if chosen_target.backend == "numpy" else choose_body(problem, NONE, strict=strict)
+        return (Plan(problem=problem, target=chosen_target, tiling=NONE, body=body, strict=strict),)
     learned = None if asked is not None else remembered(problem, thread_count(target.threads or None))
     chosen, block = _on_cpu(problem, asked or learned, copies=copies)
     evidence = "asked" if asked else "wisdom" if learned else "model"
-    return (Plan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence),)
+    plan = Plan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence)
+    return (replace(plan, body=choose_body(plan.computed, chosen, strict=strict)),)
 
 
 def _without_code(problem: Problem, target: Target) -> Target:
@@ -128,6 +132,8 @@ def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
     """Return a tiling for a GPU, complete and known to be legal, there with the threads of a streaming one."""
     if asked.family not in SCHEDULES:
         raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {', '.join(SCHEDULES)}")
+    if asked.neighbours or asked.sums or asked.piece:
+        raise UsageError(f"neighbours, sums and piece say how code for CPUs is written, got {str(asked)!r} for a GPU")
     if asked.family == "streaming":
         asked = stream_block.threads_for(problem, asked)
     block = plain_block(problem, asked, asked.time)

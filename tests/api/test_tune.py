@@ -17,8 +17,7 @@ from tilewright.api import meter, trial, tune_task, wisdom
 from tilewright.api import tune as tuning
 from tilewright.api.predict import choose_tiling
 from tilewright.base.errors import ToolchainError, UsageError
-from tilewright.codegen.emit import emit
-from tilewright.driver import prepare
+from tilewright.driver import emit_tiling, prepare
 from tilewright.plan import read_target
 from tilewright.planner import plans, remembered
 from tilewright.programs.catalogue import program
@@ -26,6 +25,7 @@ from tilewright.programs.problem import make_problem
 from tilewright.runtime import store, toolchain
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.tilings.tiling import NONE, parse
+from tilewright.tuning.bodies import choose_body
 from tilewright.tuning.shortlist import shortlist
 
 SMALL = {"shape": (150, 300), "steps": 16, "progress": False}
@@ -63,7 +63,7 @@ def inject(tmp_path, monkeypatch):
 
     def put(problem, faults):
         table = tmp_path / "faults.json"
-        entries = {emit(problem, parse(tile)).entry: FAULTS.get(kind, kind) for tile, kind in faults.items()}
+        entries = {emit_tiling(problem, parse(tile)).entry: FAULTS.get(kind, kind) for tile, kind in faults.items()}
         table.write_text(json.dumps(entries))
         compiler = tmp_path / "faulty-cc"
         compiler.write_text(COMPILER.format(python=sys.executable, table=str(table)))
@@ -129,6 +129,7 @@ def test_tune_measures_remembers_and_run_uses_it(tmp_path, records):
     assert plan.run(u, steps=3).shape == u.shape
     assert "void tw_j2d5pt" in plan.source
     assert str(plan.tiling) in plan.explain()
+    assert f"code: {choose_body(plan.problem, plan.tiling)}" in plan.explain().splitlines()
 
 
 def test_a_problem_that_wraps_is_tuned_in_blocks():
@@ -209,7 +210,7 @@ def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running):
         patch.setattr(tune_task, "shortlist", lambda *asked: lists.append(shortlist(*asked)) or lists[-1])
         tw.tune("j2d5pt", effort="quick", candidates=12, **SMALL)
     # Tilings whose sizes are arguments of one kernel share its faults.
-    kernels = {emit(problem, each.tiling).entry: str(each.tiling) for each in lists[0] if each.tiling != NONE}
+    kernels = {emit_tiling(problem, each.tiling).entry: str(each.tiling) for each in lists[0] if each.tiling != NONE}
     kinds = ["crash", "endless", "wrong", "compile", "hang"]
     inject(problem, dict(zip(kernels.values(), kinds, strict=False)))
     spoiled = dict(zip(kernels, kinds, strict=False))
@@ -219,7 +220,7 @@ def test_every_fault_in_one_sweep(inject, monkeypatch, tmp_path, running):
     plan = tw.tune("j2d5pt", effort="quick", candidates=12, **SMALL)
     outcomes = {str(each.tiling): str(each.outcome) for each in plan.candidates}
     expected = {"crash": "crash", "endless": "timeout", "wrong": "wrong", "compile": "compile", "hang": "timeout"}
-    faults = {tile: spoiled.get(emit(problem, parse(tile)).entry, "") for tile in outcomes}
+    faults = {tile: spoiled.get(emit_tiling(problem, parse(tile)).entry, "") for tile in outcomes}
     assert {kind: outcomes[tile] for tile, kind in faults.items() if kind} == expected
     assert {outcome for tile, outcome in outcomes.items() if not faults[tile]} == {"ok"}
     assert not faults[str(plan.tiling)]
@@ -326,7 +327,7 @@ def test_an_exported_kernel_compiles_with_its_header_and_computes(tmp_path):
     caller = tmp_path / "caller.c"
     text = header.read_text()
     assert str(plan.tiling) in text
-    entry = emit(plan.problem, plan.tiling).entry
+    entry = emit_tiling(plan.problem, plan.tiling).entry
     caller.write_text(
         f'#include "kernel.h"\n'
         f"void call(float *u, const int64_t *size) {{ float *field[1] = {{u}}; const float scalar[1] = {{0}};\n"
@@ -382,4 +383,4 @@ def test_the_compiler_is_really_the_faulty_one(inject):
     problem = make_problem(program("j1d3pt"), (500,), 1)
     inject(problem, {"none": "compile"})
     with pytest.raises(ToolchainError, match="injected"):
-        toolchain.compile_shared(toolchain.toolchain(), emit(problem, NONE).text, strict=False)
+        toolchain.compile_shared(toolchain.toolchain(), emit_tiling(problem, NONE).text, strict=False)

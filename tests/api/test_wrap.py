@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.api.predict import as_machine
-from tilewright.codegen.emit import emit
-from tilewright.driver import prepare
+from tilewright.driver import emit_tiling, prepare
 from tilewright.plan import Target
 from tilewright.programs import reference
 from tilewright.programs.catalogue import program
@@ -91,7 +90,7 @@ def test_blocks_are_exactly_the_reference(data):
         return
     assert not wrapped_axes(extended.problem)
     tiling = _tiling(data.draw, extended.problem)
-    (kernel,) = compile_source(emit(extended.problem, tiling), toolchain())
+    (kernel,) = compile_source(emit_tiling(extended.problem, tiling), toolchain())
     arrays = _arrays(problem)
     found = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2, halo=extended)
     for field, exact in reference.run(problem, arrays, {}).items():
@@ -104,7 +103,7 @@ def test_a_state_may_be_advanced_in_any_portions(data):
     problem = data.draw(problems())
     extended = extend(problem, data.draw(st.integers(1, 4)))
     (kernel,) = compile_source(
-        emit(problem if extended is None else extended.problem, Tiling(family="none")), toolchain()
+        emit_tiling(problem if extended is None else extended.problem, Tiling(family="none")), toolchain()
     )
     arrays = _arrays(problem)
     session = Session(kernel, problem, Inputs(arrays=arrays, scalars={}), 1, halo=extended)

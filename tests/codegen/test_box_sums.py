@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.box_sums import large_sum
-from tilewright.codegen.emit import emit
+from tilewright.codegen.box_sums import near_reads
 from tilewright.codegen.sites import Site
+from tilewright.driver import emit_tiling
 from tilewright.programs import catalogue, rounding
 from tilewright.programs.problem import make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.tilings import catalogue as tilings
-from tilewright.tilings.tiling import parse
+from tilewright.tilings.tiling import NONE, parse
+from tilewright.tuning.bodies import choose_body
 
 BOUNDARIES = (
     "fixed",
@@ -67,7 +68,7 @@ def test_sums_of_hundreds_of_reads_are_short():
     for name in ("box2d4r", "box3d3r", "box3d4r"):
         known = catalogue.program(name)
         problem = make_problem(known, (32,) * known.rank, 4, boundary="nearest")
-        text = emit(problem, tilings.complete(problem, parse("none"))).text
+        text = emit_tiling(problem, tilings.complete(problem, parse("none"))).text
         lines[name] = len(text.splitlines())
     assert max(lines.values()) < 2000
     assert lines["box3d4r"] < 1.6 * lines["box3d3r"]  # 2.1 times the reads
@@ -76,7 +77,8 @@ def test_sums_of_hundreds_of_reads_are_short():
 def test_only_sums_of_many_reads_of_one_field_in_boxes_are_large():
     def asked(known, dtype="float32", *, strict=False):
         problem = make_problem(known, (20,) * known.rank, 1, dtype)
-        near = large_sum(Site(problem=problem, prefix="p", strict=strict), known.statements[0])
+        body = choose_body(problem, NONE, strict=strict)
+        near = near_reads(Site(problem=problem, prefix="p", strict=strict, body=body), known.statements[0])
         return sum(len(each.rest) for each in near)
 
     u, v = FieldBuilder("u"), FieldBuilder("v")

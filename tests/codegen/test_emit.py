@@ -4,13 +4,15 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.c import c_literal
-from tilewright.codegen.emit import emit, emit_all
+from tilewright.codegen.emit import emit
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Int, Let, Real, Var, add, mul, sub
+from tilewright.driver import emit_tiling, emit_tilings
 from tilewright.programs.catalogue import program
 from tilewright.programs.expression import Apply, Read, Value, apply, flatten
 from tilewright.programs.problem import make_problem
 from tilewright.tilings.tiling import NONE, parse
+from tilewright.tuning.bodies import choose_body
 
 JACOBI = make_problem(program("jacobi2d"), (40, 50), 3)
 HYBRID = parse("hybrid:t=8,s=8x64")
@@ -19,29 +21,30 @@ U = Value(Read("u", 0, (0,)))
 
 def test_text_depends_on_neither_shape_nor_steps():
     other = replace(JACOBI, shape=(7, 9), steps=100)
-    assert emit(JACOBI, HYBRID) == emit(other, HYBRID)
+    assert emit_tiling(JACOBI, HYBRID) == emit_tiling(other, HYBRID)
 
 
 def test_fingerprint_depends_on_everything_else():
     sources = [
-        emit(JACOBI, HYBRID),
-        emit(JACOBI, NONE),
-        emit(JACOBI, HYBRID, strict=True),
-        emit(replace(JACOBI, dtype="float64"), HYBRID),
-        emit(make_problem(program("jacobi2d"), (40, 50), 3, boundary="nearest"), HYBRID),
+        emit_tiling(JACOBI, HYBRID),
+        emit_tiling(JACOBI, NONE),
+        emit_tiling(JACOBI, HYBRID, strict=True),
+        emit(JACOBI, HYBRID, choose_body(JACOBI, NONE)),
+        emit_tiling(replace(JACOBI, dtype="float64"), HYBRID),
+        emit_tiling(make_problem(program("jacobi2d"), (40, 50), 3, boundary="nearest"), HYBRID),
     ]
     assert len({source.fingerprint for source in sources}) == len(sources)
 
 
 def test_one_unit_holds_several_kernels_and_equal_ones_once():
-    source = emit_all([(JACOBI, NONE), (JACOBI, HYBRID), (JACOBI, NONE)])
+    source = emit_tilings([(JACOBI, NONE), (JACOBI, HYBRID), (JACOBI, NONE)])
     assert source.kernels[0].entry == source.kernels[2].entry != source.kernels[1].entry
     assert source.text.count(f"\nvoid {source.entry}(") == 1
     assert source.text.count("\nvoid ") == 2
 
 
 def test_only_the_entry_is_exported():
-    source = emit(JACOBI, HYBRID)
+    source = emit_tiling(JACOBI, HYBRID)
     others = (" ", "static", "typedef", "#", "/", "}")
     starts = [line for line in source.text.splitlines() if line and not line.startswith(others)]
     assert len(starts) == 1
@@ -49,7 +52,7 @@ def test_only_the_entry_is_exported():
 
 
 def test_names_that_are_no_c_identifiers():
-    source = emit(replace(JACOBI, program=replace(JACOBI.program, name='x"; system("rm -rf ~") //é')), NONE)
+    source = emit_tiling(replace(JACOBI, program=replace(JACOBI.program, name='x"; system("rm -rf ~") //é')), NONE)
     assert source.entry.startswith("tw_x_system_rm_rf_")
     assert source.entry.replace("_", "").isalnum()
     assert "rm -rf" not in source.text
@@ -58,12 +61,12 @@ def test_names_that_are_no_c_identifiers():
 @pytest.mark.parametrize("dtype", ["float16", "complex64"])
 def test_element_types_without_c_code(dtype):
     with pytest.raises(UsageError, match=rf"c code computes in float32.*got {dtype}"):
-        emit(replace(JACOBI, dtype=dtype), NONE)
+        emit_tiling(replace(JACOBI, dtype=dtype), NONE)
 
 
 def test_unknown_dialect():
     with pytest.raises(UsageError, match="the dialect must be one of c, got 'fortran'"):
-        emit(JACOBI, NONE, "fortran")
+        emit(JACOBI, NONE, choose_body(JACOBI, NONE), "fortran")
 
 
 @pytest.mark.parametrize(

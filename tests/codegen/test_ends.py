@@ -8,13 +8,14 @@ import pytest
 import tilewright as tw
 from tilewright.codegen.box_rows import vectors_at_ends
 from tilewright.codegen.c_helpers import mixed_lanes
-from tilewright.codegen.emit import emit
 from tilewright.codegen.sites import Site
+from tilewright.driver import emit_tiling
 from tilewright.programs import catalogue, reference
 from tilewright.programs.problem import Boundary, make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.tilings import catalogue as tilings
-from tilewright.tilings.tiling import parse
+from tilewright.tilings.tiling import NONE, parse
+from tilewright.tuning.bodies import choose_body
 
 SIDES = ("wrap", ("nearest", "reflect"), ("mirror", "constant:0.5"), ("constant:0.25", "mirror"))
 TILINGS = {1: ("none", "hexagonal:t=8,s=64"), 2: ("none", "hybrid:t=4,s=8x32"), 3: ("none",)}
@@ -100,7 +101,7 @@ def test_long_rows_whose_neighbours_are_put_together(name, last, dtype):
         exact = reference.run(problem, given, {})
         pieces = [f"hybrid:t=4,s=8x{extent - 20}"] if known.rank == 2 and last == "fixed" else []
         for tiling in ("none", *pieces):
-            assert "_long(" in emit(problem, tilings.complete(problem, parse(tiling)), strict=True).text
+            assert "_long(" in emit_tiling(problem, tilings.complete(problem, parse(tiling)), strict=True).text
             arrays = [(given[field][0],) * known.history(field) for field in known.fields]
             out = tw.run(known, *arrays, steps=3, boundary=boundary, backend="c", tiling=tiling, strict=True)
             for field, values in zip(known.updated, out if isinstance(out, tuple) else (out,), strict=True):
@@ -110,7 +111,8 @@ def test_long_rows_whose_neighbours_are_put_together(name, last, dtype):
 def test_only_ends_that_are_updated_and_read_outside_are_vectors():
     def asked(name, boundary):
         problem = make_problem(catalogue.program(name), SHAPES[catalogue.program(name).rank], 1, boundary=boundary)
-        return vectors_at_ends(Site(problem=problem, prefix="p", strict=False), problem.program.statements[0])
+        site = Site(problem=problem, prefix="p", strict=False, body=choose_body(problem, NONE))
+        return vectors_at_ends(site, problem.program.statements[0])
 
     assert asked("j2d5pt", "wrap") == (True, True)
     assert asked("j2d5pt", "fixed") == (False, False)
@@ -126,7 +128,7 @@ def test_ends_of_many_reads_are_cells(reads, vectors):
     places = [(y, x) for y in range(-7, 8) for x in range(-7, 8)][:reads]
     known = stencil("many", 2, {"u": sum(0.001 * (k + 1) * u[at] for k, at in enumerate(places))})
     problem = make_problem(known, (40, 50), 1, boundary="wrap")
-    site = Site(problem=problem, prefix="p", strict=True)
+    site = Site(problem=problem, prefix="p", strict=True, body=choose_body(problem, NONE, strict=True))
     assert vectors_at_ends(site, known.statements[0]) == (vectors, vectors)
 
 

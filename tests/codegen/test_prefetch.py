@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tilewright.base.errors import ToolchainError
-from tilewright.codegen.emit import emit
+from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime.toolchain import compile_shared, toolchain
@@ -31,7 +31,7 @@ def test_prefetches_reach_the_machine_code(name, text, tmp_path):
         pytest.skip("the instruction's name is that of x86")
     problem = make_problem(program(name), (64,) * program(name).rank, 8, "float32")
     library = tmp_path / "kernel.so"
-    source = emit(problem, catalogue.complete(problem, parse(text)))
+    source = emit_tiling(problem, catalogue.complete(problem, parse(text)))
     library.write_bytes(compile_shared(tools(), source.text, strict=False))
     listing = subprocess.run(["objdump", "-d", str(library)], capture_output=True, text=True, check=True).stdout
     assert "prefetch" in listing

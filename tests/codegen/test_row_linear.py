@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen import row_block
-from tilewright.codegen.emit import emit
 from tilewright.codegen.pipeline import make_plan
 from tilewright.codegen.row_boxes import nears, runs
 from tilewright.codegen.row_kernel import stage_functions
 from tilewright.codegen.sites import Site
+from tilewright.driver import emit_tiling
 from tilewright.programs import rounding
 from tilewright.programs.catalogue import program
 from tilewright.programs.expression import Apply, Read, apply, flatten, reads
@@ -26,6 +25,7 @@ from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import parse
+from tilewright.tuning.bodies import choose_body
 
 _U = FieldBuilder("u")
 
@@ -51,7 +51,7 @@ def test_other_programs_are_written_output_by_output(name):
 def test_strict_kernels_keep_the_order():
     problem = make_problem(program("star2d2r"), (64, 64), 4, "float32")
     tiling = catalogue.complete(problem, parse("streaming:t=2,s=32x64"))
-    loose, strict = (emit(problem, tiling, strict=strict).text for strict in (False, True))
+    loose, strict = (emit_tiling(problem, tiling, strict=strict).text for strict in (False, True))
     assert " u_1 = " in loose
     assert " u_1 = " not in strict
 
@@ -156,17 +156,17 @@ def test_two_weights_give_two_results_by_three_products():
 def test_four_rows_take_so_many_products(name, products):
     problem = make_problem(program(name), (64, 64), 4, "float32")
     tiling = catalogue.complete(problem, parse("streaming:t=2,s=32x64,rows=4"))
-    many = re.search(r"#if TW_REGISTERS == 32\n(.*?)#endif", emit(problem, tiling).text, flags=re.DOTALL)
+    many = re.search(r"#if TW_REGISTERS == 32\n(.*?)#endif", emit_tiling(problem, tiling).text, flags=re.DOTALL)
     assert len(re.findall(r"-?\d\.[\de-]+f \*", many[1])) == products
 
 
 def test_few_registers_and_kept_order_leave_short_sums_as_they_are():
     problem = make_problem(program("j2d5pt"), (64, 64), 4, "float32")
     tiling = catalogue.complete(problem, parse("streaming:t=2,s=32x64,rows=4"))
-    few = re.search(r"#if TW_REGISTERS == 16\n(.*?)#endif", emit(problem, tiling).text, flags=re.DOTALL)
+    few = re.search(r"#if TW_REGISTERS == 16\n(.*?)#endif", emit_tiling(problem, tiling).text, flags=re.DOTALL)
     assert len(re.findall(r"-?\d\.[\de-]+f \*", few[1])) == 20
     assert "tw_hold" not in few[1]
-    assert "up1" not in emit(problem, tiling, strict=True).text
+    assert "up1" not in emit_tiling(problem, tiling, strict=True).text
 
 
 @pytest.mark.parametrize("rows", [4, 5])
@@ -180,7 +180,7 @@ def test_two_results_of_one_column_are_right(rows, dtype):
 
 def check(problem, tiling, seed=2):
     """Run a kernel and compare every cell with the float64 reference."""
-    (kernel,) = cpu.compile_source(emit(problem, catalogue.complete(problem, parse(tiling))), toolchain())
+    (kernel,) = cpu.compile_source(emit_tiling(problem, catalogue.complete(problem, parse(tiling))), toolchain())
     draw = np.random.default_rng(seed)
     given = {
         field: [draw.random(problem.shape).astype(problem.dtype) for _ in range(problem.program.history(field))]
@@ -203,7 +203,7 @@ def test_a_box_is_one_loop_over_the_places_along_the_rows():
     near = nears(found, rest)
     assert [each.offset for each in near] == list(range(-3, 4))
     assert [len(run) for run in runs(near)] == [7]
-    text = emit(
+    text = emit_tiling(
         problem := make_problem(program("box3d3r"), (32, 32, 64), 2),
         catalogue.complete(problem, parse("streaming:t=1,s=32x32x64,rows=6")),
     ).text
@@ -217,8 +217,9 @@ def test_columns_that_are_none_elsewhere_are_taken_apart_in_a_large_box():
     terms = dict(weighted_sum(program("box3d3r").statements[0].tape))
     terms[Read("u", 0, (-3, 0, 0))] = 1e-9  # what two results at a time would do to this one's accuracy is too much
     found, rest = columns(terms)
-    assert [len(run) for run in runs(nears(found, rest))] == [7]
-    assert {read for each in nears(found, rest) for read, _ in each.rest} >= {Read("u", 0, (-3, 0, x)) for x in (0, 1)}
+    near = nears(found, rest, alike=True)
+    assert [len(run) for run in runs(near)] == [7]
+    assert {read for each in near for read, _ in each.rest} >= {Read("u", 0, (-3, 0, x)) for x in (0, 1)}
 
 
 @tw.stencil
@@ -315,17 +316,17 @@ def evaluated(tape, values):
 @pytest.mark.parametrize(("dtype", "kept"), [("float32", False), ("float32", True), ("int32", False)])
 def test_sums_are_taken_apart_where_order_is_free(dtype, kept):
     problem = make_problem(program("star2d2r"), (64, 64), 4, dtype)
-    plan = make_plan(Site(problem=problem, prefix="tw", strict=kept), parse("streaming:t=2,s=32x64,rows=2"))
-    assert len(row_block.field_sums(plan, 0).sums) == (dtype == "float32" and not kept)
+    (stage,) = choose_body(problem, parse("streaming:t=2,s=32x64,rows=2"), strict=kept).stages
+    assert len(stage.many.blocks[0].sums[0]) == (dtype == "float32" and not kept)
 
 
 @pytest.mark.parametrize(("rows", "blocks"), [(4, ["2x3", "2x1"]), (5, ["2x3", "1x3", "2x1", "1x1"]), (1, [])])
 def test_two_results_of_a_column_at_a_time(rows, blocks):
     problem = make_problem(program("j3d27pt"), (20, 24, 64), 4, "float32")
     tiling = parse(f"streaming:t=2,s=9x8x32,rows={rows}")
-    plan = make_plan(Site(problem=problem, prefix="tw", strict=False), tiling)
-    assert row_block.paired(plan, 0) is (rows > 1)
+    body = choose_body(problem, tiling)
+    assert bool(body.stages[0].many.planes) is (rows > 1)
+    plan = make_plan(Site(problem=problem, prefix="tw", strict=False, body=body), tiling)
     many = [each for each in stage_functions(plan, 0) if each.registers != 16]
     assert [each.name.removeprefix("tw_rows_0_") for each in many[:-1]] == blocks
-    strict = make_plan(Site(problem=problem, prefix="tw", strict=True), tiling)
-    assert not row_block.paired(strict, 0)
+    assert not choose_body(problem, tiling, strict=True).stages[0].many.planes

@@ -9,17 +9,17 @@ import subprocess
 import numpy as np
 import pytest
 
-from tilewright.codegen.emit import emit
 from tilewright.codegen.ir import For, Int
 from tilewright.codegen.pipeline import make_plan
-from tilewright.codegen.row_block import paired
 from tilewright.codegen.row_kernel import LINE, stage_functions
 from tilewright.codegen.sites import Site
+from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import names, program
 from tilewright.programs.problem import make_problem
 from tilewright.programs.weights import apart
 from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import parse
+from tilewright.tuning.bodies import choose_body
 
 IN_3D = sorted(name for name in names() if program(name).rank == 3)
 
@@ -33,16 +33,17 @@ def planned(name):
     problem = problem_of(name)
     size = "t=2,s=32x64" if problem.program.rank == 2 else "t=2,s=16x16x64"
     tiling = catalogue.complete(problem, parse(f"streaming:{size}"))
-    return problem, tiling, make_plan(Site(problem=problem, prefix="tw", strict=False), tiling)
+    site = Site(problem=problem, prefix="tw", strict=False, body=choose_body(problem, tiling))
+    return problem, tiling, make_plan(site, tiling)
 
 
 @pytest.mark.parametrize("name", ["j2d5pt", "star2d2r", "fdtd2d", "heat3d", "star3d2r", "j3d27pt"])
 def test_parts_of_a_tile_stay_apart_but_for_the_ends_of_light_rows(name):
     """gcc would make one function of all of them, which spills."""
     problem, tiling, plan = planned(name)
-    text = emit(problem, tiling).text
-    own = re.findall(rf"^static ([^;\n]*?)\b{emit(problem, tiling).entry}_(\w+)\(", text, re.MULTILINE)
-    heavy = plan.rank == 3 and any(paired(plan, stage) for stage in range(len(plan.pipeline.stages)))
+    text = emit_tiling(problem, tiling).text
+    own = re.findall(rf"^static ([^;\n]*?)\b{emit_tiling(problem, tiling).entry}_(\w+)\(", text, re.MULTILINE)
+    heavy = plan.site.body.ends_apart
     assert heavy == any("rows_" in part for _, part in own) == (name == "j3d27pt")
     assert {part.partition("_")[0] for _, part in own} >= {"ends", "fetch", "load", "store", "stage", "tile"}
     for before, part in own:
@@ -64,7 +65,7 @@ def test_rows_that_share_reads_are_computed_together_while_registers_last(name):
     """Rows that share nine reads load them once together; the sums of two rows do not fit into 16 registers."""
     _, _, plan = planned(name)
     for stage, numbers in enumerate(plan.pipeline.stages):
-        if paired(plan, stage):
+        if plan.site.body.stages[stage].many.planes:
             continue
         statements = [plan.site.problem.program.statements[number] for number in numbers]
         reads = {(read.field, read.level, read.offset) for each in statements for read in each.reads}
@@ -84,7 +85,7 @@ def test_what_starts_at_a_line_is_stored_past_the_caches_and_nothing_else(dtype,
     text, forced = re.subn(
         r"#if defined\(__AVX512F__\)\n#define TW_BYTES.*?#endif",
         f"#define TW_BYTES {width}",
-        emit(problem_of("j2d5pt", dtype), tiling).text,
+        emit_tiling(problem_of("j2d5pt", dtype), tiling).text,
         count=1,
         flags=re.DOTALL,
     )

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.emit import emit
 from tilewright.codegen.untiled import stage_distances
+from tilewright.driver import emit_tiling
 from tilewright.programs import catalogue, reference
 from tilewright.programs.problem import make_problem
 from tilewright.programs.stencil import FieldBuilder, Program, stencil
@@ -78,5 +78,5 @@ def test_stages_that_need_only_their_own_cell_wait_for_nobody():
     program = stencil("same_cell", 2, {"a": a[0, 0] + 0.5 * b[0, 0], "b": b[0, 0] - 0.5 * a.new[0, 0]})
     problem = make_problem(program, (64, 300), 6)
     assert stage_distances(program) == (0, 0)
-    assert emit(problem, NONE).text.count("omp for") == 1
+    assert emit_tiling(problem, NONE).text.count("omp for") == 1
     check(program, problem.shape, problem.steps, "fixed", 2)

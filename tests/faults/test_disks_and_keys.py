@@ -15,7 +15,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.api import memo
-from tilewright.codegen.emit import emit
+from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import cpu, hosts, store, toolchain, warn, wisdom
@@ -91,7 +91,7 @@ def work(folders):
 def test_a_disk_that_refuses_at_any_place_costs_a_warning_and_no_result(folders, monkeypatch, tally, reason):
     """The disk refuses from the n-th write on, for every n: whatever is written last, first or in between."""
     good = compile_shared(
-        toolchain.toolchain(), emit(make_problem(program("jacobi1d"), (60,), 3), NONE).text, strict=False
+        toolchain.toolchain(), emit_tiling(make_problem(program("jacobi1d"), (60,), 3), NONE).text, strict=False
     )
     places = 0
     for first in range(200):
@@ -187,7 +187,7 @@ def test_files_that_may_not_grow(size, folders, tally):
 
 def test_each_part_of_a_kernels_key_changed_alone_misses(folders, monkeypatch, tally):
     problem = make_problem(program("jacobi1d"), (60,), 3)
-    source, tools = emit(problem, NONE), toolchain.toolchain()
+    source, tools = emit_tiling(problem, NONE), toolchain.toolchain()
     built = []
     monkeypatch.setattr(cpu, "compile_shared", lambda *a, **k: built.append(1) or compile_shared(*a, **k))
 

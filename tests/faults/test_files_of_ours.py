@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tilewright.api.meter import read_history
-from tilewright.codegen.emit import emit
+from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import cache, cpu, store, warn, wisdom
@@ -22,7 +22,7 @@ from tilewright.tilings.tiling import NONE
 from .conftest import forget, sizes
 
 PROBLEM = make_problem(program("jacobi1d"), (40,), 3)
-SOURCE = emit(PROBLEM, NONE)
+SOURCE = emit_tiling(PROBLEM, NONE)
 U = np.linspace(0, 1, 40, dtype=np.float32) ** 2
 REBUILT = 60
 """Kernels that are rebuilt and run; a process can map only so many libraries."""

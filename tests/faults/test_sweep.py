@@ -13,7 +13,7 @@ from tilewright.api import meter
 from tilewright.api import tune as tuning
 from tilewright.api.predict import as_machine
 from tilewright.api.strata import strata
-from tilewright.codegen.emit import emit
+from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.tilings.tiling import NONE
@@ -51,7 +51,7 @@ def test_a_sweep_full_of_faults(folders, monkeypatch, tally, running):
     entries: dict[str, str] = {}
     for each in first:
         if each.tiling != NONE:
-            entries.setdefault(emit(problem, each.tiling).entry, str(each.tiling))
+            entries.setdefault(emit_tiling(problem, each.tiling).entry, str(each.tiling))
     kinds = [kind for kind, count in wanted.items() for _ in range(count)]
     # Faults lie on the model's first choices, where they would do the most harm.
     faulty = dict(zip(entries, kinds, strict=False))
@@ -68,11 +68,11 @@ def test_a_sweep_full_of_faults(folders, monkeypatch, tally, running):
     plan = tw.tune("j2d5pt", shape=SHAPE, steps=STEPS, effort="exhaustive", candidates=total, progress=False)
     seen, others, odd = Counter(), Counter(), []
     for each in plan.candidates:
-        kind = faulty.get(emit(problem, each.tiling).entry)
+        kind = faulty.get(emit_tiling(problem, each.tiling).entry)
         if kind not in {None, str(each.outcome)}:
             odd.append(f"{each.tiling} should be {kind}, is {each.outcome}: {each.detail}")
         (others if kind is None else seen)[str(each.outcome) if kind is None else f"{kind}: {each.outcome}"] += 1
-    assert emit(problem, plan.tiling).entry not in faulty
+    assert emit_tiling(problem, plan.tiling).entry not in faulty
     assert plan.confirmed
     assert not running(mark)
     assert seen == {f"{kind}: {kind}": sum(k == kind for k in faulty.values()) for kind in wanted}, odd

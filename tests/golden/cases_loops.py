@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.codegen.emit import emit
 from tilewright.codegen.loop_apply import apply_transforms
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_c import text as expression_text
@@ -15,6 +14,7 @@ from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body,
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.loops_openmp import on_cpu
 from tilewright.codegen.loops_stencil import HEAD, Handover, call_text
+from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.catalogue import program
@@ -120,7 +120,7 @@ def _call(tiles: str) -> str:
     """The stencil compiler's kernel in the place of loops over u and B."""
     problem = make_problem(program("jacobi2d"), SHAPES[2], STEPS, "float64")
     tiling = catalogue.complete(problem, parse(tiles))
-    kernel = emit(problem, tiling).kernels[0]
+    kernel = emit_tiling(problem, tiling).kernels[0]
     return call_text(
         Handover(
             problem=problem, kernel=kernel, tiling=tiling, steps=Name("T"), strides=(64,), slot=24 * 64, lifted=False,

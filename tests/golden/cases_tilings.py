@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from tilewright.codegen.emit import emit_all
 from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.header import banner, header
+from tilewright.driver import emit_tilings
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime.calibrate_tiles import calibration_tiling
@@ -22,14 +22,14 @@ def _exported() -> str:
     """The header of a kernel that is exported, below the comment on its text."""
     problem = make_problem(STENCILS["forced"], SHAPES[2], STEPS, boundary="constant:0.5")
     tiling = catalogue.complete(problem, parse("streaming:t=2,s=8x16,rows=1"))
-    source = emit_all([(problem, tiling)])
+    source = emit_tilings([(problem, tiling)])
     return banner(problem, tiling, "12 us, bound by memory") + header(source, problem, tiling)
 
 
 def _two_kernels() -> str:
     """Two kernels of one unit, as calibration compiles them."""
     problem = make_problem(program("jacobi1d"), SHAPES[1], STEPS)
-    return emit_all([(problem, catalogue.complete(problem, parse(f"hexagonal:{_1D}"))), (problem, NONE)]).text
+    return emit_tilings([(problem, catalogue.complete(problem, parse(f"hexagonal:{_1D}"))), (problem, NONE)]).text
 
 
 def _parametric() -> str:

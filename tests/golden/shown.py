@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.codegen import c_helpers, gpu_prelude
-from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu_emit import emit_device
+from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil import Program
@@ -84,7 +84,7 @@ def text_of(problem: Problem, tiling: str, to: str, *, strict: bool = False, per
     """The whole text."""
     full = catalogue.complete(problem, parse(tiling))
     if to == "c":
-        return emit(problem, full, strict=strict).text
+        return emit_tiling(problem, full, strict=strict).text
     return emit_device(problem, gpu_schedule(problem, full), to, strict=strict, periodic=periodic).text
 
 

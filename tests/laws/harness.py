@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.base.errors import ToolchainError
-from tilewright.codegen.emit import emit_all
+from tilewright.driver import emit_tilings
 from tilewright.programs import reference, rounding
 from tilewright.programs.problem import Problem
 from tilewright.programs.reference import Array
@@ -85,7 +85,7 @@ def compile_cases(
 
 def _unit(cases: Sequence[LawCase], stem: Path, problems: Mapping[int, Problem], compiler: Toolchain) -> list[Built]:
     pairs = [(problems.get(case.index, case.problem), case.tiling) for case in cases]
-    source = emit_all(pairs, strict=cases[0].strict)
+    source = emit_tilings(pairs, strict=cases[0].strict)
     library = stem.with_suffix(".so")
     library.write_bytes(compile_shared(compiler, source.text, strict=source.strict))
     return [

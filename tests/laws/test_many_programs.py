@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.codegen.emit import emit_all
 from tilewright.codegen.gpu_emit import emit_device
+from tilewright.driver import emit_tilings
 from tilewright.programs.problem import Problem
 from tilewright.runtime import cpu, gpu, opencl
 from tilewright.runtime import pipelines as runtime_pipelines
@@ -88,7 +88,7 @@ def _in_process(cases: list[LawCase], compiler: Toolchain, shares: list[float]) 
         chosen = [place for place, case in enumerate(cases) if case.strict is strict]
         for start in range(0, len(chosen), BATCH):
             part = chosen[start : start + BATCH]
-            source = emit_all([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
+            source = emit_tilings([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
             for i, kernel in zip(part, cpu.compile_source(source, compiler), strict=True):
                 text = computed(kernel, cases[i], shares)
                 if text:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from tilewright.codegen.emit import emit_all
+from tilewright.driver import emit_tilings
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.runtime import cpu
 from tilewright.tilings import catalogue, diamond, overlapped, pipeline, prism, skewed
@@ -83,7 +83,7 @@ def run_all(cases: list[LawCase]) -> list[str]:
         chosen = [i for i, case in enumerate(cases) if case.strict is strict]
         for start in range(0, len(chosen), BATCH):
             part = chosen[start : start + BATCH]
-            source = emit_all([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
+            source = emit_tilings([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
             for i, kernel in zip(part, cpu.compile_source(source, tools()), strict=True):
                 wrong[i] = computed(kernel, cases[i])
     return wrong

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tilewright.codegen.emit import emit_all
+from tilewright.driver import emit_tilings
 from tilewright.runtime import cpu, direct
 from tilewright.runtime.session import Inputs
 from tilewright.tilings import catalogue, pipeline, streaming
@@ -80,7 +80,7 @@ def run_all(cases: list[LawCase]) -> list[str]:
         chosen = [i for i, case in enumerate(cases) if case.strict is strict]
         for start in range(0, len(chosen), BATCH):
             part = chosen[start : start + BATCH]
-            source = emit_all([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
+            source = emit_tilings([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
             for i, kernel in zip(part, cpu.compile_source(source, tools()), strict=True):
                 wrong[i] = computed(kernel, cases[i])
     return wrong
@@ -121,7 +121,7 @@ def test_a_single_band_writes_to_the_memory_of_its_threads_only():
         if sides[0] != sides[1]:
             cases.append(replace(case, problem=problem))
             below += sides[0] > sides[1]
-    source = emit_all([(case.problem, case.tiling) for case in cases])
+    source = emit_tilings([(case.problem, case.tiling) for case in cases])
     for case, kernel in zip(cases, cpu.compile_source(source, tools()), strict=True):
         inputs, memory = Inputs(arrays=case.arrays(), scalars=dict(case.scalars)), Watched()
         assert direct.applies(kernel, case.problem, inputs)

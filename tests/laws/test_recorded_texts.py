@@ -30,7 +30,6 @@ from tilewright.codegen.align import emit_align
 from tilewright.codegen.bratu import emit_bratu
 from tilewright.codegen.cg import emit_cg
 from tilewright.codegen.dia import Unrolling, emit_dia
-from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.codegen.gpu_micro import at_rest
 from tilewright.codegen.gpu_prelude import DIALECTS
@@ -45,6 +44,7 @@ from tilewright.codegen.pipeline_gpu import emit_gpu_group
 from tilewright.codegen.sparse_gpu import emit_vectors_gpu
 from tilewright.codegen.table import emit_table
 from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple
+from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.programs import catalogue as programs
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise
@@ -81,7 +81,7 @@ def digest(*parts: object) -> str:
 
 def host(problem, tiling, *, strict: bool = False) -> str:
     """Code of a CPU, and what is counted of the tiling."""
-    source = emit(problem, tiling, strict=strict)
+    source = emit_tiling(problem, tiling, strict=strict)
     kernel = dataclasses.replace(source.kernels[0], entry="", fingerprint="")
     full = catalogue.complete(problem, tiling)
     return digest(source.text, kernel, full, catalogue.counts(problem, full))

@@ -148,11 +148,11 @@ def test_tables_pipelines_and_matrices_compute_in_real_numbers():
 
 
 def test_generated_code_never_meets_one():
-    from tilewright.codegen.emit import emit
+    from tilewright.driver import emit_tiling
     from tilewright.programs.problem import make_problem
     from tilewright.tilings.tiling import NONE
 
     problem = make_problem(trace(schroedinger), (64,), 2, "complex64")
     with pytest.raises(UsageError, match="c code computes in float32"):
-        emit(problem, NONE)
+        emit_tiling(problem, NONE)
     assert not dataclasses.replace(problem, dtype="complex128").compiles

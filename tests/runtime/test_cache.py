@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import TilewrightWarning
-from tilewright.codegen.emit import emit
+from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import cache, cpu
@@ -17,7 +17,7 @@ from tilewright.tilings.tiling import NONE
 from .conftest import forget
 
 PROBLEM = make_problem(program("jacobi1d"), (40,), 3)
-SOURCE = emit(PROBLEM, NONE)
+SOURCE = emit_tiling(PROBLEM, NONE)
 U = np.linspace(0, 1, 40, dtype=np.float32) ** 2
 
 

@@ -8,11 +8,13 @@ import pytest
 from tilewright.api.calibrate import Calibration
 from tilewright.base.errors import TilewrightWarning
 from tilewright.costs.setting import make_setting
+from tilewright.driver import emit_tilings
 from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Quantity
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import calibrate, calibrate_fits, hosts
+from tilewright.runtime.cpu import compile_source
 from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.tiling import NONE
@@ -92,11 +94,15 @@ def test_all_programs_are_measured_in_turn_and_again_and_the_shorter_time_of_an_
     }
 
 
+def compiled(series):
+    return compile_source(emit_tilings(series.kernels), toolchain())
+
+
 @pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])
 def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
     series = calibrate.tile_series(program(name), described, TINY)
     assert series == calibrate.tile_series(program(name), described, TINY)
-    first = calibrate.measure(series, calibrate.build(series, toolchain()), described)
+    first = calibrate.measure(series, compiled(series), described)
     assert len({i.shape for i in first}) > 1
     for instance in first:
         values = 1
@@ -114,7 +120,7 @@ def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
 def test_streaming_tiles_tell_c_iter_an_advance_and_lines(described):
     names = ("j2d5pt", "wave2d", "j1d3pt")
     series = {n: calibrate.stream_series(program(n), described, TINY) for n in names}
-    instances = {n: calibrate.measure(s, calibrate.build(s, toolchain()), described) for n, s in series.items()}
+    instances = {n: calibrate.measure(s, compiled(s), described) for n, s in series.items()}
     assert {str(i.tiling.space[-1]) for i in instances["wave2d"]} == {"256", "352", "512", "688", "1024", "2048"}
     machine, fits = calibrate_fits.fitted_streams(described, instances)
     assert machine.line_ratio.source == machine.advance_seconds.source == "measured"

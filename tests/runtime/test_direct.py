@@ -5,7 +5,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import ToolchainError
-from tilewright.codegen.emit import emit
+from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import cpu, direct
@@ -40,7 +40,7 @@ CASES = [
 def compiled_of(name, shape, text, steps, boundary="fixed"):
     problem = make_problem(program(name), shape, steps, "float32", boundary)
     tiling = catalogue.complete(problem, parse(text))
-    (kernel,) = cpu.compile_source(emit(problem, tiling), tools())
+    (kernel,) = cpu.compile_source(emit_tiling(problem, tiling), tools())
     return problem, kernel
 
 

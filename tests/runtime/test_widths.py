@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import ToolchainError
-from tilewright.codegen.emit import emit_all
+from tilewright.driver import emit_tilings
 from tilewright.programs import reference, rounding
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
@@ -54,7 +54,7 @@ def test_every_width_agrees_with_the_reference(width, dtype):
     compiler = replace(tools(), native=WIDTHS[width])
     problems = [make_problem(program(name), shape, 7, dtype, "nearest") for name, shape, _ in CASES]
     tilings = [catalogue.complete(p, parse(text)) for p, (_, _, text) in zip(problems, CASES, strict=True)]
-    source = emit_all(list(zip(problems, tilings, strict=True)))
+    source = emit_tilings(list(zip(problems, tilings, strict=True)))
     for problem, kernel in zip(problems, cpu.compile_source(source, compiler), strict=True):
         arrays = {"u": [np.random.default_rng(3).random(problem.shape).astype(dtype)]}
         exact, allowed = rounding.bound(problem, arrays, {})

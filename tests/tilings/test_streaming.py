@@ -19,6 +19,7 @@ from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.tilings import catalogue, pipeline, stream_block, streaming
 from tilewright.tilings.legality import Legal, Violation
 from tilewright.tilings.tiling import Tiling, parse
+from tilewright.tuning.bodies import choose_body
 
 
 def tiling_of(problem, seed):
@@ -219,7 +220,7 @@ def test_a_tile_far_from_every_edge_computes_the_counted_points():
 def test_the_footprint_is_the_slabs_that_a_tile_has(name, shape, text, slabs, cells):
     """Of two versions the rows that pass, of all of a band those kept from advance to advance, fresh and older."""
     problem, tiling = make_problem(program(name), shape, 6), parse(text)
-    plan = make_plan(Site(problem=problem, prefix="", strict=False), tiling)
+    plan = make_plan(Site(problem=problem, prefix="", strict=False, body=choose_body(problem, tiling)), tiling)
     assert slabs == sum(map(plan.slabs, range(len(plan.fields))))
     assert catalogue.counts(problem, tiling).footprint == slabs * cells
 

@@ -10,8 +10,8 @@ from tilewright.api.annotate_meter import Beside, CpuMeter, Variant, shown_comma
 from tilewright.api.annotate_result import SizeResult
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.units import format_seconds
-from tilewright.codegen.emit import emit
 from tilewright.codegen.loops_stencil import HEAD, Handover, call_text
+from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated_file import LoopRegion
 from tilewright.frontends.annotated_stencil import read_stencil
 from tilewright.frontends.annotated_sweeps import Recognised, recognise
@@ -121,7 +121,7 @@ def _legal(problem: Problem, tiling: Tiling) -> bool:
 
 def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Tiling) -> Variant:
     """Return a region as a call of the stencil compiler's kernel."""
-    source = emit(problem, tiling)
+    source = emit_tiling(problem, tiling)
     kernel = source.kernels[0]
     packed = tuple(math.prod(problem.shape[axis + 1 :]) for axis in range(len(problem.shape) - 1))
     slots = slots_of(kernel, problem)

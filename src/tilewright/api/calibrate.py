@@ -16,6 +16,7 @@ from tilewright.base.units import format_seconds
 from tilewright.costs.arrays import Floats
 from tilewright.costs.fit import Fit
 from tilewright.costs.setting import make_setting
+from tilewright.driver import emit_tilings
 from tilewright.machines.machine import Machine
 from tilewright.plan import read_target
 from tilewright.programs import catalogue
@@ -26,6 +27,7 @@ from tilewright.runtime import calibrate as runtime
 from tilewright.runtime import calibrate_fits as fitting
 from tilewright.runtime import calibrate_gpu as devices
 from tilewright.runtime import hosts
+from tilewright.runtime.cpu import compile_source
 from tilewright.runtime.devices import open_device
 from tilewright.runtime.files import check_place
 from tilewright.runtime.gpu import Device
@@ -238,8 +240,9 @@ def _cpu(
         for first in range(0, len(every), size):
             some = every[first : first + size]
             steps.begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
-            processes.map(runtime.build_only, [(each, tools) for each in some], _COMPILE_SECONDS)
-    kernels = {(each.kind, each.program.name): runtime.build(each, tools) for each in every}
+            sources = [(emit_tilings(each.kernels), tools) for each in some]
+            processes.map(runtime.compile_only, sources, _COMPILE_SECONDS)
+    kernels = {(each.kind, each.program.name): compile_source(emit_tilings(each.kernels), tools) for each in every}
 
     def measured(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
         def once(program: Program) -> tuple[fitting.Instance, ...]:

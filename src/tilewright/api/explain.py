@@ -10,6 +10,7 @@ from tilewright.runtime.files import check_place
 from tilewright.tilings import catalogue, orthogonal
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.tiling import Tiling, parse
+from tilewright.tuning.bodies import choose_body
 
 _SHAPES = {1: (1_000_000,), 2: (4096, 4096), 3: (512, 512, 512)}
 _STEPS = 256
@@ -60,6 +61,7 @@ class Family:
             "what it is": self.summary,
             "cuts": ", ".join(f"{rank}D" for rank in self.ranks),
             "example": f"{self.example} of {self.program}, {shape}, {self.problem.steps} steps",
+            **({} if self.name == orthogonal.NAME else {"code": str(choose_body(self.problem, self.example))}),
             **counted,
         }
 

@@ -12,9 +12,9 @@ from tilewright.api.study import Case, of_case
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.header import banner, header
+from tilewright.driver import emit_tiling
 from tilewright.plan import Plan as Decision
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
@@ -184,7 +184,7 @@ class Plan:
             return emit_device(
                 self.problem, self.decision.schedule, self.decision.target.backend, strict=self.strict
             ).text
-        return self._banner() + emit(self.problem, self.tiling, strict=self.strict).text
+        return self._banner() + emit_tiling(self.problem, self.tiling, strict=self.strict).text
 
     def _banner(self) -> str:
         costs = self.prediction.costs
@@ -242,7 +242,7 @@ class Plan:
             raise UsageError("a plan for a GPU has no C code to export", "its text is plan.source")
         if target.suffix != ".c":
             raise UsageError(f"a kernel is exported to a file that ends in .c, got {target.name!r}")
-        source = emit(self.problem, self.tiling, strict=self.strict)
+        source = emit_tiling(self.problem, self.tiling, strict=self.strict)
         beside = target.with_suffix(".h")
         try:
             target.write_text(self._banner() + source.text, encoding="utf-8")
@@ -258,6 +258,8 @@ class Plan:
         costs = self.prediction.costs
         memory = f"a run takes {format_bytes(self.memory_bytes)} of memory"
         lines.append(f"predicted {format_seconds(costs.seconds)}, bound by {costs.bound_by}; {memory}")
+        if self.decision.body is not None:
+            lines.append(f"code: {self.decision.body}")
         if self.winner.measured_seconds is None:
             kept = [each for each in self.candidates if each.outcome is None]
             screened = f", {self.evaluated} compiled, {self.evaluated - len(kept)} dropped" if self.evaluated else ""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tilewright.codegen import row_beside
-from tilewright.codegen.box_sums import find_rows, found_rows, large_sum, row_starts, rows_type, sum_function
+from tilewright.codegen.box_sums import find_rows, found_rows, near_reads, row_starts, rows_type, sum_function
 from tilewright.codegen.ir import (
     Assign,
     Call,
@@ -30,15 +30,13 @@ from tilewright.codegen.ir import (
     smallest,
     sub,
 )
-from tilewright.codegen.row_boxes import Near
 from tilewright.codegen.row_values import row_values
 from tilewright.codegen.sites import Rows, Site, box_bounds, extent, literal, places_inside, stride
+from tilewright.programs.dependences import overwrites_its_input
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
+from tilewright.tilings.body import Block
 
-_MOST_END_READS = 200
-"""Reads up to which a vector at an end of a row is written read by read; with more, compiling would take longer than it
-saves, but large sums may read copies."""
 _COPIED = 48
 """Cells of a copied end of a row: three vectors."""
 AT_LOW, AT_HIGH, BEGIN, END = Var("at_low"), Var("at_high"), Var("begin"), Var("end")
@@ -48,14 +46,6 @@ START, STOP, _WHOLE = Var("start"), Var("stop"), Var("whole_vectors")
 def target_row(site: Site, shift: int) -> Var:
     """The row of results that is so many further than the first."""
     return Var(f"w{shift}", f"pointer:{site.dtype}")
-
-
-def in_place(site: Site, statement: Statement) -> bool:
-    """Whether the new version overwrites one that the statement reads (at the centre)."""
-    copies = site.copies(statement.field)
-    return any(
-        read.field == statement.field and read.level != 1 and (1 - read.level) % copies == 0 for read in statement.reads
-    )
 
 
 def _reach(statement: Statement) -> tuple[int, int]:
@@ -68,8 +58,7 @@ def vectors_at_ends(site: Site, statement: Statement) -> tuple[bool, bool]:
     """Whether the low and the high ends of the grid's rows are vectors: cells that are updated and read outside."""
     (low, high), size = box_bounds(site, statement)[-1], extent(site.rank - 1)
     left, right = _reach(statement)
-    short = len(statement.reads) <= _MOST_END_READS or bool(large_sum(site, statement))
-    whole = short and low == Int(0) and high == sub(size, 0)
+    whole = site.code(statement).end_vectors and low == Int(0) and high == sub(size, 0)
     return whole and left > 0, whole and right > 0
 
 
@@ -83,7 +72,7 @@ def interior(site: Site, statement: Statement, row: tuple[Var, Var]) -> list[Stm
     first, last = Var("first"), Var("last")
     enough = Op("ge", (sub(last, first), lanes))
     aligned = sub(first, Op("mod", (first, lanes)))
-    begin = START if in_place(site, statement) else select(enough, aligned, row[1])
+    begin = START if overwrites_its_input(site.problem.program, statement) else select(enough, aligned, row[1])
     lets: list[Stmt] = [
         Let(first, largest(row[0], Int(left))),
         Let(last, smallest(row[1], sub(size, right))),
@@ -138,11 +127,12 @@ def sum_functions(site: Site, statement: Statement, blocks: Iterable[tuple[int, 
     A function for every number of rows that are computed together, and ``beyond(row, to, n)``, which copies what a
     vector at an end of a row reads, with what lies beyond: its own first cell to ``to[0]``.
     """
-    near = large_sum(site, statement)
+    near, keeps = near_reads(site, statement), overwrites_its_input(site.problem.program, statement)
     if not near:
         return ()
+    code = site.code(statement)
     found = [
-        sum_function(_sum_name(site, statement, lines), site, near, rows, lines, keeps=in_place(site, statement))
+        sum_function(_sum_name(site, statement, lines), site, near, rows, code.of(lines), keeps=keeps)
         for lines, rows in blocks
     ]
     (left, right), kind = _reach(statement), f"vector:{site.dtype}"
@@ -174,13 +164,18 @@ class Group:
     block: int
 
     @property
-    def near(self) -> tuple[Near, ...]:
-        """The reads, where they are a large sum."""
-        return large_sum(self.site, self.statement)
+    def code(self) -> Block:
+        """How these rows are written."""
+        return self.site.code(self.statement).of(self.block)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the new version overwrites one that is read."""
+        return overwrites_its_input(self.site.problem.program, self.statement)
 
     def inside(self) -> tuple[Stmt, ...]:
         """The vectors from ``begin`` to ``end``, which read nothing outside; neighbours put together where it pays."""
-        j, lanes, over = Var("j"), _lanes(self.site), in_place(self.site, self.statement)
+        j, lanes, over = Var("j"), _lanes(self.site), self.in_place
         end = _WHOLE if over else END
         vectors = self._plain(BEGIN, end)
         if self.carried:
@@ -195,7 +190,7 @@ class Group:
     def _plain(self, begin: Expr, end: Expr) -> tuple[Stmt, ...]:
         """Some of these vectors, loaded from where they are read."""
         i, j, lanes = Var("i"), Var("j"), _lanes(self.site)
-        if in_place(self.site, self.statement):
+        if self.in_place:
             return (For(var=j, low=begin, high=end, step=lanes, body=self.vector(j)),)
         # Only the first vector may start later than its turn, so that the loop needs no register for that.
         place = Mutable(j, largest(START, smallest(begin, sub(STOP, lanes))))
@@ -207,10 +202,10 @@ class Group:
         size, lanes, j = extent(self.site.rank - 1), _lanes(self.site), Var("j")
         begin = Let(j, Int(0) if low_side else sub(size, lanes))
         done: Expr | None = None
-        if not low_side and in_place(self.site, self.statement):
+        if not low_side and self.in_place:
             last = select(below(_WHOLE, END), smallest(add(_WHOLE, lanes), STOP), _WHOLE)
             done = sub(last, j)
-        if self.near and (self.block == 1 or len(self.statement.reads) > _MOST_END_READS):
+        if self.code.copied:
             return (begin, *self._copied_end(j, done, low_side=low_side))
 
         def load(node: Read, row: Var) -> Expr:
@@ -219,7 +214,7 @@ class Group:
                 return _beyond(self.site, node.field, row, node.offset[-1])
             return Load(row, add(j, node.offset[-1]), f"vector:{self.site.dtype}")
 
-        found = found_rows(self.site, self.rows) if self.near else {}
+        found = found_rows(self.site, self.rows) if self.code.loops else {}
         lets = (Let(row, start) for row, start in found.items())
         return (begin, *lets, *self._by_reads(j, load, done))
 
@@ -242,12 +237,12 @@ class Group:
     def _summed(self, rows: Var, place: Expr, into: Expr, done: Expr | None) -> tuple[Stmt, ...]:
         """One vector of a large sum: from where in its rows, and to where."""
         to, name = target_row(self.site, 0), _sum_name(self.site, self.statement, self.block)
-        keeps = ((Int(0) if done is None else done),) if in_place(self.site, self.statement) else ()
+        keeps = ((Int(0) if done is None else done),) if self.in_place else ()
         return (Call(name, (rows, to, stride(self.site.rank - 2), place, into, *keeps)),)
 
     def named(self, places: tuple[Var, ...]) -> tuple[Stmt, ...]:
         """Find the rows that are read."""
-        if self.near:
+        if self.code.loops:
             return find_rows(self.site, self.statement, places, self.block)
         axis = len(places) - 1
         beside = places_inside(self.site, self.statement, axis, places[axis], self.block) if places else ()
@@ -257,13 +252,13 @@ class Group:
         self, place: Var, *, load: Callable[[Read, Var], Expr] | None = None, done: Expr | None = None
     ) -> tuple[Stmt, ...]:
         """One vector of every row; lanes below ``done`` keep their values."""
-        if self.near:
+        if self.code.loops:
             return self._summed(row_starts(self.site), place, place, done)
         return self._by_reads(place, load, done)
 
     def _by_reads(self, place: Var, load: Callable[[Read, Var], Expr] | None, done: Expr | None) -> tuple[Stmt, ...]:
         kind = f"vector:{self.site.dtype}"
-        lets, values = row_values(self.site, self.statement, self.rows, self.block, place, load)
+        lets, values = row_values(self.site, self.statement, self.rows, self.code, place, load)
         stores: list[Stmt] = []
         for shift, value in enumerate(values):
             target = target_row(self.site, shift)

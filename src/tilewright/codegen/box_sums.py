@@ -1,4 +1,4 @@
-"""Large weighted sums over boxes, for sweeps and hexagonal tiles: loops over the reads along the rows.
+"""Weighted sums over boxes, for sweeps and tiles of boxes, as loops over the reads along the rows.
 
 Written read by read, a box of 343 or 729 reads is text that gcc works on for seconds, once for blocks of rows, once for
 single ones, and again for both ends. What is done at one offset along the rows is the same for all but for the weights:
@@ -32,14 +32,11 @@ from tilewright.codegen.ir import (
     mul,
 )
 from tilewright.codegen.row_boxes import Near, nears, runs
-from tilewright.codegen.row_values import sums_in_turn
 from tilewright.codegen.sites import Rows, Site, extent, inside, or_constants, stride, version_name
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
-from tilewright.programs.weights import apart
-
-_MANY = {2: 81, 3: 100}
-"""Reads from which on text is worth saving, by rank."""
+from tilewright.programs.weights import box_sum, boxes
+from tilewright.tilings.body import Block
 
 _ROWS = "rows"
 """Name of the array of where rows start."""
@@ -49,26 +46,10 @@ Fetch = Callable[[Read, int, Expr], Expr]
 """The value of a read for a line of a block, from a place along the rows that its offset is already part of."""
 
 
-def large_sum(site: Site, statement: Statement) -> tuple[Near, ...]:
-    """The reads of a statement by their offset along the rows, if it is a large sum over boxes of one field; else none.
-
-    At every level of time, the rows that it reads form a box.
-    """
-    if site.keeps_order or len(statement.reads) < _MANY.get(site.rank, math.inf):
-        return ()
-    found, boxes = apart(statement.tape), _boxes(statement)
-    many = len({(read.level, read.offset[:-1]) for read in statement.reads})
-    whole = many == sum(math.prod(map(len, box)) for box in boxes.values())
-    one = len(found.tape) == len(found.sums) == 1 and len({read.field for read in statement.reads}) == 1
-    return nears((), found.sums[0]) if whole and one else ()
-
-
-def _boxes(statement: Statement) -> dict[int, list[range]]:
-    """By level of time, from the least to the greatest offset along every outer axis."""
-    found: dict[int, list[tuple[int, ...]]] = {}
-    for read in sorted(statement.reads, key=lambda read: read.level):
-        found.setdefault(read.level, []).append(read.offset[:-1])
-    return {level: [range(min(a), max(a) + 1) for a in zip(*outer, strict=True)] for level, outer in found.items()}
+def near_reads(site: Site, statement: Statement) -> tuple[Near, ...]:
+    """The reads of a statement by their offset along the rows, where it is a sum in a loop over them; else none."""
+    terms = box_sum(statement) if site.code(statement).block.loops else None
+    return () if terms is None else nears((), terms)
 
 
 def rows_type(site: Site) -> str:
@@ -91,7 +72,7 @@ def find_rows(site: Site, statement: Statement, places: Sequence[Expr], block: i
     """Find where all rows start that some neighbouring rows of results read: fills :func:`row_starts`."""
     loops: list[Stmt] = []
     done = 0
-    for level, (*outer, last) in _boxes(statement).items():
+    for level, (*outer, last) in boxes(statement).items():
         box = [*outer, range(last.start, last.stop + block - 1)]
         loops.append(_find_box(site, (statement.reads[0].field, level), places, box, done))
         done += math.prod(map(len, box))
@@ -119,14 +100,14 @@ def _find_box(site: Site, version: tuple[str, int], places: Sequence[Expr], box:
 
 
 def add_up(
-    kind: str, near: Sequence[Near], lines: int, place: Expr, fetch: Fetch
+    kind: str, near: Sequence[Near], block: Block, place: Expr, fetch: Fetch
 ) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
     """Write the sum for neighbouring rows.
 
     Args:
         kind: Type of a value: an element type, or vectors of it.
         near: The reads.
-        lines: Rows of results.
+        block: The rows of results, and of how many sums each is made.
         place: Index of the first cell in its row.
         fetch: Writes the load of a read.
 
@@ -135,7 +116,7 @@ def add_up(
     """
     dtype = kind.rpartition(":")[2]
     factors = Var("factors", f"array:{dtype}")
-    ways = sums_in_turn(sum(len(each.rest) for each in near), lines)
+    lines, ways = block.rows, block.sums[0].accumulators
     sums = [[Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
     zero: Expr = Real(0.0, dtype)
     zero = zero if kind == dtype else Op("splat", (zero,), kind)
@@ -184,7 +165,7 @@ def _at_one_offset(near: Near, sums: Sequence[Sequence[Var]], fetch: Fetch, at: 
     return body
 
 
-def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines: int, *, keeps: bool) -> Function:
+def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, block: Block, *, keeps: bool) -> Function:
     """A function ``sum(rows, to, stride, place, into[, done])`` that computes one vector of neighbouring rows.
 
     Args:
@@ -192,7 +173,7 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines:
         site: The kernel's surroundings.
         near: The reads.
         rows: The rows that are read; ``rows`` points to where they start, in this order.
-        lines: Rows of results; the first starts at ``to``, the next ``stride`` elements further.
+        block: The rows of results; the first starts at ``to``, the next ``stride`` elements further.
         keeps: Whether lanes below ``done`` keep their values.
     """
     kind, to = f"vector:{site.dtype}", Var("to", f"pointer:{site.dtype}")
@@ -201,7 +182,7 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, lines:
     def fetch(read: Read, line: int, at: Expr) -> Expr:
         return Load(starts[rows.of(read, line)], at, kind)
 
-    body, values = add_up(kind, near, lines, _PLACE, fetch)
+    body, values = add_up(kind, near, block, _PLACE, fetch)
     stores = []
     for line, value in enumerate(values):
         at = add(_INTO, mul(_STRIDE, line))

@@ -1,4 +1,4 @@
-"""``emit(problem, tiling, dialect)``: the one way from a tiling to the text of a kernel."""
+"""``emit(problem, tiling, body, dialect)``: the one way from a tiling and a body to the text of a kernel."""
 
 import re
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import c, overlapped
 from tilewright.codegen.ir import Function
-from tilewright.codegen.row_values import rows_together
 from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants
 from tilewright.codegen.statements import box_functions, cells_function
 from tilewright.codegen.streaming import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import COMPILED, Problem
+from tilewright.tilings.body import Body
 from tilewright.tilings.tiling import Tiling
 
 DIALECTS = ("c",)
@@ -81,12 +81,13 @@ class KernelSource:
         return fingerprint([kernel.fingerprint for kernel in self.kernels])
 
 
-def emit(problem: Problem, tiling: Tiling, dialect: str = "c", *, strict: bool = False) -> KernelSource:
+def emit(problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, strict: bool = False) -> KernelSource:
     """Write the kernel of a problem under a tiling.
 
     Args:
         problem: The problem; its shape and steps are parameters of the kernel.
         tiling: A legal tiling of it.
+        body: How its code is written.
         dialect: One of :data:`DIALECTS`.
         strict: Keep the program's own order of operations and every operation's own rounding.
 
@@ -97,47 +98,50 @@ def emit(problem: Problem, tiling: Tiling, dialect: str = "c", *, strict: bool =
         UsageError: If the dialect or the element type is not available.
         IllegalTilingError: If the tiling has no such kernel.
     """
-    return emit_all([(problem, tiling)], dialect, strict=strict)
+    return emit_all([(problem, tiling, body)], dialect, strict=strict)
 
 
-def emit_all(pairs: Sequence[tuple[Problem, Tiling]], dialect: str = "c", *, strict: bool = False) -> KernelSource:
+def emit_all(
+    units: Sequence[tuple[Problem, Tiling, Body]], dialect: str = "c", *, strict: bool = False
+) -> KernelSource:
     """Write several kernels into one translation unit; equal ones are written once."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
     functions: dict[str, tuple[Function, ...]] = {}
     kernels = []
-    for problem, tiling in pairs:
-        kernel = _describe(problem, tiling, dialect, strict=strict)
+    for problem, tiling, body in units:
+        site, kernel = _describe(problem, tiling, body, dialect, strict=strict)
         kernels.append(kernel)
         if kernel.entry not in functions:
-            site = Site(problem=problem, prefix=kernel.entry, strict=strict)
             functions[kernel.entry] = _functions(site, tiling, kernel.entry)
     text = c.print_unit([function for group in functions.values() for function in group])
     return KernelSource(text=text, dialect=dialect, strict=strict, kernels=tuple(kernels))
 
 
-def _describe(problem: Problem, tiling: Tiling, dialect: str, *, strict: bool) -> Kernel:
+def _describe(problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool) -> tuple[Site, Kernel]:
     if not problem.compiles:
         raise UsageError(
             f"{dialect} code computes in {', '.join(COMPILED)}, got {problem.dtype}", "use backend='numpy'"
         )
-    key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, dialect, strict)
+    key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict)
+    name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
+    site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body)
     kept, scratch = analyse(problem.program).copies, 0
     if streams(tiling):
-        kept, scratch = copies(problem), scratch_bytes(problem, tiling)
+        kept, scratch = copies(problem), scratch_bytes(site, tiling)
     elif overlapped.overlaps(tiling):
         kept, scratch = overlapped.copies(problem), overlapped.scratch_bytes(problem, tiling)
-    name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    return Kernel(
-        entry=f"tw_{name}_{key[:12]}",
+    kernel = Kernel(
+        entry=site.prefix,
         fingerprint=key,
         dtype=problem.dtype,
         copies=kept,
         scratch=scratch,
         constants=constants(problem),
         direct=streams(tiling),
-        width=row_cells(problem, tiling) if streams(tiling) else 0,
+        width=row_cells(site, tiling) if streams(tiling) else 0,
     )
+    return site, kernel
 
 
 def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[Function, ...]:
@@ -147,9 +151,8 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[Function, ...]:
     recurrent = bool(analyse(program).sweep)
     helpers = [cell_function(site, field) for field in program.fields]
     statements: list[Function] = []
-    for number, statement in enumerate(program.statements):
+    for number in range(len(program.statements)):
         statements.append(cells_function(site, number))
         if not recurrent:
-            rows = tiling.rows or rows_together(site, statement, tiling.family)
-            statements += box_functions(site, number, rows, sweep=tiling.family == "none")
+            statements += box_functions(site, number)
     return (*(f for f in helpers if f is not None), *statements, entry_function(site, tiling, entry))

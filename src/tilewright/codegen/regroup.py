@@ -10,23 +10,20 @@ from collections.abc import Sequence
 
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.expression import Apply, Node, Read, Tape
-
-LONGEST = 12
-"""Operations that may wait for each other: more of them than a scheduler holds several results of."""
-_SHARED = 6
-"""Fewest plain reads that are worth sums by rows."""
+from tilewright.tilings.body import Body
 
 
-def regroup(tape: Tape) -> Tape:
-    """Regroup every sum of a tape.
+def regroup(tape: Tape, body: Body) -> Tape:
+    """Regroup every sum of a tape: into chains as long as ``body`` says, and by rows where it says so.
 
     >>> from tilewright.programs.catalogue import program
     >>> tape = program("heat2d").statements[0].tape
-    >>> len(regroup(tape)) == len(tape), regroup(tape) == tape
+    >>> new = regroup(tape, Body(chain=12, grouped=6, piece=1, part=1))
+    >>> len(new) == len(tape), new == tape
     (True, False)
     """
     inner = _inner_sums(tape)
-    builder = _Builder(tape, inner)
+    builder = _Builder(tape, inner, body)
     for position in range(len(tape)):
         builder.add(position)
     return tuple(builder.nodes)
@@ -51,7 +48,8 @@ def _inner_sums(tape: Tape) -> frozenset[int]:
 
 
 class _Builder:
-    def __init__(self, tape: Tape, inner: frozenset[int]) -> None:
+    def __init__(self, tape: Tape, inner: frozenset[int], body: Body) -> None:
+        self.body = body
         self.tape = tape
         self.inner = inner
         self.nodes: list[Node] = []
@@ -88,9 +86,9 @@ class _Builder:
     def groups(self, terms: list[int]) -> list[int]:
         """Partial sums, as positions of new nodes."""
         reads = [self.tape[term] for term in terms]
-        if len(terms) >= _SHARED and all(isinstance(read, Read) for read in reads):
+        if len(terms) >= self.body.grouped and all(isinstance(read, Read) for read in reads):
             return self.by_rows(terms, 1)
-        chunks = ceil_div(len(terms), LONGEST)
+        chunks = ceil_div(len(terms), self.body.chain)
         cuts = [len(terms) * i // chunks for i in range(chunks + 1)]
         return [self.total([self.moved[term] for term in terms[a:b]]) for a, b in itertools.pairwise(cuts)]
 

@@ -4,7 +4,7 @@ A vector that starts one cell further than a cache line lies in two of them, and
 Where registers hold whole cache lines, a row that is read at several places is loaded once per vector instead, one
 vector ahead; what lies beside the vector's place is put together from it and from the vectors before and after it,
 which stay in registers. Vectors at the ends of a row, where the one before or after it is not whole, are loaded as they
-are. It pays where loads and stores take longer than the arithmetic.
+are.
 """
 
 from collections.abc import Callable
@@ -32,21 +32,11 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.sites import Rows, Site, extent
-from tilewright.programs.expression import Apply, Const, Read
-from tilewright.programs.operators import SPECIAL
+from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
+from tilewright.tilings.body import Block
 
 _FROM, _LENGTH = Var("beside_from"), Var("beside_length")
-_MOST_ROWS = 12
-"""Rows read at several places whose vectors are kept from one place to the next; with more they wait in memory."""
-_MOST_WEIGHTS = 16
-"""Weights that registers hold; others are loaded for every product."""
-_LEAST = 4, 7
-"""Vectors of a row from which on it pays, of which three may be others: with many weights, and else."""
-_LOAD, _CROSSING, _STORE = 1.1, 1.7, 2.0
-"""Cycles of a load of a vector that is a cache line, of one that lies in two, and of a store; of a multiply-add 1."""
-_SPECIAL = 8.0
-"""Cycles of a division, root or function, about."""
 
 Writer = Callable[[Var, Callable[[Read, Var], Expr]], tuple[Stmt, ...]]
 """Writes one vector of the results at a place, given how to load."""
@@ -66,41 +56,26 @@ def beside(own: Expr, other: Expr, offset: int, kind: str) -> Op:
     return Op(f"beside_{'low' if offset < 0 else 'high'}_{abs(offset)}", (own, other), kind)
 
 
-def carried(site: Site, statement: Statement, rows: Rows, block: int, *, aligned: bool) -> tuple[Carried, ...]:
-    """The rows read at several places, if it pays to put their vectors together.
+def carried(statement: Statement, rows: Rows, block: Block) -> tuple[Carried, ...]:
+    """The rows read at several places, if the neighbours of these rows of results come by shuffles.
 
     Args:
-        site: The kernel's surroundings.
         statement: The statement.
         rows: The rows that it reads.
-        block: Rows of results.
-        aligned: Whether vectors start at cache lines.
+        block: The rows of results, and how they are written.
     """
+    if block.neighbours != "shuffles":
+        return ()
     offsets: dict[Var, set[int]] = {}
     for read in statement.reads:
-        for shift in range(block):
+        for shift in range(block.rows):
             offsets.setdefault(rows.of(read, shift), set()).add(read.offset[-1])
-    found = tuple(Carried(row, min(at) < 0, max(at) > 0) for row, at in offsets.items() if at != {0})
-    furthest = max((abs(at) for each in offsets.values() for at in each), default=0)
-    if len(found) > _MOST_ROWS or furthest > CACHE_LINE // site.problem.itemsize:
-        return ()
-    loads = sum(_LOAD if at == 0 and aligned else _CROSSING for each in offsets.values() for at in each)
-    operations = [node.op for node in statement.tape if isinstance(node, Apply)]
-    special, products = sum(op in SPECIAL for op in operations), operations.count("mul")
-    # Products and sums are fused, or computed side by side.
-    arithmetic = max(products, len(operations) - special - products) + _SPECIAL * special
-    if _many_weights(statement):
-        loads += block * products
-    return found if loads + block * _STORE > block * arithmetic else ()
-
-
-def _many_weights(statement: Statement) -> bool:
-    return len({node.value for node in statement.tape if isinstance(node, Const)}) > _MOST_WEIGHTS
+    return tuple(Carried(row, min(at) < 0, max(at) > 0) for row, at in offsets.items() if at != {0})
 
 
 def long(site: Site, statement: Statement, length: Expr) -> Expr:
     """Whether rows of boxes so long are for this: where registers hold cache lines, and most vectors are whole."""
-    least = mul(Var(f"LANES:{site.dtype}"), _LEAST[0 if _many_weights(statement) else 1])
+    least = mul(Var(f"LANES:{site.dtype}"), site.code(statement).shuffled)
     return Op("and", (Op("eq", (Var("TW_BYTES"), Int(CACHE_LINE))), Op("ge", (length, least))))
 
 

@@ -1,7 +1,6 @@
 """The body of the inner loop of a streaming kernel: several rows blocked in registers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Let, Load, Stmt, Store, Var, add, mul, sub
@@ -11,11 +10,10 @@ from tilewright.codegen.row_columns import Columns
 from tilewright.codegen.row_linear import Sums, add_up
 from tilewright.codegen.row_pairs import Pairs
 from tilewright.programs.expression import Read
-from tilewright.programs.weights import SUM, Apart, Column, Terms, apart, columns
+from tilewright.programs.weights import SUM, Apart, Terms, apart, columns
+from tilewright.tilings.body import StageCode, StreamBlock, Sum
 
 INDEX = Var("i")
-_CARRIED = 16
-"""Vectors that may stay in registers from one iteration to the next; compilers keep them if nothing can change them."""
 
 Place = tuple[int, int]
 """A row of a block: along axis 0, and along the middle axis in 3D."""
@@ -52,69 +50,24 @@ def target(plan: Plan, field: int) -> Slabs:
     return slabs(plan, field, "out", write=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
-    """One iteration of an inner loop.
-
-    Attributes:
-        statements: What it does.
-        distinct: Whether the vectors shared with the next iteration fit into registers.
-    """
-
-    statements: tuple[Stmt, ...]
-    distinct: bool
-
-
-def field_sums(plan: Plan, field: int, *, few: bool = False) -> Apart | None:
-    """A field's new value with its weighted sums apart; without any where the program's order is kept.
-
-    Args:
-        plan: The kernel's plan.
-        field: The field.
-        few: Whether it is for processors with few registers, where short sums stay as they are.
-
-    Returns:
-        None for a field that is only handed on.
-    """
-    site = plan.site
-    statement = next((s for s in site.problem.program.statements if s.field == plan.fields[field]), None)
-    if statement is None:
-        return None
-    if site.keeps_order:
-        return Apart(statement.tape, ())
-    return apart(statement.tape, pairs=plan.rank == 2 and plan.rows > 1 and not few)
-
-
-def field_columns(plan: Plan, terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
-    """A weighted sum as columns that are computed two results at a time, and what is left of it."""
-    return None if plan.site.rank == 1 or plan.rows == 1 else columns(terms)
-
-
-def paired(plan: Plan, stage: int) -> bool:
-    """Whether a stage computes two results at a time."""
-    found = (field_sums(plan, field) for field in stage_outputs(plan, stage))
-    return any(field_columns(plan, terms) is not None for each in found if each for terms in each.sums)
-
-
-def block_body(plan: Plan, stage: int, lines: int, *, few: bool = False) -> Body:
+def block_body(plan: Plan, stage: int, code: StageCode, lines: int) -> tuple[Stmt, ...]:
     """Write one iteration: the rows of an advance along axis 0, ``lines`` along the middle axis in 3D.
 
     Args:
         plan: The kernel's plan.
         stage: The stage.
+        code: How it is written.
         lines: Rows of a plane that are computed together.
-        few: Whether it is for processors with few registers.
     """
-    block = Block(plan, stage, few=few)
+    block = Block(plan, stage, code, code.of(plan.rows, lines))
     stores: list[Stmt] = []
-    places = [(shift, line) for shift in range(plan.rows) for line in range(lines)]
     for field in stage_outputs(plan, stage):
-        values = block.values(field, places, block.sums(field, places))
-        for (shift, line), value in zip(places, values, strict=True):
+        values = block.values(field, block.sums(field))
+        for (shift, line), value in zip(block.places, values, strict=True):
             at = moved(INDEX, PITCH, line)
             stores.append(Store(slab_at(plan, target(plan, field), shift), at, value, f"vector:{plan.site.dtype}"))
     block.emit_loads()
-    return Body(statements=(*block.body, *stores), distinct=block.carried() <= _CARRIED)
+    return (*block.body, *stores)
 
 
 def moved(index: Expr, unit: Var, times: int) -> Expr:
@@ -130,44 +83,52 @@ class Block:
     The rows advance together, operation by operation: so neighbouring instructions are independent.
     """
 
-    def __init__(self, plan: Plan, stage: int, slab: Slab | None = None, *, few: bool = False) -> None:
+    def __init__(self, plan: Plan, stage: int, code: StageCode, block: StreamBlock, slab: Slab | None = None) -> None:
         """Start.
 
         Args:
             plan: The kernel's plan.
             stage: The stage.
+            code: How the stage is written.
+            block: What of it is computed together.
             slab: Where slabs start; by default as the stage's parameters say.
-            few: Whether the block is for processors with few registers (:mod:`tilewright.codegen.row_columns`).
         """
-        self.plan = plan
-        self.stage = stage
-        self.few = few
+        self.plan, self.stage, self.code = plan, stage, code
+        self.places: list[Place] = [(shift, line) for shift in range(block.planes) for line in range(block.lines)]
+        self.forms = dict(zip(stage_outputs(plan, stage), block.sums, strict=True))
         self.slab = slab or (lambda field, level, position: slab_at(plan, source(plan, (field, level)), position))
         self.body: list[Stmt] = []
         self.loaded: dict[tuple[int, int, tuple[int, ...], int], Var] = {}
         self.pending: dict[Expr, Let] = {}
 
-    def carried(self) -> int:
-        """Vectors that the next iteration would find in registers: those with a neighbour to the right."""
-        return len(self.loaded) - len({key[:3] for key in self.loaded})
+    def apart(self, field: int) -> Apart | None:
+        """A field's new value with its weighted sums apart; None for a field that is only handed on."""
+        statements = self.plan.site.problem.program.statements
+        tape = next((each.tape for each in statements if each.field == self.plan.fields[field]), None)
+        if tape is None:
+            return None
+        return apart(tape, pairs=self.code.pairs) if self.forms[field] else Apart(tape, ())
 
-    def sums(self, field: int, places: Sequence[Place]) -> list[dict[Place, Expr]]:
-        """Write the weighted sums of a field's new values input by input; return them by place."""
-        found, name = field_sums(self.plan, field, few=self.few), self.plan.fields[field]
-        sums = found.sums if found else ()
+    def sums(self, field: int) -> list[dict[Place, Expr]]:
+        """Write the weighted sums of a field's new values; return them by place."""
+        found, name = self.apart(field), self.plan.fields[field]
         return [
-            self.one_sum(f"{name}_s{number}" if number else name, places, terms) for number, terms in enumerate(sums)
+            self.one_sum(f"{name}_s{number}" if number else name, terms, form)
+            for number, (terms, form) in enumerate(zip(found.sums if found else (), self.forms[field], strict=True))
         ]
 
-    def one_sum(self, prefix: str, places: Sequence[Place], terms: Terms) -> dict[Place, Expr]:
+    def one_sum(self, prefix: str, terms: Terms, form: Sum) -> dict[Place, Expr]:
         """Write a weighted sum; names start with ``prefix``."""
-        if self.few and len(places) > 1:
-            return Columns(self.plan.site.dtype, f"{prefix}_", self._fetch, self.body).write(places, terms)
-        sums = Sums(self.plan.site.dtype, f"{prefix}_")
-        found, shifts = field_columns(self.plan, terms), sorted({shift for shift, _ in places})
-        if found is None or len(shifts) == 1:
+        places = self.places
+        if form.form == "columns":
+            return Columns(self.plan.site.dtype, f"{prefix}_", self._fetch, self.body).write(places, terms, form)
+        sums = Sums(self.plan.site.dtype, f"{prefix}_", form.accumulators)
+        found = columns(terms) if form.form == "winograd" else None
+        if found is None:
             self._add_up(sums, places, terms)
+            self.body += sums.join()
             return sums.results
+        shifts = sorted({shift for shift, _ in places})
         two = shifts[: len(shifts) // 2 * 2]
         pairs = Pairs(self.plan.site.dtype, f"{prefix}p", self._fetch, self.body)
         for shift in two[::2]:
@@ -193,9 +154,9 @@ class Block:
         keys = {var: key for key, var in self.loaded.items()}
         self.body += add_up(sums, {var: uses[var] for var in sorted(uses, key=lambda var: keys[var])}, self.pending)
 
-    def values(self, field: int, places: Sequence[Place], sums: Sequence[Mapping[Place, Expr]]) -> list[Expr]:
+    def values(self, field: int, sums: Sequence[Mapping[Place, Expr]]) -> list[Expr]:
         """Write what is left of the new values of a field output by output, in turn; return them."""
-        rows = [self._value(field, at, [each[at] for each in sums]) for at in places]
+        rows = [self._value(field, at, [each[at] for each in sums]) for at in self.places]
         for together in zip(*(lets for lets, _ in rows), strict=True):
             for statement in together:
                 if isinstance(statement, Let) and statement.value in self.pending:
@@ -211,14 +172,14 @@ class Block:
     def _value(self, field: int, at: Place, sums: Sequence[Expr]) -> tuple[tuple[Stmt, ...], Expr]:
         """The operations and the new value of a field in one row of the block."""
         plan, dtype = self.plan, self.plan.site.dtype
-        found = field_sums(plan, field, few=self.few)
+        found = self.apart(field)
         if found is None:
             return (), self.load(Read(plan.fields[field], 0, (0,) * plan.rank), at)
         if len(found.tape) == len(sums) == 1:
             return (), sums[0]
         tape = found.tape
         if not plan.site.strict and dtype.startswith("float"):
-            tape = regroup(fuse_roots(tape) if dtype == "float32" else tape)
+            tape = regroup(fuse_roots(tape) if dtype == "float32" else tape, plan.site.body)
 
         def read(node: Read) -> Expr:
             return sums[int(node.field[1:])] if node.field.startswith(SUM) else self.load(node, at)

@@ -36,12 +36,8 @@ from tilewright.programs.weights import Column, Terms
 Fetch = Callable[[Read, int, int, Expr], Load]
 """The load of a read for a plane and a line of a block, from a place along the rows."""
 _NEAR = Var("near")
-_ALIKE = 27
-"""Columns from which on it pays to write all offsets alike."""
 _OWN = (A, E, B, C)
 """Sums that belong to one result each, by its plane; without columns all of them."""
-_HELD = 12
-"""Factors of one place along the rows that compilers hold in registers while all lines go by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +67,13 @@ class Near:
         return (*products, *(weight for _, weight in self.rest))
 
 
-def nears(found: Sequence[Column], rest: Terms) -> tuple[Near, ...]:
+def nears(found: Sequence[Column], rest: Terms, *, alike: bool = False) -> tuple[Near, ...]:
     """Sort reads by their offset along the rows.
 
-    In a large box, columns whose weights allow two results at a time at some offsets only are taken read by read, so
+    With ``alike``, columns whose weights allow two results at a time at some offsets only are taken read by read, so
     that all offsets are written alike.
     """
-    if len(found) > _ALIKE:
+    if alike:
         found, rest = _alike(found, rest)
 
     def order(read: Read) -> tuple[object, ...]:
@@ -130,7 +126,7 @@ def runs(near: Sequence[Near]) -> Iterator[tuple[Near, ...]]:
 class Boxes(Vectors):
     """Writes one weighted sum for a block of planes and lines."""
 
-    def __init__(self, dtype: str, prefix: str, fetch: Fetch, table: Expr) -> None:
+    def __init__(self, dtype: str, prefix: str, fetch: Fetch, table: Expr, held: int) -> None:
         """Start.
 
         Args:
@@ -138,9 +134,10 @@ class Boxes(Vectors):
             prefix: Of new names.
             fetch: Writes the load of a read.
             table: The table of factors, from this sum's first one on.
+            held: Most factors of a place along the rows that are held in registers while all lines go by.
         """
         super().__init__(dtype, prefix, [])
-        self.fetch, self.table = fetch, table
+        self.fetch, self.table, self.held = fetch, table, held
         self.weights: Expr = table
         self.loaded: dict[tuple[Read, int, int], Var] = {}
 
@@ -197,7 +194,7 @@ class Boxes(Vectors):
 
     def _near(self, near: Near, at: Var, planes: int, lines: int) -> None:
         """The reads at one offset along the rows: one row of each plane after the other."""
-        many = len(near.factors) > _HELD
+        many = len(near.factors) > self.held
         ys = {c.read.offset[1] for c in near.columns} | {read.offset[1] for read, _ in near.rest}
         for number, row in enumerate(sorted({line + y for line in range(lines) for y in ys})):
             if many and number:

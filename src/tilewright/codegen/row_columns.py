@@ -21,19 +21,12 @@ from tilewright.codegen.ir import Expr, Op, Real, Stmt, Var
 from tilewright.codegen.row_pairs import Vectors
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Terms
+from tilewright.tilings.body import Sum
 
 Place = tuple[int, int]
 """A row of a block: along the axis of columns, and along the middle axis in 3D where that is another."""
 Fetch = Callable[[Read, Place], Var]
 """Writes the load of a read for a place of a block unless it is at hand, and names the vector."""
-REGISTERS = 16
-"""What sums are cut for; sweeps and hexagons have one text for all processors and are cut for these, too."""
-_WORK = 4
-"""Registers for inputs and products, with one or two to spare for compilers that order them in their own way."""
-_UNDER_WAY = 8
-"""Additions to different sums that keep the arithmetic busy."""
-_SHORT = 16
-"""Reads up to which sums of neighbouring blocks overlap by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +81,13 @@ class Columns(Vectors):
         self.fetch = fetch
         self.axis = axis
 
-    def write(self, places: Sequence[Place], terms: Terms) -> dict[Place, Expr]:
-        """Write the results at some places; return them."""
-        two = len(terms) > _SHORT and 2 * len(places) <= _UNDER_WAY
-        most = max(2, REGISTERS - _WORK - len(places) * (1 + two))
-        held = len(places) > 1 and len(set(terms.values())) > most
-        sides: list[dict[Place, Expr]] = [{} for _ in range(1 + two)]
-        for number, part in enumerate(parts(terms, most, self.axis)):
-            self._part(sides[number % len(sides)], part, places, held=held)
+    def write(self, places: Sequence[Place], terms: Terms, form: Sum) -> dict[Place, Expr]:
+        """Write the results at some places as ``form`` says; return them."""
+        sides: list[dict[Place, Expr]] = [{} for _ in range(form.accumulators)]
+        for number, part in enumerate(parts(terms, form.weights, self.axis)):
+            self._part(sides[number % len(sides)], part, places, held=form.loaded)
         first, *others = sides
-        for at, value in others[0].items() if others else ():
+        for at, value in (pair for other in others for pair in other.items()):
             first[at] = self.let(Op("add", (first[at], value), self.kind))
         return first
 

@@ -1,14 +1,12 @@
 """The inner loops of a streaming kernel: one stage over lifted rows, several rows blocked in registers.
 
 Where it matters how many vector registers there are, a stage is written twice: for 32 (AVX-512), and for 16 (AVX2 and
-baseline x86-64; :mod:`tilewright.codegen.row_columns`, :class:`tilewright.codegen.row_boxes.FewBoxes`). The compiler's
-own macros choose, so that one text serves every processor.
+baseline x86-64), as the kernel's body says for each. The compiler's own macros choose, so that one text serves every
+processor.
 """
 
-import itertools
 from dataclasses import replace
 
-from tilewright.base.intmath import ceil_div
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.ir import (
     Call,
@@ -29,9 +27,7 @@ from tilewright.codegen.pipeline import EDGE, GX, PITCH, VECTORS, N, Plan, lanes
 from tilewright.codegen.row_block import (
     INDEX,
     block_body,
-    field_sums,
     moved,
-    paired,
     source,
     stage_outputs,
     stage_sources,
@@ -39,18 +35,13 @@ from tilewright.codegen.row_block import (
 )
 from tilewright.codegen.row_planes import Planes, planes_function
 from tilewright.programs.expression import Scalar
+from tilewright.tilings.body import StageCode
 from tilewright.tilings.pipeline import line_cells
 
 FIRST, LAST = Var("first"), Var("last")
 CHUNK = Var("chunk")
 _SCALARS = Var("scalar")
 LINE = Var("line")
-_PAIRED_LINES = 3
-"""Rows of a plane computed together where two planes are: the sums of 12 results fit into 32 registers."""
-_FEW_PLANES, _FEW_LINES = 4, 2
-"""The same with few registers: the sums of 8 results, four inputs, a weight and a product fit into 16."""
-_SHARED = 9
-"""Reads common to neighbouring rows of a plane from which on computing two together pays."""
 
 
 def stage_params(plan: Plan, stage: int) -> tuple[Var, ...]:
@@ -87,64 +78,41 @@ def stage_functions(plan: Plan, stage: int) -> tuple[Function, ...]:
 
     It comes last, after functions that it calls.
     """
-    many, few = (_variant(plan, stage, few=few) for few in (False, True))
+    code = plan.site.body.stages[stage]
+    many, few = (_variant(plan, stage, each) for each in (code.many, code.few))
     if many == few:
         return many
     return (*(replace(each, registers=32) for each in many), *(replace(each, registers=16) for each in few))
 
 
-def _variant(plan: Plan, stage: int, *, few: bool) -> tuple[Function, ...]:
+def _variant(plan: Plan, stage: int, code: StageCode) -> tuple[Function, ...]:
     """The same for many registers, or for few."""
     lets = (Let(Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
-    if plan.rank == 2:
-        body = block_body(plan, stage, 1, few=few)
-        return (_stage(plan, stage, (*lets, *_rows(plan, stage, 1, body.statements)), distinct=body.distinct),)
-    if paired(plan, stage):
-        return _in_planes(plan, stage, few=few)
-    lines = 1 if few and _summed(plan, stage) else _lines(plan, stage)
-    body = block_body(plan, stage, lines, few=few)
-    rest = block_body(plan, stage, 1, few=few) if lines > 1 else body
-    loops = _blocks(lines, _rows(plan, stage, lines, body.statements), _rows(plan, stage, 1, rest.statements))
-    return (_stage(plan, stage, (*lets, *loops), distinct=body.distinct),)
+    if code.planes:
+        return _in_planes(plan, stage, code)
+    rows = {lines: _rows(plan, stage, lines, block_body(plan, stage, code, lines)) for lines in (code.lines, 1)}
+    loops = rows[1] if plan.rank == 2 else _blocks(code.lines, rows[code.lines], rows[1])
+    return (_stage(plan, stage, (*lets, *loops), distinct=code.distinct),)
 
 
-def _in_planes(plan: Plan, stage: int, *, few: bool) -> tuple[Function, ...]:
+def _in_planes(plan: Plan, stage: int, code: StageCode) -> tuple[Function, ...]:
     """A stage that computes several planes of results at a time, by functions of their own."""
     lets = (Let(Var("V"), lanes(plan)), *sizes(plan))
     functions: dict[tuple[int, int], Planes] = {}
     bodies: dict[int, tuple[Stmt, ...]] = {}
-    most = _FEW_LINES if few else _PAIRED_LINES
-    for lines in (most, 1):
+    shifts = [sum(code.planes[:number]) for number in range(len(code.planes))]
+    for lines in (code.lines, 1):
         calls = []
-        for shift, planes in _plane_blocks(plan.rows, few=few):
+        for shift, planes in zip(shifts, code.planes, strict=True):
             block = (planes, lines)
             if block not in functions:
-                functions[block] = planes_function(plan, stage, block, _scalars(plan, stage), few=few)
+                functions[block] = planes_function(plan, stage, code, code.of(planes, lines), _scalars(plan, stage))
             calls.append(functions[block].call(plan, shift, mul(LINE, PITCH)))
         bodies[lines] = (*calls, *_finish(plan, stage, lines))
     tables = tuple(dict.fromkeys(each.table for each in functions.values()))
-    loops = _blocks(most, bodies[most], bodies[1])
+    loops = _blocks(code.lines, bodies[code.lines], bodies[1])
     called = tuple(each.function for each in functions.values())
     return (*called, _stage(plan, stage, (*lets, *tables, *loops), distinct=False))
-
-
-def _plane_blocks(rows: int, *, few: bool) -> list[tuple[int, int]]:
-    """Cut the planes of an advance into blocks: where each starts, and its planes.
-
-    >>> _plane_blocks(6, few=True), _plane_blocks(5, few=False)
-    ([(0, 3), (3, 3)], [(0, 2), (2, 2), (4, 1)])
-    """
-    if not few:
-        return [(shift, min(2, rows - shift)) for shift in range(0, rows, 2)]
-    count = ceil_div(rows, _FEW_PLANES)
-    cuts = [rows * k // count for k in range(count + 1)]
-    return [(low, high - low) for low, high in itertools.pairwise(cuts)]
-
-
-def _summed(plan: Plan, stage: int) -> bool:
-    """Whether a stage has weighted sums that are written apart."""
-    found = (field_sums(plan, field) for field in stage_outputs(plan, stage))
-    return any(each.sums for each in found if each)
 
 
 def _blocks(lines: int, body: tuple[Stmt, ...], rest: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -169,17 +137,6 @@ def _stage(plan: Plan, stage: int, body: tuple[Stmt, ...], *, distinct: bool) ->
         distinct=distinct,
         about=f"New values ({new}) in the rows of one advance of one level.",
     )
-
-
-def _lines(plan: Plan, stage: int) -> int:
-    """Rows of a plane computed together: two where a row shares many reads with the next one."""
-    reads = [
-        (read.field, read.level, read.offset)
-        for number in plan.pipeline.stages[stage]
-        for read in plan.site.problem.program.statements[number].reads
-    ]
-    shared = sum((f, level, (z, y + 1, x)) in reads for f, level, (z, y, x) in reads)
-    return 2 if shared >= _SHARED else 1
 
 
 def _rows(plan: Plan, stage: int, lines: int, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

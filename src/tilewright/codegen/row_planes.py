@@ -3,7 +3,6 @@
 They are given where the planes that they read start, so that one text serves all pairs of planes of an advance.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen.ir import Call, Expr, For, Function, Int, Let, Load, Stmt, Store, Table, Var, add
@@ -13,7 +12,6 @@ from tilewright.codegen.row_block import (
     Block,
     Place,
     Slab,
-    field_columns,
     moved,
     source,
     stage_outputs,
@@ -22,7 +20,8 @@ from tilewright.codegen.row_block import (
 )
 from tilewright.codegen.row_boxes import Boxes, FewBoxes, Near, nears
 from tilewright.programs.expression import Read
-from tilewright.programs.weights import Terms
+from tilewright.programs.weights import Terms, columns
+from tilewright.tilings.body import StageCode, StreamBlock, Sum
 
 _FACTORS, _SCALAR = "factors", "scalar"
 
@@ -56,32 +55,29 @@ class Planes:
         return Call(self.function.name, (*head, *(add(start, low) for start in starts)))
 
 
-def planes_function(
-    plan: Plan, stage: int, block: tuple[int, int], scalars: tuple[Stmt, ...], *, few: bool = False
-) -> Planes:
+def planes_function(plan: Plan, stage: int, code: StageCode, block: StreamBlock, scalars: tuple[Stmt, ...]) -> Planes:
     """Write the function for a number of planes and lines.
 
     Args:
         plan: The kernel's plan.
         stage: The stage.
-        block: Planes of results, one or two, with few registers up to four, and rows of each.
+        code: How it is written.
+        block: Planes of results and rows of each.
         scalars: Statements that name the program's scalars which the stage uses, out of the parameter ``scalar``.
-        few: Whether it is for processors with few registers.
     """
-    (planes, lines), kind = block, plan.site.dtype
+    planes, lines, kind = block.planes, block.lines, plan.site.dtype
     starts: dict[tuple[int, int, int], Var] = {}
 
     def slab(field: int, level: int, position: int) -> Var:
         name = f"{plan.fields[field]}_{version_tag(level)}_{'m' * (position < 0)}{abs(position)}"
         return starts.setdefault((field, level, position), Var(name, f"array:{kind}"))
 
-    writer = _PlaneBlock(plan, stage, slab, few=few)
-    places = [(plane, line) for plane in range(planes) for line in range(lines)]
+    writer = _PlaneBlock(plan, stage, code, block, slab)
     stores: list[Stmt] = []
     fields = stage_outputs(plan, stage)
     for field in fields:
-        values = writer.values(field, places, writer.sums(field, places))
-        for (plane, line), value in zip(places, values, strict=True):
+        values = writer.values(field, writer.sums(field))
+        for (plane, line), value in zip(writer.places, values, strict=True):
             stores.append(Store(_result(plan, field, plane), moved(INDEX, PITCH, line), value, f"vector:{kind}"))
     writer.emit_loads()
     loop = For(var=INDEX, low=Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=(*writer.body, *stores))
@@ -91,16 +87,18 @@ def planes_function(
         name=plan.name(f"rows_{stage}_{planes}x{lines}"),
         params=(*heads[0], *heads[1], *starts.values(), *results),
         body=(Let(Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
-        about=_about(planes, lines, few=few),
+        about=_about(block),
     )
     table = Table(Var(f"{_FACTORS}_{planes}", f"array:{kind}"), tuple(writer.factors))
     return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
 
 
-def _about(planes: int, lines: int, *, few: bool) -> str:
-    """Pairs of planes are computed from sums where there are registers for them."""
-    pairs = "" if few else ", of pairs of planes by y0 = (b + c) + a and y1 = (b - c) + e"
-    return f"New values in so many planes and rows of each: {planes}, {lines}{pairs}; a table holds the factors."
+def _about(block: StreamBlock) -> str:
+    """What a function computes, and how pairs of planes are where it does not say."""
+    loaded = any(each.loaded for some in block.sums for each in some)
+    pairs = "" if loaded else ", of pairs of planes by y0 = (b + c) + a and y1 = (b - c) + e"
+    numbers = f"{block.planes}, {block.lines}"
+    return f"New values in so many planes and rows of each: {numbers}{pairs}; a table holds the factors."
 
 
 def _result(plan: Plan, field: int, plane: int) -> Var:
@@ -114,19 +112,20 @@ class _PlaneBlock(Block):
         factors: The table.
     """
 
-    def __init__(self, plan: Plan, stage: int, slab: Slab, *, few: bool) -> None:
-        super().__init__(plan, stage, slab, few=few)
+    def __init__(self, plan: Plan, stage: int, code: StageCode, block: StreamBlock, slab: Slab) -> None:
+        super().__init__(plan, stage, code, block, slab)
+        self.block = block
         self.factors: list[float] = []
 
-    def one_sum(self, prefix: str, places: Sequence[Place], terms: Terms) -> dict[Place, Expr]:
-        found = field_columns(self.plan, terms)
-        if found is None:
-            return super().one_sum(prefix, places, terms)
-        planes, lines = (1 + max(at[axis] for at in places) for axis in (0, 1))
-        near: tuple[Near, ...] = nears(*found) if planes > 1 and not self.few else nears((), terms)
-        kind = Boxes if not self.few else FewBoxes
-        boxes = kind(self.plan.site.dtype, f"{prefix}_", self.raw_load, add(Var(_FACTORS), len(self.factors)))
-        results = boxes.write(planes, lines, near)
+    def one_sum(self, prefix: str, terms: Terms, form: Sum) -> dict[Place, Expr]:
+        if form.form not in {"winograd", "loop"}:
+            return super().one_sum(prefix, terms, form)
+        found = columns(terms) if form.form == "winograd" else None
+        near: tuple[Near, ...] = nears((), terms) if found is None else nears(*found, alike=form.alike)
+        kind = FewBoxes if form.loaded else Boxes
+        table = add(Var(_FACTORS), len(self.factors))
+        boxes = kind(self.plan.site.dtype, f"{prefix}_", self.raw_load, table, form.weights)
+        results = boxes.write(self.block.planes, self.block.lines, near)
         self.factors += [factor for each in near for factor in each.factors]
         self.body += boxes.body
         return dict(results)

@@ -8,7 +8,6 @@ independent. Sums are regrouped as in streaming kernels, except where the progra
 
 from collections.abc import Callable, Sequence
 
-from tilewright.base.intmath import ceil_div
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.ir import Expr, Let, Load, Op, Stmt, Var, add
 from tilewright.codegen.regroup import regroup
@@ -18,22 +17,14 @@ from tilewright.codegen.sites import Rows, Site
 from tilewright.programs.expression import Read, Tape
 from tilewright.programs.stencil import Statement
 from tilewright.programs.weights import SUM, Apart, Terms, apart
-
-_MOST_HELD = 12
-"""Vectors shared by rows that fit into registers beside sums and factors, of 16 registers some of them."""
-
-_UNDER_WAY = 8
-"""Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
-_WINDOW = 128
-"""Multiply-adds, with their loads, that processors hold at a time: so much of the next vectors is under way, too."""
-_MOST_SUMS = 4
+from tilewright.tilings.body import Block, Sum
 
 
 def row_values(
     site: Site,
     statement: Statement,
     rows: Rows,
-    block: int,
+    block: Block,
     place: Var,
     load: Callable[[Read, Var], Expr] | None = None,
 ) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
@@ -43,7 +34,7 @@ def row_values(
         site: The kernel's surroundings.
         statement: The statement.
         rows: The rows that it reads.
-        block: Rows of results.
+        block: The rows of results, and how they are written.
         place: Index of the vector's first cell in its row.
         load: The vector of a read in a row, where it is not simply at its place.
 
@@ -51,39 +42,14 @@ def row_values(
         The operations, and the new value of each row.
     """
     values = _Values(site, rows, place, load)
-    found = Apart(statement.tape, ()) if site.keeps_order else apart(statement.tape)
-    sums = [values.by_input(f"s{number}_", terms, block) for number, terms in enumerate(found.sums)]
-    new = sums[0] if len(found.tape) == len(sums) == 1 else values.by_output(found.tape, block, sums)
-    return tuple(values.held()), new
-
-
-def rows_together(site: Site, statement: Statement, family: str) -> int:
-    """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
-
-    More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
-    in tiles, four for sweeps. In 3D four are best where rows are read at several places, as those of a cube. Of others
-    the neighbours are near in memory already, and one row is best in tiles; sweeps take two.
-    """
-    rank = site.rank
-    if rank == 1:
-        return 1
-    if rank == 2:
-        levels = {(read.field, read.level) for read in statement.reads}
-        return 4 if family == "none" and len(levels) == 1 else 2
-    outer = [(read.field, read.level, read.offset[:-1]) for read in statement.reads]
-    if sum(outer.count(row) > 1 for row in set(outer)) > 1:
-        return 4
-    return 2 if family == "none" else 1
-
-
-def sums_in_turn(reads: int, block: int) -> int:
-    """Of how many sums every result of a block is made, so that the arithmetic need not wait for one sum.
-
-    >>> sums_in_turn(9, 4), sums_in_turn(27, 1), sums_in_turn(125, 1)
-    (1, 2, 4)
-    """
-    overlapping = max(1, _WINDOW // (reads * block))
-    return max(1, min(_MOST_SUMS, ceil_div(_UNDER_WAY, block * overlapping)))
+    forms = block.sums if load is None else block.assembled
+    found = apart(statement.tape) if forms else Apart(statement.tape, ())
+    sums = [
+        values.by_input(f"s{number}_", terms, block.rows, form)
+        for number, (terms, form) in enumerate(zip(found.sums, forms, strict=True))
+    ]
+    new = sums[0] if len(found.tape) == len(sums) == 1 else values.by_output(found.tape, block.rows, sums)
+    return tuple(values.held() if block.kept else values.body), new
 
 
 class _Values:
@@ -101,7 +67,7 @@ class _Values:
     def by_output(self, tape: Tape, block: int, sums: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:
         """One expression per row, their operations in turn; ``sums`` are written already."""
         if not self.site.keeps_order:
-            tape = regroup(fuse_roots(tape) if self.site.dtype == "float32" else tape)
+            tape = regroup(fuse_roots(tape) if self.site.dtype == "float32" else tape, self.site.body)
         lowered = []
         for shift in range(block):
 
@@ -119,19 +85,17 @@ class _Values:
                 self.body.append(operation)
         return tuple(value for _, value in lowered)
 
-    def by_input(self, prefix: str, terms: Terms, block: int) -> tuple[Expr, ...]:
-        """Every vector is added to all results that read it at once; column by column if too many are shared."""
+    def by_input(self, prefix: str, terms: Terms, block: int, form: Sum) -> tuple[Expr, ...]:
+        """Every vector is added to all results that read it at once, in the order of memory or column by column."""
         uses: dict[Var, list[tuple[tuple[int, int], float]]] = {}
         for shift in range(block):
             for read, weight in terms.items():
                 uses.setdefault(self.load(read, shift), []).append(((shift, 0), weight))
-        shared = sum(len(readers) > 1 for readers in uses.values())
-        # In 2D vectors that are put together wait in registers with those beside them: input by input fewer do.
-        if shared > _MOST_HELD and (self.site.rank == 3 or self.fetch is None):
+        if form.form == "columns":
             columns = Columns(self.site.dtype, prefix, self._fetch, self.body, axis=self.site.rank - 2)
-            results = columns.write([(shift, 0) for shift in range(block)], terms)
+            results = columns.write([(shift, 0) for shift in range(block)], terms, form)
             return tuple(results[shift, 0] for shift in range(block))
-        sums = Sums(self.site.dtype, prefix, sums_in_turn(len(terms), block))
+        sums = Sums(self.site.dtype, prefix, form.accumulators)
         places = {var: (self.order[row], offset) for (row, offset), var in self.loaded.items()}
         self.body += add_up(sums, {var: uses[var] for var in sorted(uses, key=lambda var: places[var])}, self.pending)
         self.body += sums.join()
@@ -148,8 +112,6 @@ class _Values:
     def held(self) -> list[Stmt]:
         """The operations; vectors that several rows read are kept in registers, gcc rather loads them for every use."""
         shared = {var for var in self.loaded.values() if len(self.readers[var]) > 1}
-        if len(shared) > _MOST_HELD:
-            return self.body
         return [
             Let(each.var, Op("hold", (each.value,), each.var.type))
             if isinstance(each, Let) and each.var in shared

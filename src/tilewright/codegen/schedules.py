@@ -46,7 +46,7 @@ def entry_function(site: Site, tiling: Tiling, name: str) -> Function:
     if analyse(site.problem.program).sweep:
         body = _recurrence(site)
     elif tiling.family == "none":
-        body = sweeps(site, tiling)
+        body = sweeps(site)
     elif tiling.family in {"hexagonal", "hybrid", DIAMOND}:
         body = _hexagons(site, tiling)
     elif tiling.family == skewed.NAME:

@@ -13,6 +13,7 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Boundary, Problem
 from tilewright.programs.stencil import Statement
+from tilewright.tilings.body import Body, BoxCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +24,13 @@ class Site:
         problem: The problem; nothing here depends on its shape or steps.
         prefix: Start of every function's name.
         strict: Whether every operation keeps its own rounding.
+        body: How the kernel's code is written.
     """
 
     problem: Problem
     prefix: str
     strict: bool
+    body: Body
 
     @property
     def rank(self) -> int:
@@ -53,6 +56,10 @@ class Site:
             Var("scalar", f"array:{self.dtype}"),
             Var("constant", f"array:array:{self.dtype}"),
         )
+
+    def code(self, statement: Statement) -> BoxCode:
+        """How a statement is computed over boxes."""
+        return self.body.boxes[self.problem.program.statements.index(statement)]
 
     def copies(self, field: str) -> int:
         """Versions that are kept of a field."""

@@ -19,13 +19,12 @@ from tilewright.codegen.box_rows import (
     START,
     STOP,
     Group,
-    in_place,
     interior,
     sum_functions,
     target_row,
     vectors_at_ends,
 )
-from tilewright.codegen.box_sums import add_up, find_rows, found_rows, large_sum
+from tilewright.codegen.box_sums import add_up, find_rows, found_rows, near_reads
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.ir import (
     Call,
@@ -49,7 +48,6 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.sites import (
-    Rows,
     Site,
     box_bounds,
     cell_function,
@@ -62,12 +60,9 @@ from tilewright.codegen.sites import (
 )
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
+from tilewright.tilings.body import BoxCode
 
 STEP = Var("t")
-_MOST_SWEPT = 2**24
-"""Bytes of a field up to which a sweep in 3D is taken to find it in a cache."""
-_MOST_BLOCK_READS = 60
-"""Reads up to which rows too short for putting neighbours together are computed in blocks: these compile for long."""
 
 
 def cells_name(site: Site, number: int) -> str:
@@ -121,11 +116,17 @@ def cells_function(site: Site, number: int) -> Function:
     def read(node: Read) -> Expr:
         return load(node, rows.of(node), add(place, node.offset[-1]), inside=node.offset[-1] == 0)
 
-    near = large_sum(site, statement)
+    near = near_reads(site, statement)
     if near:
         named: list[Stmt] = [*find_rows(site, statement, places, 1)]
         starts = found_rows(site, rows)
-        body, (value,) = add_up(site.dtype, near, 1, place, lambda node, _, at: load(node, starts[rows.of(node)], at))
+        body, (value,) = add_up(
+            site.dtype,
+            near,
+            site.code(statement).rest,
+            place,
+            lambda node, _, at: load(node, starts[rows.of(node)], at),
+        )
     else:
         named = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
         named += rows.lets
@@ -156,29 +157,25 @@ def _target_let(site: Site, var: Var, places: tuple[Expr, ...], shift: int = 0) 
     return Let(var, result)
 
 
-def box_functions(site: Site, number: int, block: int, *, sweep: bool = False) -> tuple[Function, ...]:
+def box_functions(site: Site, number: int) -> tuple[Function, ...]:
     """A function ``box(…, t, low0, high0, …)`` that computes the cells of a box that the statement updates.
 
     Args:
         site: The kernel's surroundings.
         number: Index of the statement.
-        block: Rows computed together.
-        sweep: Whether boxes are sweeps over the grid. In 3D, where rows come from memory, these go row by row: the rows
-            of a block lie in several planes each, more streams than the hardware follows; large sums wait for none.
 
     Returns:
-        The function, after those that it calls: those of large sums, or, where neighbours of long rows are put together
-        (:mod:`tilewright.codegen.row_beside`), one for long rows and one for others.
+        The function, after those that it calls: those of sums in loops, or, where neighbours of long rows come by
+        shuffles (:mod:`tilewright.codegen.row_beside`), one for long rows and one for others.
     """
     box = _Box(site=site, number=number, together=False)
-    most = _MOST_SWEPT if sweep and site.rank == 3 and not large_sum(site, box.statement) else None
-    block = block if site.rank > 1 else 1
-    name = box_name(site, number)
-    if not box.beside(row_pointers(site, box.statement, _places(site), block), block):
-        blocks = ((lines, row_pointers(site, box.statement, _places(site), lines)) for lines in sorted({1, block}))
-        return (*sum_functions(site, box.statement, blocks), box.function(name, block, most))
-    short = box.function(f"{name}_short", 1 if len(box.statement.reads) > _MOST_BLOCK_READS else block, most)
-    long = replace(box, together=True).function(f"{name}_long", block, most)
+    name, code = box_name(site, number), box.code
+    if code.block.neighbours != "shuffles":
+        rows = sorted({1, code.block.rows})
+        blocks = ((lines, row_pointers(site, box.statement, _places(site), lines)) for lines in rows)
+        return (*sum_functions(site, box.statement, blocks), box.function(name, code.block.rows))
+    short = box.function(f"{name}_short", code.short)
+    long = replace(box, together=True).function(f"{name}_long", code.block.rows)
     length = sub(short.params[-1], short.params[-2])
     calls = (Call(long.name, long.params),), (Call(short.name, short.params),)
     which = replace(short, name=name, body=(If(row_beside.long(site, box.statement, length), *calls),), kind="inline")
@@ -197,15 +194,13 @@ class _Box:
     def statement(self) -> Statement:
         return self.site.problem.program.statements[self.number]
 
-    def beside(self, rows: Rows, block: int) -> tuple[row_beside.Carried, ...]:
-        """The rows whose vectors are put together, if it pays; where a loop goes over places along rows it does not."""
-        if large_sum(self.site, self.statement):
-            return ()
-        aligned = not in_place(self.site, self.statement)
-        return row_beside.carried(self.site, self.statement, rows, block, aligned=aligned)
+    @property
+    def code(self) -> BoxCode:
+        """How it is written."""
+        return self.site.code(self.statement)
 
-    def function(self, name: str, block: int, most: int | None) -> Function:
-        """The function, for blocks of so many rows where a field has ``most`` bytes or less."""
+    def function(self, name: str, block: int) -> Function:
+        """The function, for blocks of so many rows."""
         site, statement = self.site, self.statement
         given = [(Var(f"low{axis}"), Var(f"high{axis}")) for axis in range(site.rank)]
         clipped = [(Var(f"a{axis}"), Var(f"b{axis}")) for axis in range(site.rank)]
@@ -218,12 +213,12 @@ class _Box:
         return Function(
             name=name,
             params=(*site.params, STEP, *(var for pair in given for var in pair)),
-            body=(*lets, *self.loops(clipped, block, most)),
+            body=(*lets, *self.loops(clipped, block)),
             kind="apart",
         )
 
-    def loops(self, clipped: list[tuple[Var, Var]], block: int, most: int | None) -> tuple[Stmt, ...]:
-        """Loops over the rows of a box: blocks of rows, where a field has ``most`` bytes or less, then single rows."""
+    def loops(self, clipped: list[tuple[Var, Var]], block: int) -> tuple[Stmt, ...]:
+        """Loops over the rows of a box: blocks of rows, where the field is small enough for them, then single rows."""
         site, places = self.site, _places(self.site)
         if not places:
             return self.block(places, clipped[-1], 1)
@@ -237,17 +232,16 @@ class _Box:
         if block > 1:
             length = largest(sub(b, a), Int(0))
             whole = add(a, sub(length, Op("mod", (length, Int(block)))))
-            if most is not None:
+            if self.code.cached is not None:
                 size = mul(mul(extent(0), stride(0)), site.problem.itemsize)
-                whole = select(Op("le", (size, Int(most))), whole, a)
+                whole = select(Op("le", (size, Int(self.code.cached))), whole, a)
             rows = self.block(places, clipped[-1], block)
             loops = (Let(middle, whole), For(var=each, low=a, high=middle, step=Int(block), body=(here, *rows)))
         rest = self.block(places, clipped[-1], 1)
         single = For(var=each, low=middle if block > 1 else a, high=b, body=(here, *rest))
         nest: tuple[Stmt, ...] = (*loops, single)
         for outer in range(axis - 1, -1, -1):
-            large = large_sum(site, self.statement)
-            beside = () if large else places_inside(site, self.statement, outer, places[outer], 1)
+            beside = () if self.code.block.loops else places_inside(site, self.statement, outer, places[outer], 1)
             nest = (For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=(*beside, *nest)),)
         return nest
 
@@ -260,7 +254,7 @@ class _Box:
         """
         site, statement = self.site, self.statement
         rows = row_pointers(site, statement, places, block)
-        carried = self.beside(rows, block) if self.together else ()
+        carried = row_beside.carried(statement, rows, self.code.of(block)) if self.together else ()
         group = Group(site=site, statement=statement, rows=rows, carried=carried, block=block)
         ends: list[Stmt] = []
         for low_side, as_vector in zip((True, False), vectors_at_ends(site, statement), strict=True):

@@ -20,7 +20,6 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.pipeline import Plan, cut, make_plan, parts
-from tilewright.codegen.row_block import paired
 from tilewright.codegen.row_ends import ends_function
 from tilewright.codegen.row_kernel import stage_functions
 from tilewright.codegen.sites import Site, constants, unpack
@@ -45,14 +44,14 @@ def copies(problem: Problem) -> tuple[int, ...]:
     return tuple(most if field in updated else 1 for field in problem.program.fields)
 
 
-def scratch_bytes(problem: Problem, tiling: Tiling) -> int:
+def scratch_bytes(site: Site, tiling: Tiling) -> int:
     """Memory that every thread needs."""
-    return make_plan(Site(problem=problem, prefix="", strict=False), tiling).scratch_bytes
+    return make_plan(site, tiling).scratch_bytes
 
 
-def row_cells(problem: Problem, tiling: Tiling) -> int:
+def row_cells(site: Site, tiling: Tiling) -> int:
     """Cells of a tile's rows, its neighbours' cells included."""
-    return make_plan(Site(problem=problem, prefix="", strict=False), tiling).widest
+    return make_plan(site, tiling).widest
 
 
 def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function, ...]:
@@ -86,11 +85,10 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function
 def _apart(plan: Plan, functions: list[Function]) -> tuple[Function, ...]:
     """Keep functions as they are written: left to itself, gcc makes one of all and takes twice as long.
 
-    The short one at the ends of a row stays inline, where rows do not hold much arithmetic: apart it costs 10 % of a
-    seven-point stencil in 3D.
+    The short one at the ends of a row stays inline where the body does not say otherwise.
     """
-    heavy = plan.rank == 3 and any(paired(plan, stage) for stage in range(len(plan.pipeline.stages)))
-    return tuple(each if each.kind == "inline" and not heavy else replace(each, kind="apart") for each in functions)
+    apart = plan.site.body.ends_apart
+    return tuple(each if each.kind == "inline" and not apart else replace(each, kind="apart") for each in functions)
 
 
 def _entry(plan: Plan, name: str) -> Function:

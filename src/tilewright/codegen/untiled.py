@@ -1,5 +1,6 @@
 """Untiled time in code: every step sweeps the grid once, each thread its part, stages close behind one another."""
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.ir import (
     Call,
@@ -19,23 +20,16 @@ from tilewright.codegen.ir import (
     smallest,
     sub,
 )
-from tilewright.codegen.row_values import rows_together
 from tilewright.codegen.sites import Site, extent, stride
 from tilewright.codegen.statements import box_call
 from tilewright.programs.dependences import analyse
 from tilewright.programs.stencil import Program
-from tilewright.tilings.tiling import Tiling
 
-_BLOCK, _LINE = 2048, 64
-"""In 1D: parts are multiples of so many cells, since smaller ones take less time than a barrier. Distances of
-stages are multiples of so many."""
-_PIECE = 2**13
-"""Bytes of a field in a piece of a sweep: what a few fields have of one lies in L1."""
 _T, _THREADS, _PART, _PARTS = Var("t"), Var("threads"), Var("part"), Var("parts")
 _FIRST, _LAST, _PIECE_ROWS, _LOW, _HIGH = Var("first"), Var("last"), Var("piece"), Var("low"), Var("high")
 
 
-def sweeps(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
+def sweeps(site: Site) -> tuple[Stmt, ...]:
     """Write the loops of an untiled program, whose outermost axis the threads share.
 
     A thread goes through the statements piece by piece, so that what they have in common is still in its cache. A
@@ -48,7 +42,7 @@ def sweeps(site: Site, tiling: Tiling) -> tuple[Stmt, ...]:
     lets: list[Stmt] = [Let(_PARTS, smallest(_units(site), _THREADS))]
     if len(program.statements) == 1:
         return _steps(lets, [_shared(site, _stage(site, stages[0], _FIRST, _LAST))])
-    lets.append(Let(_PIECE_ROWS, _piece_rows(site, tiling)))
+    lets.append(Let(_PIECE_ROWS, _piece_rows(site)))
     several = below(_PIECE_ROWS, sub(_LAST, _FIRST))
     piece: tuple[Stmt, ...] = (Let(_HIGH, smallest(add(_LOW, _PIECE_ROWS), _LAST)),)
     gaps: tuple[Stmt, ...] = ()
@@ -78,12 +72,13 @@ def stage_distances(program: Program) -> tuple[int, ...]:
         program: The program.
 
     Returns:
-        One number per stage, the first 0. In 1D, where rows are cells, multiples of a cache line of them.
+        One number per stage, the first 0. In 1D, where rows are cells, multiples of so many as a cache line has bytes:
+        no two threads write to one line.
     """
     analysis = analyse(program)
     copies = dict(zip(program.fields, analysis.copies, strict=True))
     stage_of = {program.statements[number].field: s for s, stage in enumerate(analysis.stages) for number in stage}
-    unit = _LINE if program.rank == 1 else 1
+    unit = CACHE_LINE if program.rank == 1 else 1
     result = [0] * len(analysis.stages)
     for last in range(1, len(result)):
         for statement, read in ((each, read) for each in program.statements for read in each.reads):
@@ -105,22 +100,21 @@ def _shared(site: Site, body: tuple[Stmt, ...]) -> For:
     first, last = (Op("div", (mul(_units(site), number), _PARTS)) for number in (_PART, add(_PART, 1)))
     ends = (Let(_FIRST, first), Let(_LAST, last))
     if site.rank == 1:
-        ends = (Let(_FIRST, mul(first, _BLOCK)), Let(_LAST, smallest(mul(last, _BLOCK), extent(0))))
+        ends = (Let(_FIRST, mul(first, site.body.part)), Let(_LAST, smallest(mul(last, site.body.part), extent(0))))
     return For(var=_PART, low=Int(0), high=_PARTS, body=(*ends, *body), share="static")
 
 
 def _units(site: Site) -> Expr:
     """What threads share: rows, or blocks of cells in 1D."""
-    return Op("ceildiv", (extent(0), Int(_BLOCK))) if site.rank == 1 else extent(0)
+    return Op("ceildiv", (extent(0), Int(site.body.part))) if site.rank == 1 else extent(0)
 
 
-def _piece_rows(site: Site, tiling: Tiling) -> Expr:
+def _piece_rows(site: Site) -> Expr:
     """Rows of a piece, at least those that a statement computes together."""
-    values = _PIECE // site.problem.itemsize
+    values = site.body.piece
     if site.rank == 1:
         return Int(values)
-    statements = site.problem.program.statements
-    together = max(tiling.rows or rows_together(site, each, tiling.family) for each in statements)
+    together = max(each.block.rows for each in site.body.boxes)
     return largest(Int(together if site.rank == 2 else 1), Op("div", (Int(values), stride(0))))
 
 

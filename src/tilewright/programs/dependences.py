@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import TraceError
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.problem import Problem
-from tilewright.programs.stencil import Program
+from tilewright.programs.stencil import Program, Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +102,14 @@ def analyse(program: Program) -> Analysis:
         copies=tuple(copies.values()),
         dependences=tuple(between),
         sweep=tuple(d for d in flow if d.time == 0),
+    )
+
+
+def overwrites_its_input(program: Program, statement: Statement) -> bool:
+    """Whether a statement's new version overwrites one that it reads (at the centre)."""
+    copies = analyse(program).copies[program.fields.index(statement.field)]
+    return any(
+        read.field == statement.field and read.level != 1 and (1 - read.level) % copies == 0 for read in statement.reads
     )
 
 

@@ -2,11 +2,13 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.programs.expression import Apply, Const, Node, Read, Tape
 from tilewright.programs.operators import BOOLEAN
+from tilewright.programs.stencil import Program, Statement
 
 FEWEST = 8
 """Reads from which on a sum is written input by input."""
@@ -126,6 +128,27 @@ class _Rest:
     def push(self, node: Node) -> int:
         self.left.append(node)
         return len(self.left) - 1
+
+
+def boxes(statement: Statement) -> dict[int, list[range]]:
+    """Of the rows that a statement reads, by level of time, from the least to the greatest offset per outer axis."""
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for read in sorted(statement.reads, key=lambda read: read.level):
+        found.setdefault(read.level, []).append(read.offset[:-1])
+    return {level: [range(min(a), max(a) + 1) for a in zip(*outer, strict=True)] for level, outer in found.items()}
+
+
+def box_sum(statement: Statement) -> Terms | None:
+    """The weights of a value that is one sum over boxes of one field, else None.
+
+    At every level of time, the rows that it reads form a box.
+    """
+    found = apart(statement.tape)
+    one = len(found.tape) == len(found.sums) == 1 and len({read.field for read in statement.reads}) == 1
+    if not one:
+        return None
+    many = len({(read.level, read.offset[:-1]) for read in statement.reads})
+    return found.sums[0] if many == sum(math.prod(map(len, box)) for box in boxes(statement).values()) else None
 
 
 def weighted_sum(tape: Tape) -> Terms | None:
@@ -271,6 +294,16 @@ def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
             found += _cut(terms, [read for read in reads if read in left], _COLUMN - 1, MOST_GROWTH_OF_FEW)
     rest = _rest(terms, found)
     return (tuple(found), rest) if _few_pay(terms, found, rest) else None
+
+
+@functools.lru_cache(maxsize=256)
+def shares_products(program: Program) -> bool:
+    """Whether all values of a program hold weighted sums, and all of these have columns.
+
+    Then two neighbours along axis 0 can be computed together from fewer products.
+    """
+    found = [apart(statement.tape).sums for statement in program.statements]
+    return program.rank > 1 and all(sums and all(columns(terms) is not None for terms in sums) for sums in found)
 
 
 def _cut(terms: Terms, reads: Sequence[Read], count: int, most: float) -> list[Column]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.emit import emit_all
+from tilewright.codegen.emit import KernelSource
 from tilewright.costs import fit
 from tilewright.costs.setting import iteration_seconds, make_setting
 from tilewright.costs.time import sizes_of
@@ -182,6 +182,12 @@ class Series:
         kinds = {"tiles": "", "none": " without tiles", "streaming": " in streaming tiles"}
         return f"C_iter of {self.program.name}{kinds[self.kind]}"
 
+    @property
+    def kernels(self) -> tuple[tuple[Problem, Tiling], ...]:
+        """What its kernels are made of, one per tiling; they depend on no instance's shape."""
+        some = make_problem(self.program, self.shapes[0], 1024)
+        return tuple((some, tiling) for tiling in self.tilings)
+
 
 def tile_series(program: Program, machine: Machine, protocol: Protocol) -> Series:
     """Draw instances in hexagonal or hybrid tiles, whose grids lie in a core's L2.
@@ -234,19 +240,9 @@ SERIES = {"tiles": tile_series, "none": sweep_series, "streaming": stream_series
 """What draws the instances of each kind."""
 
 
-def build_only(series: Series, tools: Toolchain) -> None:
-    """Compile a series in a worker process: its kernels stay in the cache on disk, where :func:`build` finds them."""
-    build(series, tools)
-
-
-def build(series: Series, tools: Toolchain) -> tuple[CompiledKernel, ...]:
-    """Compile the kernels of a series, one per tiling; several threads may build at a time.
-
-    Raises:
-        ToolchainError: If they do not compile.
-    """
-    some = make_problem(series.program, series.shapes[0], 1024)
-    return compile_source(emit_all([(some, tiling) for tiling in series.tilings]), tools)
+def compile_only(source: KernelSource, tools: Toolchain) -> None:
+    """Compile kernels in a worker process: the cache on disk keeps them for whoever compiles them next."""
+    compile_source(source, tools)
 
 
 def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Instance, ...]:
@@ -254,7 +250,7 @@ def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine)
 
     Args:
         series: The series.
-        kernels: Its kernels, see :func:`build`.
+        kernels: Its kernels, compiled.
         machine: The machine; for streaming tiles C_iter of the program is among its values.
 
     Returns:

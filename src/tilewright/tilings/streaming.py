@@ -9,18 +9,16 @@ computes is ever read. A tiling with ``threads`` is one for a GPU's thread block
 :mod:`tilewright.tilings.stream_block`.
 """
 
-import functools
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
-from tilewright.programs.stencil import Program
-from tilewright.programs.weights import apart, columns
+from tilewright.programs.weights import shares_products
 from tilewright.tilings import stream_block
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
@@ -106,21 +104,13 @@ def default_rows(problem: Problem) -> int:
     rank = problem.program.rank
     if rank == 1:
         return 1
-    many = rank == 3 and problem.program.loads > _MANY_READS and not two_at_a_time(problem)
+    many = rank == 3 and problem.program.loads > _MANY_READS and not _shares_products(problem)
     return max(3 if many else 4, needed_rows(problem))
 
 
-def two_at_a_time(problem: Problem) -> bool:
-    """Whether every value holds weighted sums, all computed for two neighbours along axis 0 at a time."""
-    if problem.program.rank == 1 or not problem.dtype.startswith("float"):
-        return False
-    return _all_columns(problem.program)
-
-
-@functools.lru_cache(maxsize=256)
-def _all_columns(program: Program) -> bool:
-    found = [apart(statement.tape).sums for statement in program.statements]
-    return all(sums and all(columns(terms) is not None for terms in sums) for sums in found)
+def _shares_products(problem: Problem) -> bool:
+    """Whether neighbours along axis 0 can share products, which leaves registers for four planes of results."""
+    return problem.dtype.startswith("float") and shares_products(problem.program)
 
 
 def footing(problem: Problem) -> Footing:
@@ -152,7 +142,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     time = time if tiling.time == 1 and not tiling.space else tiling.time
     _check_sizes(rank, time, space, example)
     rows = default_rows(problem) if tiling.rows is None else tiling.rows
-    return Tiling(family=NAME, time=time, space=space, rows=rows, unroll=tiling.unroll, variant=tiling.variant)
+    return replace(tiling, time=time, space=space, rows=rows)
 
 
 def _check_sizes(rank: int, time: int, space: tuple[int, ...], example: str) -> None:

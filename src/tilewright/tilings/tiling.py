@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape, parse_shape
+from tilewright.tilings.body import FORMS, NEIGHBOURS
 
 _WHOLE = re.compile(r"[0-9]{1,12}")
 _SHORT = {"t": "time", "s": "space"}
@@ -12,11 +13,13 @@ _LONG = {"time": "t", "space": "s"}
 VARIANTS = ("fixed", "param")
 REUSES = ("place", "move")
 COLUMNS = ("registers", "shared")
+_WORDS = {"variant": VARIANTS, "reuse": REUSES, "neighbours": NEIGHBOURS, "sums": FORMS, "columns": COLUMNS}
+"""Keys whose values are words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tiling:
-    """Every decision about a kernel: what it does can be read off here.
+    """The order of execution of a kernel, and what is asked for of its code beyond the rule's choice.
 
     Attributes:
         family: Name of the tiling family.
@@ -32,6 +35,10 @@ class Tiling:
             it to the front.
         columns: Where a thread of a GPU's streaming tile keeps the values of its own columns, ``registers`` or
             ``shared`` memory; None for the choice of :func:`tilewright.tuning.gpu_schedule.gpu_schedule`.
+        neighbours: On a CPU, where vectors beside others come from: ``loads`` or ``shuffles``; None for the default.
+        sums: On a CPU, how weighted sums are written, one of :data:`tilewright.tilings.body.FORMS`; None for the
+            default.
+        piece: On a CPU, cells of a piece of a sweep that goes through several statements; None for the default.
 
     >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
     'hybrid:t=16,s=8x64,threads=1x64'
@@ -48,6 +55,9 @@ class Tiling:
     variant: str = "fixed"
     reuse: str = "place"
     columns: str | None = None
+    neighbours: str | None = None
+    sums: str | None = None
+    piece: int | None = None
 
     def __str__(self) -> str:
         parts = []
@@ -60,14 +70,15 @@ class Tiling:
         return f"{self.family}:{','.join(parts)}" if parts else self.family
 
     def to_dict(self) -> dict[str, object]:
-        """Return it as plain data: every key but ``columns``, which is left out where it is open.
+        """Return it as plain data: every key but those that say how code is written, where they are open.
 
         >>> parse("none").to_dict()["k"], "columns" in parse("none").to_dict()
         (None, False)
         """
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        if self.columns is None:
-            del plain["columns"]
+        for name in ("columns", "neighbours", "sums", "piece"):
+            if plain[name] is None:
+                del plain[name]
         return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
 
@@ -95,23 +106,16 @@ def parse(text: str) -> Tiling:
 def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
     if name in {"space", "sub", "threads"}:
         return parse_shape(value)
-    if name in {"time", "k", "rows", "unroll"}:
+    if name in {"time", "k", "rows", "unroll", "piece"}:
         if not _WHOLE.fullmatch(value) or int(value) < 1:
             raise UsageError(f"{name} of a tiling is a whole number of at least 1, got {value!r} in {text!r}")
         return int(value)
-    if name == "variant":
-        if value not in VARIANTS:
-            raise UsageError(f"the variant of a tiling is one of {', '.join(VARIANTS)}, got {value!r}")
-        return value
-    if name == "reuse":
-        if value not in REUSES:
-            raise UsageError(f"the reuse of a tiling is one of {', '.join(REUSES)}, got {value!r}")
-        return value
-    if name == "columns":
-        if value not in COLUMNS:
-            raise UsageError(f"the columns of a tiling are kept in {' or '.join(COLUMNS)}, got {value!r}")
+    if name in _WORDS:
+        if value not in _WORDS[name]:
+            raise UsageError(f"the {name} of a tiling is one of {', '.join(_WORDS[name])}, got {value!r}")
         return value
     raise UsageError(
         f"a tiling has no key {name!r}, in {text!r}",
-        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant, reuse and columns",
+        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant, reuse, columns, "
+        "neighbours, sums and piece",
     )
