@@ -33,7 +33,7 @@ STRUCTURE = {
     ("gpu_table.py", "_WIDTH"): "bytes of the element types",
     ("gpu_skewed.py", "4"): "numbers of a launch before the counts of tiles",
     ("gpu_site.py", "size <= STATIC_SHARED"): "what a text may declare on chip, by the language",
-    ("gpu_table.py", "_passed_bytes(program, dtype, shape) > STATIC_SHARED"): "what a text may declare, else refused",
+    ("gpu_table.py", "passed > STATIC_SHARED"): "what a text may declare, else refused",
     ("gpu_table.py", "shape.threads > MAX_BLOCK_THREADS"): "what a device may start, else refused",
 }
 """Per file and finding, why it is no decision."""
