@@ -50,6 +50,14 @@ def private_store(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture(autouse=True, scope="session")
+def races_reported():
+    """Whichever test makes a process's first OpenCL call, the interpreter of kernels reports data races."""
+    from tilewright.runtime import opencl
+
+    opencl.prepare_oclgrind()
+
+
+@pytest.fixture(autouse=True, scope="session")
 def interruptible():
     """Jobs in the background of a shell ignore Ctrl-C; what tests start must not inherit that."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

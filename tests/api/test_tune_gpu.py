@@ -22,7 +22,7 @@ BACKEND = "opencl:oclgrind"
 
 @pytest.fixture(autouse=True)
 def places(tmp_path, monkeypatch):
-    opencl.prepare_oclgrind(races=False)
+    opencl.prepare_oclgrind()
     monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
     memo.forget()

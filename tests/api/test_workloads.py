@@ -60,7 +60,7 @@ def test_what_does_not_fit_costs_nothing_that_could_be_compared(work):
 def test_predictions_of_both_kinds_are_explained_by_one_function(name):
     asked = CASES[name]
     one = predict(name, shape=asked.shape, steps=asked.steps, machine="k20c")
-    found = explain(one, program=name, machine="k20c")
+    found = explain(one)
     assert dict(found.k_effect)[one.costs.tiles_per_sm] == one.costs.seconds
     assert {"vector units", "memory", "synchronisation"} <= {each.name for each in found.resources}
 

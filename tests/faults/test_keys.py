@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tilewright.api import tune_task
+from tilewright.plan import read_target
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import chain_times, hosts, nvrtc, toolchain, wisdom
@@ -95,10 +96,11 @@ def test_each_part_of_a_plugins_key_changed_alone_misses(folders, monkeypatch, t
 
 def test_each_part_of_a_tuning_logs_key_changed_alone_is_another_log(folders, monkeypatch, tally):
     problem, here = make_problem(program("heat2d"), (64, 64), 8), wisdom.circumstances()
-    one = {"problem": problem, "threads": 2, "strict": False, "metric": "time"}
+    one = {"problem": problem, "target": read_target("c", 2), "strict": False, "metric": "time"}
     changes = [
         {"problem": replace(problem, shape=(64, 65))}, {"problem": replace(problem, steps=9)},
-        {"problem": replace(problem, dtype="float64")}, {"threads": 1}, {"strict": True}, {"metric": "energy"},
+        {"problem": replace(problem, dtype="float64")}, {"target": read_target("c", 1)}, {"strict": True},
+        {"metric": "energy"},
     ]  # fmt: skip
     paths = [tune_task.log_path(SimpleNamespace(**{**one, **change}), 8, here) for change in [{}, *changes]]
     paths.append(tune_task.log_path(SimpleNamespace(**one), 4, here))

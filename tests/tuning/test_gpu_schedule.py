@@ -91,7 +91,7 @@ def test_columns_of_other_tilings_are_refused(name, text, said):
 
 
 def test_columns_are_kept_in_one_of_two_places():
-    with pytest.raises(UsageError, match="kept in registers or shared, got 'cache'"):
+    with pytest.raises(UsageError, match="the columns of a tiling is one of registers, shared, got 'cache'"):
         parse("streaming:t=4,s=64x64,threads=1x64,columns=cache")
 
 

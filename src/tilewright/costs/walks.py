@@ -79,16 +79,15 @@ class CoreMemory:
 
 
 def core_memory(machine: Machine) -> CoreMemory:
-    """Return the caches of a CPU's core; what its file does not say costs nothing."""
+    """Return the caches of a CPU's core; a bandwidth that its file does not say costs nothing."""
     own, outer = machine.cache_bandwidth, machine.outer_bandwidth
     memory = machine.sm_count.value / machine.dram_bandwidth.value
-    latency = machine.outer_latency.value / machine.clock.value if machine.outer_latency else 0.0
     return CoreMemory(
         inner_bytes=machine.l1_bytes.value if machine.l1_bytes else 0.0,
         own_bytes=machine.shared_bytes.value,
         own_seconds=1.0 / own.value if own else 0.0,
         outer_seconds=1.0 / outer.value if outer and machine.l3_bytes and machine.l3_bytes.value else memory,
-        flag_seconds=latency,
+        flag_seconds=machine.outer_latency.value / machine.clock.value,
     )
 
 

@@ -26,13 +26,9 @@ _LOG_LINES = 3
 _REFUSED = "the kernel does not compile"
 
 
-def prepare_oclgrind(*, races: bool = True) -> None:
-    """Set up Oclgrind, which works until the first OpenCL call of the process.
-
-    Args:
-        races: Report data races.
-    """
-    os.environ["OCLGRIND_DATA_RACES"] = "1" if races else "0"
+def prepare_oclgrind() -> None:
+    """Let Oclgrind report data races, which works until the first OpenCL call of the process."""
+    os.environ["OCLGRIND_DATA_RACES"] = "1"
     os.environ.setdefault("OCLGRIND_LOCAL_MEM_SIZE", str(_OCLGRIND_LOCAL))
     os.environ.setdefault("OCLGRIND_MAX_ERRORS", str(_OCLGRIND_REPORTS))
 
