@@ -95,8 +95,8 @@ def test_an_output_is_written_and_returned_as_it_is(xarray, expected):
 
 
 def test_dask_and_pandas_give_numpy_arrays(xarray, expected, monkeypatch):
-    dask, pandas = pytest.importorskip("dask.array"), pytest.importorskip("pandas")
     monkeypatch.delitem(sys.modules, "sparse", raising=False)  # Dask takes this folder's tests/sparse for a library
+    dask, pandas = pytest.importorskip("dask.array"), pytest.importorskip("pandas")
     chunked = dask.from_array(VALUES, chunks=(7, 30))
     with pytest.importorskip("dask").config.set(scheduler="synchronous"):
         for given in (chunked, pandas.DataFrame(VALUES)):

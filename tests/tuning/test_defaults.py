@@ -112,6 +112,15 @@ def test_stencils_on_cpus(case):
     assert seconds <= margins * (best + copy_seconds(setting))
 
 
+def test_two_steps_are_swept_on_a_cpu_that_nobody_has_calibrated():
+    """The one pass over memory that they could save is no more than the guessed speeds may be off."""
+    problem = make_problem(program("j2d5pt"), (4096, 4096), 2)
+    assert choose_tiling(problem, HOST) == NONE
+    assert choose_tiling(dataclasses.replace(problem, steps=5), HOST).time > 1
+    known = dataclasses.replace(HOST.dram_bandwidth, source="measured")
+    assert choose_tiling(problem, dataclasses.replace(HOST, dram_bandwidth=known)).time > 1
+
+
 def far(d, a, b):
     return d[-2, -3] + a[0] * b[0]
 

@@ -19,6 +19,11 @@ from tilewright.tuning import space
 from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.periodic import Blocks, plan_blocks
 
+_FEWEST_STEPS = 3
+"""Steps from which a run on a CPU that nobody has calibrated is tiled in time: two steps save one pass over memory at
+most, which is no more than the guessed speeds may be off, and took up to a tenth longer (``benchmarks/short_runs.py``).
+"""
+
 
 def choose_tiling(problem: Problem, machine: Machine, *, copies: bool = True) -> Tiling:
     """Return the tiling that a run takes: the exact model's choice among all legal families.
@@ -34,6 +39,8 @@ def choose_tiling(problem: Problem, machine: Machine, *, copies: bool = True) ->
     if machine.kind == "gpu":
         return gpu_defaults(problem, machine)[0].tiling
     setting = make_setting(problem, machine)
+    if setting.guessed and problem.steps < _FEWEST_STEPS:
+        return catalogue.complete(problem, NONE)
 
     def expected(family: str, seconds: float) -> float:
         return run_seconds(family, seconds, setting, copies=copies)
