@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         WrongResultError,
     )
     from tilewright.programs.catalogue import program
+    from tilewright.programs.differences import diff, laplacian
     from tilewright.programs.problem import Boundary
     from tilewright.programs.stencil import Program
     from tilewright.tilings.tiling import Tiling
@@ -100,6 +101,7 @@ _HOMES = {
         "WrongResultError",
     ),
     "tilewright.programs.catalogue": ("program",),
+    "tilewright.programs.differences": ("diff", "laplacian"),
     "tilewright.programs.problem": ("Boundary",),
     "tilewright.programs.stencil": ("Program",),
     "tilewright.tilings.tiling": ("Tiling",),
@@ -144,6 +146,8 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "sqrt",
     "tanh",
     "where",
+    "diff",
+    "laplacian",
     "Alignment",
     "Boundary",
     "Plan",

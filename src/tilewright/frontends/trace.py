@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.programs.expression import Operand, Scalar, Value, as_value, flatten, reads
-from tilewright.programs.stencil import FieldBuilder, Program, stencil
+from tilewright.programs.stencil import FieldBuilder, Program, StencilGrid, stencil
 
 RESERVED = frozenset(
     {
@@ -84,13 +84,15 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
     title = name or getattr(function, "__name__", "stencil").replace("<lambda>", "stencil")
     arguments = argument_names(function, title, defaults=True)
     defaults = _defaults(function, title)
-    symbols = {argument: Argument(argument) for argument in arguments}
-    try:
-        result = function(*symbols.values())
-    except TilewrightError:
-        raise
-    except Exception as error:
-        raise _failure(error, title) from error
+    grid = StencilGrid()
+    result = _body(function, title, arguments, grid)
+    if grid.asked:  # a difference came before the first index, which has told the number of axes since
+        if grid.rank is None:
+            raise TraceError(
+                f"the number of axes of {title!r} is not known: nothing in it is indexed",
+                "index a field once, such as u[0, 0] for two axes",
+            )
+        result = _body(function, title, arguments, StencilGrid(grid.rank))
     values = updates(result, arguments, title)
     indexed = _indexed(values)
     fields = tuple(argument for argument in arguments if argument in indexed or argument in values)
@@ -115,6 +117,16 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
         summary=summary,
         defaults=tuple(defaults.items()),
     )
+
+
+def _body(function: Callable[..., Any], title: str, arguments: list[str], grid: StencilGrid) -> object:
+    """Return what the body makes of symbols."""
+    try:
+        return function(*(Argument(argument, grid=grid) for argument in arguments))
+    except TilewrightError:
+        raise
+    except Exception as error:
+        raise _failure(error, title) from error
 
 
 def _defaults(function: Callable[..., Any], title: str) -> dict[str, Number]:

@@ -198,14 +198,30 @@ def _shown(index: object) -> str:
     return "a value" if isinstance(index, Value | FieldBuilder) else repr(index)
 
 
+class StencilGrid:
+    """What is known of the grid while a stencil's body is built: the number of its axes, from the first index."""
+
+    __slots__ = ("asked", "rank")
+
+    def __init__(self, rank: int | None = None) -> None:
+        self.rank = rank
+        self.asked = False
+
+    def ask(self) -> int | None:
+        """Return the number of axes, or None; :attr:`asked` then says that it was wanted too early."""
+        self.asked = self.asked or self.rank is None
+        return self.rank
+
+
 class FieldBuilder:
     """Reads of one named field: ``u[-1, 0]``, ``u.prev[0, 0]``, ``u.prev2[0, 0]``, ``u.new[0, 0]``."""
 
-    __slots__ = ("level", "name")
+    __slots__ = ("grid", "level", "name")
 
-    def __init__(self, name: str, level: int = 0) -> None:
+    def __init__(self, name: str, level: int = 0, grid: StencilGrid | None = None) -> None:
         self.name = name
         self.level = level
+        self.grid = grid
 
     def __getitem__(self, offset: int | tuple[int, ...]) -> Value:
         offsets = offset if isinstance(offset, tuple) else (offset,)
@@ -215,6 +231,8 @@ class FieldBuilder:
                     f"an index of a field is whole numbers, got {self.name}[{', '.join(map(_shown, offsets))}]",
                     "offsets are relative to the cell, the same for all: u[-1, 0] is the neighbour above",
                 )
+        if self.grid is not None and self.grid.rank is None:
+            self.grid.rank = len(offsets)
         return Value(Read(self.name, self.level, tuple(int(item) for item in offsets)))
 
     def __setitem__(self, offset: object, value: object) -> None:
@@ -237,14 +255,14 @@ class FieldBuilder:
     @property
     def prev(self) -> "FieldBuilder":
         """The previous time level."""
-        return FieldBuilder(self.name, -1)
+        return FieldBuilder(self.name, -1, self.grid)
 
     @property
     def prev2(self) -> "FieldBuilder":
         """The time level before the previous one."""
-        return FieldBuilder(self.name, -2)
+        return FieldBuilder(self.name, -2, self.grid)
 
     @property
     def new(self) -> "FieldBuilder":
         """The values computed in this step."""
-        return FieldBuilder(self.name, 1)
+        return FieldBuilder(self.name, 1, self.grid)
