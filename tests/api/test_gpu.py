@@ -193,11 +193,11 @@ def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeyp
     ways = [each.tiling for each in gpu_defaults(large, machine)]
     load = gpu.load
 
-    def spoilt(device, source, schedule):
+    def spoilt(device, artifact, schedule):
         first = schedule.tiling.family == ways[0].family
         if first and fault == "shared":
             raise ArrayError("a group needs more on chip")
-        found = load(device, source, schedule)
+        found = load(device, artifact, schedule)
         if first and fault == "spills":
             return replace(found, resources=Resources(registers=255, spill_bytes=8, stack_bytes=0, shared_bytes=0))
         if first and fault == "threads":

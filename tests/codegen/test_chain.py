@@ -11,8 +11,9 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu_prelude import DIALECTS
 from tilewright.codegen.matmul import Blocking, emit_fused
 from tilewright.codegen.matmul_gpu import Block, emit_gpu
+from tilewright.codegen.source import c_source
 from tilewright.costs.chain import SCHEDULES, count
-from tilewright.runtime.cpu import compile_text
+from tilewright.runtime.cpu import functions
 from tilewright.runtime.fused import block_sizes, fused_product
 
 CASES = 600
@@ -22,7 +23,7 @@ LOOPS = Path(__file__).with_name("chain_loops.c")
 @pytest.fixture(scope="module")
 def counted():
     """Run the instrumented loops: returns the product, the reads, the writes and the trace."""
-    (kernel,) = compile_text(LOOPS.read_text(), "tw_counted_loops")
+    (kernel,) = functions(c_source(LOOPS.read_text(), "tw_counted_loops"))
 
     def run(schedule, arrays, tile, room=0):
         p = [arrays[0].shape[0], *(array.shape[1] for array in arrays), 0][:4]
@@ -224,7 +225,7 @@ def test_opencl_kernels_compute_and_move_what_the_formulas_count(device, capfd, 
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     buffers = [cl.Buffer(context, flags, hostbuf=each) for each in (*arrays, result, moved)]
     threads = block.threads
-    kernel(queue, (source.groups(p) * threads,), (threads,), *buffers[:4], *map(np.int32, p), buffers[4])
+    kernel(queue, (block.groups(fusion, p) * threads,), (threads,), *buffers[:4], *map(np.int32, p), buffers[4])
     cl.enqueue_copy(queue, result, buffers[3])
     cl.enqueue_copy(queue, moved, buffers[4])
     queue.finish()

@@ -16,7 +16,7 @@ FOLDER = Path(codegen.__file__).parent
 MODULES = (
     *("borders", "box_rows", "box_sums", "c", "c_helpers", "c_lift", "emit", "expression", "faces", "header", "ir"),
     *("overlapped", "pipeline", "regroup", "row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
-    *("row_kernel", "row_linear", "row_pairs", "row_planes", "row_values", "schedules", "sites", "skewed"),
+    *("row_kernel", "row_linear", "row_pairs", "row_planes", "row_values", "schedules", "sites", "skewed", "source"),
     *("statements", "stream_io", "stream_tile", "streaming", "untiled"),
 )
 """What the text of a stencil's kernel on a CPU is made by."""

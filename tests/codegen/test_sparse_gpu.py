@@ -68,8 +68,8 @@ def test_opencl_vectors_longer_than_the_grid(device, capfd, what, dtype):
     sums = buffers[-1:] if what.sums else []
     kernel = cl.Kernel(program, source.entry)
     kernel(queue, (groups * threads,), (threads,), *buffers[:-1], *scalars, *sums, np.int64(n))
-    if source.finish:
-        cl.Kernel(program, source.finish)(queue, (threads,), (threads,), *sums, np.int32(groups))
+    for finish in source.kernels[1:]:
+        cl.Kernel(program, finish.entry)(queue, (threads,), (threads,), *sums, np.int32(groups))
     got = [np.empty_like(each) for each in vectors]
     for target, buffer in zip(got, buffers, strict=False):
         cl.enqueue_copy(queue, target, buffer)

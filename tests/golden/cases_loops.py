@@ -120,10 +120,11 @@ def _call(tiles: str) -> str:
     """The stencil compiler's kernel in the place of loops over u and B."""
     problem = make_problem(program("jacobi2d"), SHAPES[2], STEPS, "float64")
     tiling = catalogue.complete(problem, parse(tiles))
-    kernel = emit_tiling(problem, tiling).kernels[0]
+    source = emit_tiling(problem, tiling)
     return call_text(
         Handover(
-            problem=problem, kernel=kernel, tiling=tiling, steps=Name("T"), strides=(64,), slot=24 * 64, lifted=False,
+            problem=problem, entry=source.entry, layout=source.layout[0], tiling=tiling, steps=Name("T"),
+            strides=(64,), slot=24 * 64, lifted=False,
             boxes={"u": ((1, 22), (1, 62))}, mirrors=(("B", "u"),), sizes=(("N", 24),),
             old=parse_code("for (t=0;t<T;t++) u[t] = u[t];", "a golden file"),
         )

@@ -10,7 +10,7 @@ from tilewright.codegen.dia import Unrolling, emit_dia
 from tilewright.codegen.gpu_energy import energy_source
 from tilewright.codegen.gpu_micro import at_rest, micro_source
 from tilewright.codegen.gpu_table import TableShape, emit_gpu_table
-from tilewright.codegen.hysteresis import hysteresis_text
+from tilewright.codegen.hysteresis import emit_hysteresis
 from tilewright.codegen.matmul import Blocking, emit_fused
 from tilewright.codegen.matmul_gpu import Block, emit_gpu
 from tilewright.codegen.pipeline_gpu import emit_gpu_group
@@ -166,7 +166,7 @@ CASES = (
     _pipe("mean_edges", "constant:0.5", to="cuda", says="constant"),
     _pipe("mean_edges", "nearest", to="opencl", rows=2, says="two_columns"),
     _pipe("converted", "mirror", to="cuda", dtype="int16"),
-    _case("pipelines/hysteresis.c", "hysteresis of Canny, float32", lambda: hysteresis_text("float32")),
+    _case("pipelines/hysteresis.c", "hysteresis of Canny, float32", lambda: emit_hysteresis("float32").text),
     _fused("left", "float64"),
     _fused("right", "float32"),
     _fused_gpu("left", "float64", "cuda"),

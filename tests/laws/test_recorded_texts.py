@@ -41,6 +41,7 @@ from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.matmul import emit_fused
 from tilewright.codegen.matmul_gpu import Block, emit_gpu
 from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.source import KernelSource
 from tilewright.codegen.sparse_gpu import emit_vectors_gpu
 from tilewright.codegen.table import emit_table
 from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple
@@ -74,24 +75,32 @@ _NAMED = re.compile(r"(tw_\w*?)[0-9a-f]{12}")
 
 
 def digest(*parts: object) -> str:
-    # Tilings as they are written: a key that is not given is no part of them.
-    text = "\n".join(str(part) if isinstance(part, str | Tiling) else repr(part) for part in parts)
+    text = "\n".join(map(written, parts))
     return hashlib.sha256(_NAMED.sub(r"\1", text).encode()).hexdigest()[:8]
+
+
+def written(part: object) -> str:
+    if isinstance(part, str | Tiling):  # tilings as they are written: a key that is not given is no part of them
+        return str(part)
+    if not isinstance(part, KernelSource):
+        return repr(part)
+    started = [(each.threads, each.numbers, each.shared_bytes, each.room_bytes) for each in part.kernels]
+    layouts = part.layout if isinstance(part.layout, tuple) else (part.layout,)
+    return "\n".join(map(repr, (part.text, started, [each and dataclasses.astuple(each) for each in layouts])))
 
 
 def host(problem, tiling, *, strict: bool = False) -> str:
     """Code of a CPU, and what is counted of the tiling."""
     source = emit_tiling(problem, tiling, strict=strict)
-    kernel = dataclasses.replace(source.kernels[0], entry="", fingerprint="")
     full = catalogue.complete(problem, tiling)
-    return digest(source.text, kernel, full, catalogue.counts(problem, full))
+    return digest(source, full, catalogue.counts(problem, full))
 
 
 def device(problem, tiling, dialect: str, **options: bool) -> str:
     """Code of a GPU, its kernels and their launches."""
     source = emit_device(problem, gpu_schedule(problem, tiling), dialect, **options)
     started = list(itertools.islice(launches(problem, gpu_schedule(problem, tiling), problem.steps), 300))
-    return digest(source.text, source.kernels, source.shared_bytes, started)
+    return digest(source, started)
 
 
 def defaults(problem, family: str) -> Tiling:
@@ -223,7 +232,7 @@ def pictures_in_rows() -> Iterator[str]:
 def pictures() -> Iterator[str]:
     for index in range(40):
         case = pipelines.pipeline_case(SEED, index)
-        yield digest(*(dataclasses.replace(group, entry="") for group in pipelines.sources(case)))
+        yield digest(*pipelines.sources(case))
 
 
 def pictures_on_devices() -> Iterator[str]:
@@ -296,8 +305,7 @@ def fixed_texts() -> Iterator[str]:
         yield from (digest(emit_fused(side, dtype)) for side in ("left", "right"))
     small = make_problem(programs.program("j2d5pt"), (64, 64), 8)
     for dialect in DIALECTS:
-        source = at_rest(small, gpu_schedule(small, calibration_tiling(small)), dialect)
-        yield digest(dataclasses.replace(source, fingerprint=""))
+        yield digest(at_rest(small, gpu_schedule(small, calibration_tiling(small)), dialect))
         yield from (digest(emit_vectors_gpu(what, "float32", dialect)) for what in every)
         for side, counting in itertools.product(("left", "right"), (False, True)):
             block = Block(tile=(64, 64), cells=(4, 4))

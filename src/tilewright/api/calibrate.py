@@ -27,7 +27,7 @@ from tilewright.runtime import calibrate as runtime
 from tilewright.runtime import calibrate_fits as fitting
 from tilewright.runtime import calibrate_gpu as devices
 from tilewright.runtime import hosts
-from tilewright.runtime.cpu import compile_source
+from tilewright.runtime.cpu import stencil_kernels
 from tilewright.runtime.devices import open_device
 from tilewright.runtime.files import check_place
 from tilewright.runtime.gpu import Device
@@ -242,7 +242,7 @@ def _cpu(
             steps.begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
             sources = [(emit_tilings(each.kernels), tools) for each in some]
             processes.map(runtime.compile_only, sources, _COMPILE_SECONDS)
-    kernels = {(each.kind, each.program.name): compile_source(emit_tilings(each.kernels), tools) for each in every}
+    kernels = {(each.kind, each.program.name): stencil_kernels(emit_tilings(each.kernels), tools) for each in every}
 
     def measured(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
         def once(program: Program) -> tuple[fitting.Instance, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.source import KernelSource, c_source
 
 C_TYPES = {"float32": ("float", 4), "float64": ("double", 8)}
 SIZES = ("rows", "columns", "diagonals", "threads", "stream", "add")
@@ -37,22 +38,7 @@ class Unrolling:
     block: int = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CSource:
-    """A C unit with one function ``entry(array, size, work, unused)``.
-
-    Attributes:
-        text: A translation unit.
-        entry: The function's name.
-        dtype: Element type.
-    """
-
-    text: str
-    entry: str
-    dtype: str
-
-
-def emit_dia(dtype: str, how: Unrolling = Unrolling()) -> CSource:
+def emit_dia(dtype: str, how: Unrolling = Unrolling()) -> KernelSource[None]:
     """Write y = A x (or y += A x) for any matrix of diagonals.
 
     ``array`` holds x, y, the offsets (int64, ascending) and the table of the diagonals' addresses; ``size`` holds what
@@ -72,7 +58,7 @@ def emit_dia(dtype: str, how: Unrolling = Unrolling()) -> CSource:
     True
     """
     entry = f"tw_dia_{fingerprint(dtype, how, _ROWS, _RANGES, _ENTRY)[:12]}"
-    return CSource(text=library(dtype, how) + _ENTRY.replace("ENTRY", entry), entry=entry, dtype=dtype)
+    return c_source(library(dtype, how) + _ENTRY.replace("ENTRY", entry), entry)
 
 
 def library(dtype: str, how: Unrolling = Unrolling()) -> str:

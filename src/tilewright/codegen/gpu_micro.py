@@ -7,10 +7,9 @@ anything out. Source: Prajapati et al., PPoPP 2017, section 5.2.
 
 from dataclasses import replace
 
-from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.gpu import print_gpu
 from tilewright.codegen.gpu_emit import made
-from tilewright.codegen.gpu_site import DeviceKernel, DeviceSource
+from tilewright.codegen.gpu_site import DeviceLayout
 from tilewright.codegen.ir import (
     Barrier,
     Expr,
@@ -29,6 +28,7 @@ from tilewright.codegen.ir import (
     add,
     mul,
 )
+from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.problem import Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule
 
@@ -41,24 +41,20 @@ MOVING = Var("moving")
 _FLOAT = "float32"
 
 
-def micro_source(dialect: str) -> DeviceSource:
+def micro_source(dialect: str) -> KernelSource[None]:
     """Return the text of the kernels ``empty``, ``copy``, ``barrier`` and ``shared``, in this order.
 
     Each takes pointers ``target`` and ``source`` and the number ``count``: cells to copy, or turns.
     """
     functions = tuple(_function(name, body) for name, body in _BODIES.items())
-    return DeviceSource(
+    return KernelSource(
         text=print_gpu(functions, dialect),
         dialect=dialect,
-        strict=False,
-        dtype=_FLOAT,
-        copies=(1, 1),
-        kernels=tuple(DeviceKernel(entry=f.name, threads=THREADS, numbers=("count",)) for f in functions),
-        fingerprint=fingerprint("micro", dialect, _VERSION),
+        kernels=tuple(EntryPoint(entry=f.name, threads=THREADS, numbers=("count",)) for f in functions),
+        layout=None,
     )
 
 
-_VERSION = 1
 _TARGET, _SOURCE, _COUNT = Var("target", f"pointer:{_FLOAT}"), Var("source", f"array:{_FLOAT}"), Var("count")
 _AT = add(mul(Op("group", ()), THREADS), Op("thread", ()))
 _CHIP = Var("chip", f"chip:{_FLOAT}")
@@ -121,13 +117,12 @@ SHARED_ACCESSES = READS + 2
 """Words of shared memory that a thread reads and writes per turn."""
 
 
-def at_rest(problem: Problem, schedule: GpuSchedule, dialect: str) -> DeviceSource:
+def at_rest(problem: Problem, schedule: GpuSchedule, dialect: str) -> KernelSource[DeviceLayout]:
     """Write the kernels of a problem under a tiling so that they move nothing: a last number, 0, says so."""
     source, functions = made(problem, schedule, dialect)
     still = [_still(function) for function in functions]
     kernels = tuple(replace(kernel, numbers=(*kernel.numbers, MOVING.name)) for kernel in source.kernels)
-    text = print_gpu(still, dialect)
-    return replace(source, text=text, kernels=kernels, fingerprint=fingerprint("at rest", source.fingerprint))
+    return replace(source, text=print_gpu(still, dialect), kernels=kernels)
 
 
 def _still(function: Function) -> Function:

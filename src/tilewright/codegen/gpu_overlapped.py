@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, on_chip, unpacked
+from tilewright.codegen.gpu_site import GpuSite, Launch, global_index, on_chip, unpacked
 from tilewright.codegen.gpu_sweep import STEP, in_bounds, places
 from tilewright.codegen.ir import (
     Barrier,
@@ -34,6 +34,7 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Problem
@@ -58,7 +59,7 @@ def bands(steps: int, most: int) -> Iterator[int]:
         steps -= now
 
 
-def overlapped_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def overlapped_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, EntryPoint], ...]:
     """Make the kernel of an overlapped tiling.
 
     Raises:
@@ -68,7 +69,7 @@ def overlapped_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Fu
     maker = _Maker(site, schedule)
     numbers = _NUMBERS[: 1 + site.rank]
     shared, room = on_chip(maker.values * site.problem.itemsize)
-    kernel = DeviceKernel(
+    kernel = EntryPoint(
         entry=f"{site.prefix}_0",
         threads=math.prod(maker.threads),
         numbers=numbers,

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from tilewright.codegen.faces import face_note
 from tilewright.codegen.gpu_chip import fixed_chip, parametric_chip, parametric_values
 from tilewright.codegen.gpu_prism_rows import PrismRows
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, on_chip, unpacked
+from tilewright.codegen.gpu_site import GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu_sweep import conjunction
 from tilewright.codegen.ir import (
     Barrier,
@@ -40,6 +40,7 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule
@@ -49,7 +50,7 @@ _NUMBERS = ("start", "total", "origin")
 _SIZES = ("height", "base", "size1", "size2")
 
 
-def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, EntryPoint], ...]:
     """Make the kernel of a prism tiling."""
     tiling, rank = schedule.tiling, site.rank
     cut = geometry(site.problem, tiling)
@@ -65,7 +66,7 @@ def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Functio
         shared, room = on_chip(total)
     numbers = (*_NUMBERS, *(var.name for var in names))
     maker = _Maker(site=site, schedule=schedule, cut=cut, chip=chip)
-    kernel = DeviceKernel(
+    kernel = EntryPoint(
         entry=f"{site.prefix}_0",
         threads=math.prod(schedule.threads),
         numbers=numbers,

@@ -1,7 +1,7 @@
 """What every GPU kernel of a problem shares: its parameters, where versions of fields lie, and reads outside the grid.
 
 A schedule (a tiling family's module) makes kernels from these parts and says how they are launched; a runtime needs
-nothing else to run them: see :class:`DeviceSource`.
+nothing else to run them: see :class:`tilewright.codegen.source.KernelSource`.
 """
 
 from collections.abc import Callable
@@ -18,54 +18,14 @@ from tilewright.programs.stencil import Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceKernel:
-    """One kernel and how it is started.
-
-    Its arguments are, in this order: a pointer per field to slot 0 (version ``v`` lies in slot ``v mod copies``), the
-    extents (32 bits), the strides of the outer axes and the distance between slots in elements (64 bits), the numbers
-    of a :class:`Launch` (32 bits), and the program's scalars.
+class DeviceLayout:
+    """Where a stencil's kernels find the fields.
 
     Attributes:
-        entry: Name of the function.
-        threads: Threads per group.
-        numbers: Names of the launch's numbers.
-        shared_bytes: Memory on chip of a group that the text declares.
-        room_bytes: Memory on chip of a group that the launch must give.
-    """
-
-    entry: str
-    threads: int
-    numbers: tuple[str, ...] = ()
-    shared_bytes: int = 0
-    room_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSource:
-    """A text of kernels for GPUs.
-
-    Attributes:
-        text: The text.
-        dialect: ``opencl`` or ``cuda``.
-        strict: Whether the compiler must keep every operation's own rounding.
-        dtype: Element type.
         copies: Versions kept per field, in field order.
-        kernels: Its kernels.
-        fingerprint: Content fingerprint of what decides the text.
     """
 
-    text: str
-    dialect: str
-    strict: bool
-    dtype: str
     copies: tuple[int, ...]
-    kernels: tuple[DeviceKernel, ...]
-    fingerprint: str
-
-    @property
-    def shared_bytes(self) -> int:
-        """Most memory on chip that a group of any kernel needs."""
-        return max(kernel.shared_bytes + kernel.room_bytes for kernel in self.kernels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
+from tilewright.codegen.gpu_site import GpuSite, Launch, unpacked
 from tilewright.codegen.gpu_sweep import STEP, guarded_cell, places
 from tilewright.codegen.ir import (
     Barrier,
@@ -30,6 +30,7 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.problem import Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.skewed import Leaning, geometry
@@ -37,11 +38,11 @@ from tilewright.tilings.skewed import Leaning, geometry
 _NUMBERS = ("first", "wave", "lag", "total", "tiles0", "tiles1", "tiles2")
 
 
-def skewed_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def skewed_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, EntryPoint], ...]:
     """Make the kernel of a skewed tiling."""
     shape, threads = geometry(site.problem, schedule.tiling), schedule.threads
     numbers = _NUMBERS[: 4 + site.rank]
-    kernel = DeviceKernel(entry=f"{site.prefix}_0", threads=math.prod(threads), numbers=numbers)
+    kernel = EntryPoint(entry=f"{site.prefix}_0", threads=math.prod(threads), numbers=numbers)
     body = (
         Comment(f"parallelograms of {shape.height} rows, {'x'.join(str(skew.size) for skew in shape.skews)} cells"),
         *unpacked(Op("thread", ()), _thread(site), tuple(Int(n) for n in threads)),

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, on_chip, unpacked
+from tilewright.codegen.gpu_site import GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu_stream_cut import cut_body
 from tilewright.codegen.gpu_stream_plan import DEST, LEVELS, SOURCE, Plan, make_plan
 from tilewright.codegen.gpu_stream_whole import whole_body, whole_test
@@ -39,6 +39,7 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.problem import Problem
 from tilewright.tilings import stream_block
 from tilewright.tilings.gpu_schedule import GpuSchedule
@@ -52,11 +53,11 @@ def kept(problem: Problem) -> tuple[int, ...]:
     return tuple(ring if field in program.updated else 1 for field in program.fields)
 
 
-def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, EntryPoint], ...]:
     """Make the kernel of a streaming tiling."""
     plan = make_plan(site, schedule)
     shared, room = on_chip(plan.values * site.problem.itemsize)
-    kernel = DeviceKernel(
+    kernel = EntryPoint(
         entry=f"{site.prefix}_0",
         threads=math.prod(plan.threads),
         numbers=_NUMBERS[: 2 + site.rank],

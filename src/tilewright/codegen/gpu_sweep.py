@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, offsets, unpacked
+from tilewright.codegen.gpu_site import GpuSite, Launch, global_index, offsets, unpacked
 from tilewright.codegen.ir import (
     Expr,
     For,
@@ -28,6 +28,7 @@ from tilewright.codegen.ir import (
     sub,
 )
 from tilewright.codegen.sites import extent, outside, stride
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Problem
@@ -37,20 +38,20 @@ from tilewright.tilings.gpu_schedule import GpuSchedule
 STEP, PLANE = Var("t"), Var("plane")
 
 
-def sweep_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def sweep_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, EntryPoint], ...]:
     """Make one kernel per stage of a step."""
     shape = schedule.threads
     made = []
     for number in range(len(site.stages)):
         name = f"{site.prefix}_{number}"
         if not _recurs(site.problem, number):
-            kernel = DeviceKernel(entry=name, threads=math.prod(shape), numbers=(STEP.name,))
+            kernel = EntryPoint(entry=name, threads=math.prod(shape), numbers=(STEP.name,))
             body = _sweep(site, number, shape)
         elif site.rank == 1:
-            kernel = DeviceKernel(entry=name, threads=1, numbers=(STEP.name,))
+            kernel = EntryPoint(entry=name, threads=1, numbers=(STEP.name,))
             body = _line(site, number)
         else:
-            kernel = DeviceKernel(entry=name, threads=schedule.plane_threads, numbers=(STEP.name, PLANE.name))
+            kernel = EntryPoint(entry=name, threads=schedule.plane_threads, numbers=(STEP.name, PLANE.name))
             body = _plane(site, number, schedule.plane_threads)
         function = Function(
             name=name, params=site.params(kernel.numbers), body=body, kind="kernel", threads=kernel.threads

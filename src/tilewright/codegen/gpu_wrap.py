@@ -3,13 +3,14 @@
 import math
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, unpacked
+from tilewright.codegen.gpu_site import GpuSite, Launch, global_index, unpacked
 from tilewright.codegen.ir import Expr, Function, If, Int, Let, Load, Op, Stmt, Store, Var, add, mul, select, sub
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.problem import Problem
 
 
-def wrap_function(site: GpuSite, threads: int) -> tuple[Function, DeviceKernel]:
+def wrap_function(site: GpuSite, threads: int) -> tuple[Function, EntryPoint]:
     """Make the kernel: every cell outside the grid proper takes the value of the cell that it is a copy of.
 
     Its numbers are the version, and per axis the cells before the grid proper and its extent.
@@ -42,7 +43,7 @@ def wrap_function(site: GpuSite, threads: int) -> tuple[Function, DeviceKernel]:
             if field in program.updated:
                 stores.append(Store(base, global_index(here), value, site.dtype))
     body = (*lets, If(Op("and", (Op("lt", (here[0], extent(0))), Op("gt", (moved, Int(0))))), tuple(stores)))
-    kernel = DeviceKernel(entry=f"{site.prefix}_wrap", threads=threads, numbers=numbers)
+    kernel = EntryPoint(entry=f"{site.prefix}_wrap", threads=threads, numbers=numbers)
     return (
         Function(name=kernel.entry, params=site.params(numbers), body=body, kind="kernel", threads=threads),
         kernel,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES, prelude
+from tilewright.codegen.source import EntryPoint, KernelSource
 
 _BYTES = {"float32": 4, "float64": 8}
 
@@ -35,38 +36,17 @@ class Block:
         """Threads per group."""
         return self.tile[0] // self.cells[0] * (self.tile[1] // self.cells[1])
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuSource:
-    """The text of a kernel and how to start it.
-
-    Arguments are A1, A2, A3, R (row-major, contiguous) and P0 … P3 as ints; a counting kernel takes a pointer to one
-    unsigned int after them.
-
-    Attributes:
-        text: The text.
-        entry: The kernel's name.
-        dialect: ``opencl`` or ``cuda``.
-        fusion: ``left`` or ``right``.
-        block: How it is cut.
-        shared_bytes: Shared memory of a group.
-    """
-
-    text: str
-    entry: str
-    dialect: str
-    fusion: str
-    block: Block
-    shared_bytes: int
-
-    def groups(self, sizes: tuple[int, int, int, int]) -> int:
-        """Return how many groups to start, in one dimension, of ``block.threads`` threads each."""
-        extent, size = (sizes[0], self.block.tile[0]) if self.fusion == "left" else (sizes[3], self.block.tile[1])
+    def groups(self, fusion: str, sizes: tuple[int, int, int, int]) -> int:
+        """Return how many groups to start, in one dimension, for matrices of sizes P0 … P3."""
+        extent, size = (sizes[0], self.tile[0]) if fusion == "left" else (sizes[3], self.tile[1])
         return -(-extent // size)
 
 
-def emit_gpu(fusion: str, dtype: str, dialect: str, block: Block, *, counting: bool = False) -> GpuSource:
+def emit_gpu(fusion: str, dtype: str, dialect: str, block: Block, *, counting: bool = False) -> KernelSource[None]:
     """Write a fused kernel for a GPU; all matrix sizes are its parameters.
+
+    Arguments are A1, A2, A3, R (row-major, contiguous) and P0 … P3 as ints; a counting kernel takes a pointer to one
+    unsigned int after them.
 
     Args:
         fusion: ``left`` or ``right``.
@@ -111,8 +91,12 @@ def emit_gpu(fusion: str, dtype: str, dialect: str, block: Block, *, counting: b
         (_LEFT if fusion == "left" else _RIGHT).replace("ENTRY", entry),
     ]
     shared = (x * y + (x + y) * block.depth) * _BYTES[dtype]
-    return GpuSource(
-        text="\n".join(lines) + "\n", entry=entry, dialect=dialect, fusion=fusion, block=block, shared_bytes=shared
+    return KernelSource(
+        text="\n".join(lines) + "\n",
+        dialect=dialect,
+        kernels=(EntryPoint(entry=entry, threads=block.threads, shared_bytes=shared),),
+        layout=None,
+        double=dtype == "float64",
     )
 
 

@@ -14,6 +14,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen.c import c_literal
 from tilewright.codegen.c_helpers import CTYPES
 from tilewright.codegen.gpu_prelude import DIALECTS
+from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.expression import Apply, Const, Node, Read, Scalar
 from tilewright.programs.operators import BOOLEAN, FUNCTIONS
 from tilewright.programs.pipeline import Stencil
@@ -33,36 +34,23 @@ _CUDA = {"uint8_t": "unsigned char", "int16_t": "short", "int32_t": "int", "floa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuGroup:
-    """The text of a fused group and how to start it.
+class BlockLayout:
+    """What the arguments of a fused group's kernel are, and how it is started.
 
     Arguments: pointers to the inputs, then to the outputs (contiguous), the two extents as ints, then the pipeline's
     scalars, of type ``scalar_type``.
 
     Attributes:
-        text: The text.
-        entry: The kernel's name.
-        dialect: ``opencl`` or ``cuda``.
         inputs: Grids that it reads.
         outputs: Grids that it writes.
         block: (T_y, T_x, N_y, N_x).
-        shared_bytes: Shared memory of a block.
         scalar_type: ``float32`` or ``float64``.
     """
 
-    text: str
-    entry: str
-    dialect: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     block: tuple[int, int, int, int]
-    shared_bytes: int
     scalar_type: str
-
-    @property
-    def threads(self) -> int:
-        """Threads per block, in one dimension."""
-        return self.block[0] * self.block[1]
 
     def groups(self, shape: tuple[int, ...]) -> int:
         """Return how many blocks to start, in one dimension."""
@@ -70,7 +58,9 @@ class GpuGroup:
         return ceil_div(shape[0], ty * ny) * ceil_div(shape[1], tx * nx)
 
 
-def emit_gpu_group(problem: PipelineProblem, group: Group, dialect: str, block: tuple[int, int, int, int]) -> GpuGroup:
+def emit_gpu_group(
+    problem: PipelineProblem, group: Group, dialect: str, block: tuple[int, int, int, int]
+) -> KernelSource[BlockLayout]:
     """Write the kernel of a group.
 
     Args:
@@ -129,7 +119,7 @@ class _Writer:
     def bytes(self, grid: str) -> int:
         return self.padded(grid, 0) * self.padded(grid, 1) * self.problem.itemsize(grid)
 
-    def source(self) -> GpuGroup:
+    def source(self) -> KernelSource[BlockLayout]:
         stencils = tuple(self.pipeline.stencils[i] for i in self.group)
         key = fingerprint(
             "gpu", stencils, self.problem.dtypes, self.problem.borders, self.block, self.dialect, self.halos
@@ -157,16 +147,14 @@ KERNEL {entry}({parameters}) {{
 """
         if not self.wide:  # nothing of type double may be named where the device has none
             text = text.replace("SHARED double memory[", "SHARED int2 memory[")
-        return GpuGroup(
-            text=text,
-            entry=entry,
-            dialect=self.dialect,
+        layout = BlockLayout(
             inputs=self.plan.inputs,
             outputs=self.plan.outputs,
             block=self.block,
-            shared_bytes=self.shared_bytes,
             scalar_type="float64" if self.wide else "float32",
         )
+        kernel = EntryPoint(entry=entry, threads=ty * tx, shared_bytes=self.shared_bytes)
+        return KernelSource(text=text, dialect=self.dialect, kernels=(kernel,), layout=layout, double=self.wide)
 
     def tile(self, grid: str) -> str:
         """The tile of a grid in shared memory."""

@@ -9,10 +9,10 @@ wanted. Wanted tables get their cells some anti-diagonals at a time, in runs alo
 """
 
 import re
-from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.source import KernelSource, c_source
 from tilewright.codegen.table_expression import CTYPES, C, Places, lower
 from tilewright.programs.expression import Read
 from tilewright.programs.table import Recurrence
@@ -39,30 +39,13 @@ def work_bytes(program: Recurrence, itemsize: int, tile: tuple[int, int]) -> int
     return (len(program.tables) * rows * itemsize + 64 + columns * 8 * tile[1] + 127) // 64 * 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableSource:
-    """The text of a recurrence's kernel.
-
-    Its one function is ``entry(array, size, work, scalar)``. ``array`` holds pointers to, for every table: the rows
-    above (``up`` x ``left + n``), the columns on the left (``m`` x ``left``) and the table (``m`` x ``n``); then the
-    inputs in order, the flags (128 bytes per row of tiles) and the results: the last cell of the first table, and what
-    its cells fold to, one per row of tiles. ``scalar`` holds pointers to the scalars.
-
-    Attributes:
-        text: A C translation unit.
-        entry: The function's name.
-        dtype: Element type of the tables.
-        inputs: C types of the inputs, in order.
-    """
-
-    text: str
-    entry: str
-    dtype: str
-    inputs: tuple[str, ...]
-
-
-def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) -> TableSource:
+def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) -> KernelSource[None]:
     """Write the kernel of a recurrence; extents, tiles, scalars and matrices are its parameters.
+
+    ``array`` holds pointers to, for every table: the rows above (``up`` x ``left + n``), the columns on the left
+    (``m`` x ``left``) and the table (``m`` x ``n``); then the inputs in order, the flags (128 bytes per row of tiles)
+    and the results: the last cell of the first table, and what its cells fold to, one per row of tiles. ``size`` holds
+    what :data:`SIZES` says, the last argument pointers to the scalars.
 
     Args:
         program: The recurrence; no read goes up and to the right.
@@ -100,7 +83,7 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) 
     text = _UNIT.replace("$TILE", _TILE)
     for name, value in names.items():
         text = text.replace(f"${name}$", value)
-    return TableSource(text=text, entry=entry, dtype=dtype, inputs=kinds)
+    return c_source(text, entry, strict=True)
 
 
 def fold_text(program: Recurrence, dtype: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.emit import KernelSource
+from tilewright.codegen.emit import StencilSource
 from tilewright.costs import fit
 from tilewright.costs.setting import iteration_seconds, make_setting
 from tilewright.costs.time import sizes_of
@@ -240,7 +240,7 @@ SERIES = {"tiles": tile_series, "none": sweep_series, "streaming": stream_series
 """What draws the instances of each kind."""
 
 
-def compile_only(source: KernelSource, tools: Toolchain) -> None:
+def compile_only(source: StencilSource, tools: Toolchain) -> None:
     """Compile kernels in a worker process: the cache on disk keeps them for whoever compiles them next."""
     compile_source(source, tools)
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.codegen.matmul import Blocking, FusedSource, emit_fused, work_elements
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.codegen.matmul import Blocking, emit_fused, work_elements
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate, check_memory
 from tilewright.runtime.toolchain import target_cpu
 
@@ -25,9 +25,8 @@ def blocking() -> Blocking:
 
 
 @functools.lru_cache(maxsize=8)
-def _kernel(fusion: str, dtype: str, how: Blocking) -> tuple[FusedSource, Function]:
-    source = emit_fused(fusion, dtype, how)
-    return source, compile_text(source.text, source.entry)[0]
+def _kernel(fusion: str, dtype: str, how: Blocking) -> Function:
+    return functions(emit_fused(fusion, dtype, how))[0]
 
 
 def block_sizes(fusion: str, p: tuple[int, int, int, int], tile: tuple[int, int], threads: int) -> tuple[int, int]:
@@ -63,7 +62,8 @@ def fused_product(fusion: str, operands: tuple[Array, Array, Array], tile: tuple
     """
     a1, a2, a3 = operands
     dtype = str(a1.dtype)
-    source, compiled = _kernel(fusion, dtype, blocking())
+    how = blocking()
+    compiled = _kernel(fusion, dtype, how)
     p = (a1.shape[0], a1.shape[1], a2.shape[1], a3.shape[1])
     work_size = p[0] * p[2] * (p[1] + p[3]) if fusion == "left" else p[1] * p[3] * (p[2] + p[0])
     count = threads if compiled.parallel and work_size >= _THREADED else 1
@@ -71,7 +71,7 @@ def fused_product(fusion: str, operands: tuple[Array, Array, Array], tile: tuple
     a1 = _rows(a1)
     a2 = _rows(a2) if fusion == "right" else _plain(a2)
     a3 = _plain(a3)
-    needed = work_elements(source, p, (x, y), count) * a1.itemsize
+    needed = work_elements(fusion, how.panel(dtype), p, (x, y), count) * a1.itemsize
     check_memory(needed + p[0] * p[3] * a1.itemsize)
     work = allocate(needed)
     result = np.empty((p[0], p[3]), dtype=dtype)

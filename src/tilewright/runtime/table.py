@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.table import TableSource, emit_table, work_bytes
+from tilewright.codegen.table import emit_table, work_bytes
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import TableData, joined, outside
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate, check_memory
 
 Array = npt.NDArray[Any]
@@ -34,15 +34,14 @@ class Filled:
 
 
 @functools.lru_cache(maxsize=64)
-def kernel_of(program: Recurrence, dtype: str, floating: tuple[str, ...]) -> tuple[TableSource, Function]:
+def kernel_of(program: Recurrence, dtype: str, floating: tuple[str, ...]) -> Function:
     """Compile the kernel of a recurrence, or load it from the cache.
 
     Raises:
         UsageError: If the recurrence has no kernel.
         ToolchainError: If there is no compiler, or it fails.
     """
-    source = emit_table(program, dtype, floating)
-    return source, compile_text(source.text, source.entry, strict=True)[0]
+    return functions(emit_table(program, dtype, floating))[0]
 
 
 def fill_tables(
@@ -68,7 +67,7 @@ def fill_tables(
     floating = tuple(
         each.name for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f"
     )
-    _, kernel = kernel_of(program, data.dtype, floating)
+    kernel = kernel_of(program, data.dtype, floating)
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
     count = max(1, min(threads, tall)) if kernel.parallel else 1

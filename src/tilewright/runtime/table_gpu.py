@@ -11,8 +11,8 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_bytes
-from tilewright.codegen.gpu_site import DeviceSource
 from tilewright.codegen.gpu_table import ABOVE, BESIDE, TableShape, emit_gpu_table
+from tilewright.codegen.source import KernelSource
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import TableData, joined, outside
 from tilewright.runtime.gpu import Device
@@ -37,7 +37,7 @@ class TableKernel:
     """
 
     device: Device
-    source: DeviceSource
+    source: KernelSource[None]
     handle: Any
     shape: TableShape
     rows: int
@@ -69,7 +69,7 @@ def load_table(device: Device, dialect: str, program: Recurrence, data: TableDat
 @functools.lru_cache(maxsize=64)
 def _built(
     device: Device, dialect: str, program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape
-) -> tuple[DeviceSource, Any]:
+) -> tuple[KernelSource[None], Any]:
     source = emit_gpu_table(program, dtype, floating, shape, dialect)
     return source, device.build(source)[0]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.codegen.dia import Unrolling, emit_dia
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import describe_cpu, thread_count
 from tilewright.runtime.toolchain import target_cpu
 
@@ -32,8 +32,7 @@ def kernel(dtype: str, how: Unrolling) -> Function:
     Raises:
         ToolchainError: If there is no C compiler, or it fails.
     """
-    source = emit_dia(dtype, how)
-    return compile_text(source.text, source.entry)[0]
+    return functions(emit_dia(dtype, how))[0]
 
 
 def threads_for(moved: int, asked: int | None, compiled: Function) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen.cg import emit_cg
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate
 from tilewright.sparse.dia import Dia
 from tilewright.sparse.krylov import axpy, dot
@@ -23,8 +23,7 @@ _BLOCK = 4096
 
 @functools.lru_cache(maxsize=4)
 def _kernel(dtype: str) -> Function:
-    source = emit_cg(dtype, unrolling(), _BLOCK)
-    return compile_text(source.text, source.entry)[0]
+    return functions(emit_cg(dtype, unrolling(), _BLOCK))[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
