@@ -6,17 +6,16 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_stream, gpu_sweep
+from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_stream, gpu_sweep, ir
 from tilewright.codegen.gpu import print_gpu
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
 from tilewright.codegen.gpu_site import DeviceKernel, DeviceSource, GpuSite, Launch
 from tilewright.codegen.gpu_wrap import wrap_function
-from tilewright.codegen.ir import Function
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule
 
-Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[Function, DeviceKernel], ...]]
+Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, DeviceKernel], ...]]
 Start = Callable[[Problem, GpuSchedule, int], Iterator[Launch]]
 SCHEDULES: dict[str, tuple[Make, Start]] = {
     "none": (gpu_sweep.sweep_functions, gpu_sweep.sweep_launches),
@@ -58,7 +57,7 @@ def emit_device(
 
 def made(
     problem: Problem, schedule: GpuSchedule, dialect: str, *, strict: bool = False, periodic: bool = False
-) -> tuple[DeviceSource, tuple[Function, ...]]:
+) -> tuple[DeviceSource, tuple[ir.Function, ...]]:
     """Make the functions of a source, see :func:`emit_device`; its text is empty."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
