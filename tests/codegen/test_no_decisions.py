@@ -14,7 +14,8 @@ from tilewright import codegen
 
 FOLDER = Path(codegen.__file__).parent
 MODULES = (
-    *("borders", "box_rows", "box_sums", "c", "c_helpers", "c_lift", "emit", "expression", "faces", "header", "ir"),
+    *("borders", "box_rows", "box_sums", "c", "c_helpers", "c_lift", "emit", "expression", "faces", "header"),
+    *("ir", "ir.build", "ir.nodes", "ir.types"),
     *("overlapped", "pipeline", "regroup", "row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
     *("row_kernel", "row_linear", "row_pairs", "row_planes", "row_values", "schedules", "sites", "skewed", "source"),
     *("statements", "stream_io", "stream_tile", "streaming", "untiled"),
@@ -35,6 +36,11 @@ SMALL = 3
 FAMILIES = {"none", "hexagonal", "hybrid", "streaming", "diamond", "skewed", "overlapped"}
 DISPATCHES = {"schedules", "streaming", "overlapped"}
 """Where the loops of a family are chosen: its name may be asked for."""
+
+
+def _text(module: str) -> str:
+    path = FOLDER.joinpath(*module.split("."))
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
 
 
 def decisions(module: str, text: str) -> list[str]:
@@ -109,7 +115,7 @@ def _words(node: ast.AST):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_no_module_holds_a_threshold(module):
-    assert decisions(module, (FOLDER / f"{module}.py").read_text(encoding="utf-8")) == []
+    assert decisions(module, _text(module)) == []
 
 
 def test_every_module_of_stencils_on_cpus_is_looked_at():
@@ -120,7 +126,7 @@ def test_every_module_of_stencils_on_cpus_is_looked_at():
         if module in found:
             continue
         found.add(module)
-        tree = ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))
+        tree = ast.parse(_text(module))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tilewright.codegen"):
                 part = node.module.removeprefix("tilewright.codegen").lstrip(".")
@@ -130,8 +136,8 @@ def test_every_module_of_stencils_on_cpus_is_looked_at():
 
 def test_every_exception_is_still_there():
     for exception in STRUCTURAL:
-        module, _, name = exception.partition(".")
-        assert name in _constants(ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))), exception
+        module, _, name = exception.rpartition(".")
+        assert name in _constants(ast.parse(_text(module))), exception
 
 
 PLANTED = {

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import c, overlapped
-from tilewright.codegen.ir import Function
+from tilewright.codegen import c, ir, overlapped
 from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants
 from tilewright.codegen.source import EntryPoint, KernelSource
@@ -80,7 +79,7 @@ def emit_all(
     """Write several kernels into one translation unit; equal ones are written once."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
-    functions: dict[str, tuple[Function, ...]] = {}
+    functions: dict[str, tuple[ir.Function, ...]] = {}
     kernels, layouts = [], []
     for problem, tiling, body in units:
         site, layout = _describe(problem, tiling, body, dialect, strict=strict)
@@ -118,13 +117,13 @@ def _describe(
     return site, layout
 
 
-def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[Function, ...]:
+def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...]:
     if streams(tiling):
         return streaming_functions(site, tiling, entry)
     program = site.problem.program
     recurrent = bool(analyse(program).sweep)
     helpers = [cell_function(site, field) for field in program.fields]
-    statements: list[Function] = []
+    statements: list[ir.Function] = []
     for number in range(len(program.statements)):
         statements.append(cells_function(site, number))
         if not recurrent:

@@ -7,27 +7,10 @@ anything out. Source: Prajapati et al., PPoPP 2017, section 5.2.
 
 from dataclasses import replace
 
+from tilewright.codegen import ir
 from tilewright.codegen.gpu import print_gpu
 from tilewright.codegen.gpu_emit import made
 from tilewright.codegen.gpu_site import DeviceLayout
-from tilewright.codegen.ir import (
-    Barrier,
-    Expr,
-    For,
-    Function,
-    If,
-    Int,
-    Let,
-    Load,
-    Op,
-    Scope,
-    Shared,
-    Stmt,
-    Store,
-    Var,
-    add,
-    mul,
-)
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.problem import Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule
@@ -37,8 +20,8 @@ WORDS = 1024
 """Words on chip that the kernel of shared memory reads."""
 READS = 8
 """Of them per turn of its loop."""
-MOVING = Var("moving")
-_FLOAT = "float32"
+MOVING = ir.Var("moving")
+_FLOAT = ir.element("float32")
 
 
 def micro_source(dialect: str) -> KernelSource[None]:
@@ -55,60 +38,64 @@ def micro_source(dialect: str) -> KernelSource[None]:
     )
 
 
-_TARGET, _SOURCE, _COUNT = Var("target", f"pointer:{_FLOAT}"), Var("source", f"array:{_FLOAT}"), Var("count")
-_AT = add(mul(Op("group", ()), THREADS), Op("thread", ()))
-_CHIP = Var("chip", f"chip:{_FLOAT}")
+_TARGET, _SOURCE, _COUNT = (
+    ir.Var("target", ir.pointer(_FLOAT)),
+    ir.Var("source", ir.const_pointer(_FLOAT)),
+    ir.Var("count"),
+)
+_AT = ir.add(ir.mul(ir.GROUP, THREADS), ir.THREAD)
+_CHIP = ir.Var("chip", ir.shared_pointer(_FLOAT))
 
 
-def _function(name: str, body: tuple[Stmt, ...]) -> Function:
+def _function(name: str, body: tuple[ir.Stmt, ...]) -> ir.Function:
     params = (_TARGET, _SOURCE, _COUNT)
-    return Function(name=f"tw_micro_{name}", params=params, body=body, kind="kernel", threads=THREADS)
+    return ir.Function(name=f"tw_micro_{name}", params=params, body=body, kind="kernel", threads=THREADS)
 
 
-def _empty() -> tuple[Stmt, ...]:
-    return (If(Op("lt", (_COUNT, Int(0))), (Store(_TARGET, Int(0), Load(_SOURCE, Int(0), _FLOAT), _FLOAT),)),)
+def _empty() -> tuple[ir.Stmt, ...]:
+    return (ir.If(ir.lt(_COUNT, 0), (ir.Store(_TARGET, ir.Int(0), ir.Load(_SOURCE, ir.Int(0), _FLOAT), _FLOAT),)),)
 
 
-def _copy() -> tuple[Stmt, ...]:
-    at = Var("at")
-    return (Let(at, _AT), If(Op("lt", (at, _COUNT)), (Store(_TARGET, at, Load(_SOURCE, at, _FLOAT), _FLOAT),)))
+def _copy() -> tuple[ir.Stmt, ...]:
+    at = ir.Var("at")
+    return (ir.Let(at, _AT), ir.If(ir.lt(at, _COUNT), (ir.Store(_TARGET, at, ir.Load(_SOURCE, at, _FLOAT), _FLOAT),)))
 
 
-def _barrier() -> tuple[Stmt, ...]:
-    thread = Op("thread", ())
-    loop = For(var=Var("turn"), low=Int(0), high=_COUNT, body=(Barrier(),), unroll=1)
+def _barrier() -> tuple[ir.Stmt, ...]:
+    thread = ir.THREAD
+    loop = ir.For(var=ir.Var("turn"), low=ir.Int(0), high=_COUNT, body=(ir.Barrier(),), unroll=1)
     return (
-        Shared(_CHIP, WORDS),
-        Store(_CHIP, thread, Load(_SOURCE, Int(0), _FLOAT), _FLOAT),
+        ir.Array(_CHIP, WORDS),
+        ir.Store(_CHIP, thread, ir.Load(_SOURCE, ir.Int(0), _FLOAT), _FLOAT),
         loop,
-        If(Op("lt", (_COUNT, Int(0))), (Store(_TARGET, _AT, Load(_CHIP, thread, _FLOAT), _FLOAT),)),
+        ir.If(ir.lt(_COUNT, 0), (ir.Store(_TARGET, _AT, ir.Load(_CHIP, thread, _FLOAT), _FLOAT),)),
     )
 
 
-def _shared() -> tuple[Stmt, ...]:
+def _shared() -> tuple[ir.Stmt, ...]:
     """Every turn reads values whose places depend on the turn, adds them up, and keeps the sum on chip."""
-    thread, turn = Op("thread", ()), Var("turn")
-    each: Expr = Load(_CHIP, Op("mod", (add(thread, turn), Int(THREADS))), _FLOAT)
+    thread, turn = ir.THREAD, ir.Var("turn")
+    each: ir.Expr = ir.Load(_CHIP, ir.mod(ir.add(thread, turn), THREADS), _FLOAT)
     for number in range(1, READS):
         part = WORDS // READS * number
-        place = add(Op("mod", (add(thread, turn), Int(THREADS))), Int(part % (WORDS - THREADS)))
-        each = Op("add", (each, Load(_CHIP, place, _FLOAT)), _FLOAT)
+        place = ir.add(ir.mod(ir.add(thread, turn), THREADS), ir.Int(part % (WORDS - THREADS)))
+        each = ir.add(each, ir.Load(_CHIP, place, _FLOAT))
     body = (
-        Store(_CHIP, add(thread, WORDS), Op("add", (Load(_CHIP, add(thread, WORDS), _FLOAT), each), _FLOAT), _FLOAT),
+        ir.Store(_CHIP, ir.add(thread, WORDS), ir.add(ir.Load(_CHIP, ir.add(thread, WORDS), _FLOAT), each), _FLOAT),
     )
-    fill = For(
-        var=Var("i"),
+    fill = ir.For(
+        var=ir.Var("i"),
         low=thread,
-        high=Int(WORDS + THREADS),
-        step=Int(THREADS),
-        body=(Store(_CHIP, Var("i"), Load(_SOURCE, Var("i"), _FLOAT), _FLOAT),),
+        high=ir.Int(WORDS + THREADS),
+        step=ir.Int(THREADS),
+        body=(ir.Store(_CHIP, ir.Var("i"), ir.Load(_SOURCE, ir.Var("i"), _FLOAT), _FLOAT),),
     )
     return (
-        Shared(_CHIP, WORDS + THREADS),
+        ir.Array(_CHIP, WORDS + THREADS),
         fill,
-        Barrier(),
-        For(var=turn, low=Int(0), high=_COUNT, body=body, unroll=1),
-        If(Op("ge", (_COUNT, Int(0))), (Store(_TARGET, _AT, Load(_CHIP, add(thread, WORDS), _FLOAT), _FLOAT),)),
+        ir.Barrier(),
+        ir.For(var=turn, low=ir.Int(0), high=_COUNT, body=body, unroll=1),
+        ir.If(ir.ge(_COUNT, 0), (ir.Store(_TARGET, _AT, ir.Load(_CHIP, ir.add(thread, WORDS), _FLOAT), _FLOAT),)),
     )
 
 
@@ -125,47 +112,55 @@ def at_rest(problem: Problem, schedule: GpuSchedule, dialect: str) -> KernelSour
     return replace(source, text=print_gpu(still, dialect), kernels=kernels)
 
 
-def _still(function: Function) -> Function:
-    outside = {var.name for var in function.params if var.type.partition(":")[0] in {"pointer", "array"}}
-    last = [var.name.startswith("c_") or var.type.startswith("chip:") for var in function.params]
+def _still(function: ir.Function) -> ir.Function:
+    outside = {var.name for var in function.params if _outside(var.type)}
+    last = [
+        var.name.startswith("c_") or (isinstance(var.type, ir.Pointer) and var.type.space is ir.Space.SHARED)
+        for var in function.params
+    ]
     place = last.index(True) if True in last else len(last)  # after the numbers, before scalars and room
     params = (*function.params[:place], MOVING, *function.params[place:])
     return replace(function, params=params, body=_quiet(function.body, outside))
 
 
-def _quiet(body: tuple[Stmt, ...], outside: set[str]) -> tuple[Stmt, ...]:
+def _outside(kind: ir.Type) -> bool:
+    """Whether a name of this type points to memory off chip."""
+    return isinstance(kind, ir.Pointer) and kind.space is ir.Space.GLOBAL
+
+
+def _quiet(body: tuple[ir.Stmt, ...], outside: set[str]) -> tuple[ir.Stmt, ...]:
     """Put what touches memory under the condition; whole loops that do nothing else."""
     known = set(outside)
-    result: list[Stmt] = []
+    result: list[ir.Stmt] = []
     for node in body:
-        if isinstance(node, Let) and node.var.type.partition(":")[0] in {"pointer", "array"}:
+        if isinstance(node, ir.Let) and _outside(node.var.type):
             known.add(node.var.name)
         result.append(_quieted(node, known))
     return tuple(result)
 
 
-def _quieted(node: Stmt, known: set[str]) -> Stmt:
+def _quieted(node: ir.Stmt, known: set[str]) -> ir.Stmt:
     match node:
-        case Store(base, _, value, _) if _root(base) in known or _touches(value, known):
-            return If(MOVING, (node,))
-        case For(body=body) | Scope(body=body):
+        case ir.Store(base, _, value, _) if _root(base) in known or _touches(value, known):
+            return ir.If(MOVING, (node,))
+        case ir.For(body=body) | ir.Scope(body=body):
             quiet = _quiet(body, known)
-            moves = [part for part in quiet if not isinstance(part, Let)]
-            if moves and all(isinstance(part, If) and part.condition == MOVING for part in moves):
-                return If(MOVING, (node,))
+            moves = [part for part in quiet if not isinstance(part, ir.Let)]
+            if moves and all(isinstance(part, ir.If) and part.condition == MOVING for part in moves):
+                return ir.If(MOVING, (node,))
             return replace(node, body=quiet)
-        case If(condition, then, otherwise):
-            return If(condition, _quiet(then, known), _quiet(otherwise, known))
+        case ir.If(condition, then, otherwise):
+            return ir.If(condition, _quiet(then, known), _quiet(otherwise, known))
     return node
 
 
-def _root(base: Expr) -> str:
-    while isinstance(base, Op) and base.args:
+def _root(base: ir.Expr) -> str:
+    while isinstance(base, ir.Op) and base.args:
         base = base.args[0]
-    return base.name if isinstance(base, Var) else ""
+    return base.name if isinstance(base, ir.Var) else ""
 
 
-def _touches(value: Expr, known: set[str]) -> bool:
-    if isinstance(value, Load):
+def _touches(value: ir.Expr, known: set[str]) -> bool:
+    if isinstance(value, ir.Load):
         return _root(value.base) in known
-    return isinstance(value, Op) and any(_touches(arg, known) for arg in value.args)
+    return isinstance(value, ir.Op) and any(_touches(arg, known) for arg in value.args)

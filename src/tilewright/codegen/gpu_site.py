@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
+from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.ir import Expr, Int, Let, Op, Stmt, Var, add, mul
 from tilewright.codegen.sites import extent, inside, literal, outside, stride
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Node, Read, Scalar, Tape
@@ -65,9 +65,9 @@ class GpuSite:
         return self.problem.program.rank
 
     @property
-    def dtype(self) -> str:
+    def dtype(self) -> ir.Element:
         """Element type."""
-        return self.problem.dtype
+        return ir.element(self.problem.dtype)
 
     @property
     def stages(self) -> tuple[tuple[int, ...], ...]:
@@ -82,26 +82,27 @@ class GpuSite:
         """Versions that are kept of a field."""
         return (self.kept or analyse(self.problem.program).copies)[self.number(field)]
 
-    def params(self, numbers: tuple[str, ...], room: bool = False) -> tuple[Var, ...]:
+    def params(self, numbers: tuple[str, ...], room: bool = False) -> tuple[ir.Var, ...]:
         """Parameters of a kernel whose launches give these numbers."""
         program = self.problem.program
-        updated = set(program.updated)
-        fields = [
-            Var(f"f{i}", f"{'pointer' if field in updated else 'array'}:{self.dtype}")
-            for i, field in enumerate(program.fields)
-        ]
+        fields = [self.field(field) for field in program.fields]
         sizes = [extent(axis) for axis in range(self.rank)]
-        wides = [*(Var(stride(axis).name, "wide") for axis in range(self.rank - 1)), Var("slot", "wide")]
-        scalars = [Var(f"c_{i}", self.dtype) for i in range(len(program.scalars))]
-        chip = [Var("chip", f"chip:{self.dtype}")] if room else []
-        return (*fields, *sizes, *wides, *(Var(name) for name in numbers), *scalars, *chip)
+        wides = [*(ir.Var(stride(axis).name, ir.WIDE) for axis in range(self.rank - 1)), ir.Var("slot", ir.WIDE)]
+        scalars = [ir.Var(f"c_{i}", self.dtype) for i in range(len(program.scalars))]
+        chip = [ir.Var("chip", ir.shared_pointer(self.dtype))] if room else []
+        return (*fields, *sizes, *wides, *(ir.Var(name) for name in numbers), *scalars, *chip)
 
-    def version(self, field: str, slot: Expr) -> Expr:
+    def field(self, field: str) -> ir.Var:
+        """Pointer to slot 0 of a field; nothing is stored to fields that no statement updates."""
+        const = field not in self.problem.program.updated
+        return ir.Var(f"f{self.number(field)}", ir.Pointer(self.dtype, const=const))
+
+    def version(self, field: str, slot: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of a slot of a field."""
-        base = Var(f"f{self.number(field)}")
+        base = self.field(field)
         if self.copies(field) == 1:
             return base
-        return add(base, mul(Op("wide", (slot,)), Var("slot")))
+        return ir.add(base, ir.mul(ir.wide(slot), ir.Var("slot")))
 
     def tape(self, statement: Statement) -> Tape:
         """A statement's tape with its scalars numbered, and with operations that GPUs do faster together."""
@@ -109,11 +110,11 @@ class GpuSite:
         plain: tuple[Node, ...] = tuple(
             Scalar(str(names.index(node.name))) if isinstance(node, Scalar) else node for node in statement.tape
         )
-        return plain if self.strict or self.dtype != "float32" else fuse_roots(plain)
+        return plain if self.strict or self.problem.dtype != "float32" else fuse_roots(plain)
 
     def lower(
-        self, statement: Statement, read: Callable[[Read], Expr], prefix: str = "t"
-    ) -> tuple[tuple[Stmt, ...], Expr]:
+        self, statement: Statement, read: Callable[[Read], ir.Expr], prefix: str = "t"
+    ) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
         """Lower a statement's expression with its reads from anywhere."""
         return lower_tape(self.tape(statement), Leaves(dtype=self.dtype, read=read, vector=False), prefix)
 
@@ -129,7 +130,9 @@ class GpuSite:
             found.append((low, high))
         return tuple(found)
 
-    def guarded(self, node: Read, places: tuple[Expr, ...], load: Callable[[tuple[Expr, ...]], Expr]) -> Expr:
+    def guarded(
+        self, node: Read, places: tuple[ir.Expr, ...], load: Callable[[tuple[ir.Expr, ...]], ir.Expr]
+    ) -> ir.Expr:
         """The value of a read that may lie outside the grid.
 
         Args:
@@ -138,7 +141,7 @@ class GpuSite:
             load: Loads the value at indices inside the grid.
         """
         sides = self.problem.sides(node.field)
-        at = tuple(add(place, offset) for place, offset in zip(places, node.offset, strict=True))
+        at = tuple(ir.add(place, offset) for place, offset in zip(places, node.offset, strict=True))
         inner = tuple(
             inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
             for axis, place in enumerate(at)
@@ -147,8 +150,8 @@ class GpuSite:
         for axis in range(self.rank):  # the innermost constant axis decides, as in the reference
             for low_side, side in zip((True, False), sides[axis], strict=True):
                 if side.kind == "constant" and node.offset[axis]:
-                    test = Op("lt", (at[axis], Int(0))) if low_side else Op("ge", (at[axis], extent(axis)))
-                    value = Op("select", (test, literal(side.value, self.dtype), value), self.dtype)
+                    test = ir.lt(at[axis], 0) if low_side else ir.ge(at[axis], extent(axis))
+                    value = ir.select(test, literal(side.value, self.dtype), value)
         return value
 
 
@@ -161,11 +164,11 @@ def on_chip(size: int) -> tuple[int, int]:
     return (size, 0) if size <= STATIC_SHARED else (0, size)
 
 
-def global_index(places: tuple[Expr, ...]) -> Expr:
+def global_index(places: tuple[ir.Expr, ...]) -> ir.Expr:
     """Index of a cell in a version of a field, in 64 bits."""
-    result: Expr = Op("wide", (places[-1],))
+    result: ir.Expr = ir.wide(places[-1])
     for axis, place in enumerate(places[:-1]):
-        result = add(mul(Op("wide", (place,)), stride(axis)), result)
+        result = ir.add(ir.mul(ir.wide(place), stride(axis)), result)
     return result
 
 
@@ -195,11 +198,11 @@ def reached(problem: Problem, read: Read, axis: int, *, bent: bool) -> tuple[int
     return (distance, -bend if distance > 0 else bend)
 
 
-def unpacked(place: Expr, names: tuple[Var, ...], counts: tuple[Expr, ...]) -> tuple[Stmt, ...]:
+def unpacked(place: ir.Expr, names: tuple[ir.Var, ...], counts: tuple[ir.Expr, ...]) -> tuple[ir.Stmt, ...]:
     """Name the coordinates of a number in a box of ``counts``, the last one fastest."""
-    lets: list[Stmt] = []
+    lets: list[ir.Stmt] = []
     rest = place
     for axis in range(len(names) - 1, 0, -1):
-        lets.append(Let(names[axis], Op("mod", (rest, counts[axis]))))
-        rest = Op("div", (rest, counts[axis]))
-    return (*lets, Let(names[0], rest))
+        lets.append(ir.Let(names[axis], ir.mod(rest, counts[axis])))
+        rest = ir.div(rest, counts[axis])
+    return (*lets, ir.Let(names[0], rest))
