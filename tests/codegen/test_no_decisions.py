@@ -15,7 +15,7 @@ from tilewright import codegen
 FOLDER = Path(codegen.__file__).parent
 MODULES = (
     *("borders", "box_rows", "box_sums", "c", "c_helpers", "c_lift", "emit", "expression", "faces", "header"),
-    *("ir", "ir.build", "ir.nodes", "ir.types"),
+    *("ir", "ir.build", "ir.divergence", "ir.nodes", "ir.rewrite", "ir.types", "ir.verify"),
     *("overlapped", "pipeline", "regroup", "row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
     *("row_kernel", "row_linear", "row_pairs", "row_planes", "row_values", "schedules", "sites", "skewed", "source"),
     *("statements", "stream_io", "stream_tile", "streaming", "untiled"),
@@ -27,6 +27,7 @@ STRUCTURAL = {
     "c._WIDTH": "how long a line of text is",
     "c_helpers._BYTES": "bytes of the element types",
     "c_lift._LANES": "lanes of the element types in vectors of 64, 32 and 16 bytes",
+    "ir.verify._OPERATORS": "how many operands an operator takes",
     "row_pairs.TURNED": "the transform of F(2, 3): which values are added and subtracted",
     "row_pairs._OF_TWO": "the transform of F(2, 2)",
 }

@@ -193,7 +193,7 @@ class Group:
                 return _beyond(self.site, node.field, row, node.offset[-1])
             return ir.Load(row, ir.add(j, node.offset[-1]), ir.vector(self.site.dtype))
 
-        found = found_rows(self.site, self.rows) if self.code.loops else {}
+        found = found_rows(row_starts(self.site), self.rows) if self.code.loops else {}
         lets = (ir.Let(row, start) for row, start in found.items())
         return (begin, *lets, *self._by_reads(j, load, done))
 

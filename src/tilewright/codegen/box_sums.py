@@ -19,8 +19,6 @@ from tilewright.programs.stencil import Statement
 from tilewright.programs.weights import box_sum, boxes
 from tilewright.tilings.body import Block
 
-_ROWS = "rows"
-"""Name of the array of where rows start."""
 _PLACE, _INTO, _DONE, _STRIDE = ir.Var("place"), ir.Var("into"), ir.Var("done"), ir.Var("stride")
 
 Fetch = Callable[[Read, int, ir.Expr], ir.Expr]
@@ -38,14 +36,15 @@ def rows_type(site: Site) -> ir.Pointer:
     return ir.const_pointer(site.dtype)
 
 
-def row_starts(site: Site) -> ir.Var:
+def row_starts(site: Site, *, const: bool = False) -> ir.Var:
     """The array of where rows start, in the order of :class:`Rows`."""
-    return ir.Var(_ROWS, ir.const_pointer(rows_type(site)))
+    return ir.Var("rows", ir.Pointer(rows_type(site), const=const))
 
 
-def found_rows(site: Site, rows: Rows) -> dict[ir.Var, ir.Expr]:
+def found_rows(starts: ir.Var, rows: Rows) -> dict[ir.Var, ir.Expr]:
     """What :func:`find_rows` has stored for every row, by its name."""
-    loads = (ir.Load(row_starts(site), ir.Int(number), rows_type(site)) for number in range(len(rows.names)))
+    kind = ir.pointee(starts)
+    loads = (ir.Load(starts, ir.Int(number), kind) for number in range(len(rows.names)))
     return dict(zip(rows.names.values(), loads, strict=True))
 
 
@@ -57,7 +56,7 @@ def find_rows(site: Site, statement: Statement, places: Sequence[ir.Expr], block
         box = [*outer, range(last.start, last.stop + block - 1)]
         loops.append(_find_box(site, (statement.reads[0].field, level), places, box, done))
         done += math.prod(map(len, box))
-    return (ir.Array(ir.Var(_ROWS, ir.pointer(rows_type(site))), done), *loops)
+    return (ir.Array(row_starts(site), done), *loops)
 
 
 def _find_box(
@@ -71,7 +70,7 @@ def _find_box(
     for turn, span in zip(turns, box, strict=True):
         number = ir.add(ir.mul(number, len(span)), turn)
     start = or_constants(site, field, at, within[-1])
-    nest: tuple[ir.Stmt, ...] = (ir.Store(ir.Var(_ROWS, ir.pointer(kind)), ir.add(number, first), start, kind),)
+    nest: tuple[ir.Stmt, ...] = (ir.Store(row_starts(site), ir.add(number, first), start, kind),)
     for axis in reversed(axes):
         stands_for = inside(at[axis], extent(axis), site.problem.sides(field)[axis])
         here = (
@@ -165,7 +164,8 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, block:
         keeps: Whether lanes below ``done`` keep their values.
     """
     kind, to = ir.vector(site.dtype), ir.Var("to", ir.pointer(site.dtype))
-    starts = found_rows(site, rows)
+    where = row_starts(site, const=True)
+    starts = found_rows(where, rows)
 
     def fetch(read: Read, line: int, at: ir.Expr) -> ir.Expr:
         return ir.Load(starts[rows.of(read, line)], at, kind)
@@ -176,5 +176,5 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, block:
         at = ir.add(_INTO, ir.mul(_STRIDE, line))
         kept = ir.op(ir.Operator.KEEP, ir.Load(to, at, kind), value, _DONE) if keeps else value
         stores.append(ir.Store(to, at, kept, kind))
-    params = (row_starts(site), to, _STRIDE, _PLACE, _INTO, *((_DONE,) if keeps else ()))
+    params = (where, to, _STRIDE, _PLACE, _INTO, *((_DONE,) if keeps else ()))
     return ir.Function(name=name, params=params, body=(*body, *stores), kind="apart")

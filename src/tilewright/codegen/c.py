@@ -33,6 +33,7 @@ BINARY = {
     Operator.OR: "|",
     Operator.NONZERO: "!=",
 }
+_BUILT_IN = {Operator.THREAD: "tw_thread()", Operator.VECTOR_BYTES: "TW_BYTES"}
 _APART = "static __attribute__((noinline)) "
 _TABLE_LINE = 8
 """Numbers of a table per line."""
@@ -277,8 +278,8 @@ class _Printer:
             return f"(-{args[0]})"
         if op is Operator.WRITABLE:
             return f"(({c_type(kind)}){args[0]})"
-        if op is Operator.THREAD:
-            return "tw_thread()"
+        if op in _BUILT_IN:
+            return _BUILT_IN[op]
         if op is Operator.OPAQUE:
             self.helpers[("opaque", "index", False)] = None
             return f"tw_opaque({args[0]})"

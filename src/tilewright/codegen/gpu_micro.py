@@ -113,54 +113,34 @@ def at_rest(problem: Problem, schedule: GpuSchedule, dialect: str) -> KernelSour
 
 
 def _still(function: ir.Function) -> ir.Function:
-    outside = {var.name for var in function.params if _outside(var.type)}
-    last = [
-        var.name.startswith("c_") or (isinstance(var.type, ir.Pointer) and var.type.space is ir.Space.SHARED)
-        for var in function.params
-    ]
-    place = last.index(True) if True in last else len(last)  # after the numbers, before scalars and room
+    """Predicate memory traffic off: a pass.
+
+    Before: ``for i … { chip[i] = u[i]; } v[j] = x;``. After: ``if (moving) { for i … { chip[i] = u[i]; } }
+    if (moving) { v[j] = x; }``, with ``moving`` a new parameter.
+    """
+    last = [var.name.startswith("c_") or _space(var) is ir.Space.SHARED for var in function.params]
+    place = last.index(True) if True in last else len(last)  # after the numbers, before scalars and shared memory
     params = (*function.params[:place], MOVING, *function.params[place:])
-    return replace(function, params=params, body=_quiet(function.body, outside))
+    return replace(ir.map_function(function, stmt=_quiet), params=params)
 
 
-def _outside(kind: ir.Type) -> bool:
-    """Whether a name of this type points to memory off chip."""
-    return isinstance(kind, ir.Pointer) and kind.space is ir.Space.GLOBAL
-
-
-def _quiet(body: tuple[ir.Stmt, ...], outside: set[str]) -> tuple[ir.Stmt, ...]:
+def _quiet(node: ir.Stmt) -> tuple[ir.Stmt, ...]:
     """Put what touches memory under the condition; whole loops that do nothing else."""
-    known = set(outside)
-    result: list[ir.Stmt] = []
-    for node in body:
-        if isinstance(node, ir.Let) and _outside(node.var.type):
-            known.add(node.var.name)
-        result.append(_quieted(node, known))
-    return tuple(result)
+    if isinstance(node, ir.Store) and (_space(node.base) is ir.Space.GLOBAL or _loads(node.value)):
+        return (ir.If(MOVING, (node,)),)
+    if isinstance(node, ir.For | ir.Scope):
+        moves = [part for part in node.body if not isinstance(part, ir.Let)]
+        if moves and all(isinstance(part, ir.If) and part.condition == MOVING for part in moves):
+            body = tuple(each for part in node.body for each in (part.then if isinstance(part, ir.If) else (part,)))
+            return (ir.If(MOVING, (replace(node, body=body),)),)
+    return (node,)
 
 
-def _quieted(node: ir.Stmt, known: set[str]) -> ir.Stmt:
-    match node:
-        case ir.Store(base, _, value, _) if _root(base) in known or _touches(value, known):
-            return ir.If(MOVING, (node,))
-        case ir.For(body=body) | ir.Scope(body=body):
-            quiet = _quiet(body, known)
-            moves = [part for part in quiet if not isinstance(part, ir.Let)]
-            if moves and all(isinstance(part, ir.If) and part.condition == MOVING for part in moves):
-                return ir.If(MOVING, (node,))
-            return replace(node, body=quiet)
-        case ir.If(condition, then, otherwise):
-            return ir.If(condition, _quiet(then, known), _quiet(otherwise, known))
-    return node
+def _space(address: ir.Expr) -> ir.Space | None:
+    """The memory that something points into, if it is a pointer."""
+    kind = ir.type_of(address)
+    return kind.space if isinstance(kind, ir.Pointer) else None
 
 
-def _root(base: ir.Expr) -> str:
-    while isinstance(base, ir.Op) and base.args:
-        base = base.args[0]
-    return base.name if isinstance(base, ir.Var) else ""
-
-
-def _touches(value: ir.Expr, known: set[str]) -> bool:
-    if isinstance(value, ir.Load):
-        return _root(value.base) in known
-    return isinstance(value, ir.Op) and any(_touches(arg, known) for arg in value.args)
+def _loads(value: ir.Expr) -> bool:
+    return any(isinstance(part, ir.Load) and _space(part.base) is ir.Space.GLOBAL for part in ir.walk(value))

@@ -57,7 +57,7 @@ def overlapped_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir
     )
     body = maker.body()
     if shared:
-        body = (ir.Array(ir.Var("chip", ir.shared_pointer(site.dtype)), maker.values), *body)
+        body = (ir.Array(site.shared, maker.values), *body)
     function = ir.Function(
         name=kernel.entry,
         params=site.params(numbers, room=bool(room)),
@@ -136,7 +136,7 @@ class _Maker:
             index = place if axis == 0 else ir.add(ir.mul(index, high - low), place)
         if copies > 1:
             index = ir.add(index, ir.mul(ir.mod(version, copies), self.plane))
-        return ir.add(ir.Var("chip"), self.starts[number]), index
+        return ir.add(self.site.shared, self.starts[number]), index
 
     def _over(self, spans: list[Span], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         """The cells of a box, shared by the threads of the group."""

@@ -56,7 +56,7 @@ def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Func
     )
     body = maker.body()
     if shared:
-        body = (ir.Array(ir.Var("chip", ir.shared_pointer(site.dtype)), shared // itemsize), *body)
+        body = (ir.Array(site.shared, shared // itemsize), *body)
     function = ir.Function(
         name=kernel.entry,
         params=site.params(numbers, room=bool(room)),

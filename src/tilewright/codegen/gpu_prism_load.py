@@ -5,7 +5,8 @@ from tilewright.codegen.gpu_chip import (
     ChipField,
 )
 from tilewright.codegen.gpu_prism_plan import PrismPlan
-from tilewright.codegen.sites import extent, stride
+from tilewright.codegen.gpu_site import stride
+from tilewright.codegen.sites import extent
 
 
 class PrismLoads(PrismPlan):

@@ -100,7 +100,7 @@ class PrismPlan:
 
     def _slot_at(self, field: ChipField, slot: ir.Expr) -> ir.Expr:
         """Pointer to the first value of a slot on chip."""
-        result = ir.add(ir.Var("chip"), field.start)
+        result = ir.add(self.site.shared, field.start)
         if len(field.slots) == 1:
             return result
         plane: ir.Expr = ir.sub(field.high, field.low)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu_prism_load import PrismLoads
+from tilewright.codegen.gpu_site import stride
 from tilewright.codegen.gpu_sweep import in_bounds
-from tilewright.codegen.sites import stride
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 
@@ -92,7 +92,7 @@ class PrismRows(PrismLoads):
         at = self._index(self._field(statement.field), x, self._inner_places((0,) * self.rank))
         index = ir.mul(ir.wide(x), stride(0)) if self.rank > 1 else x
         value = ir.Load(self._slot_name(statement.field, 1), at, self.site.dtype)
-        store = ir.Store(ir.Var("out"), index, value, self.site.dtype)
+        store = ir.Store(self._out, index, value, self.site.dtype)
         if self.shape[0] > 1:  # every thread writes what it computed itself: no barrier is needed before
             test = ir.or_(ir.lt(x, kept[0]), ir.ge(x, kept[1]))
             loops: tuple[ir.Stmt, ...] = (self._strided(x, (low, high), 0, (ir.If(test, (store,)),), 1),)
@@ -131,13 +131,18 @@ class PrismRows(PrismLoads):
         middle = ir.sub(place, low) if not isinstance(low, ir.Int) else ir.add(place, -low.value)
         return (ir.add(middle, offset[1]), _near(offset[-1]))
 
+    @property
+    def _out(self) -> ir.Var:
+        """Where results go in memory."""
+        return ir.Var("out", ir.pointer(self.site.dtype))
+
     def _target(self, statement: Statement) -> tuple[ir.Stmt, ...]:
         """Point at the column's place in memory."""
         site = self.site
         slot = self._memory_slot(statement.field, self._slot(statement.field, ir.Var("step"), 1))
         result = site.version(statement.field, slot)
         if self.rank == 1:
-            return (ir.Let(ir.Var("out", ir.pointer(site.dtype)), ir.add(result, ir.wide(ir.Var("left")))),)
+            return (ir.Let(self._out, ir.add(result, ir.wide(ir.Var("left")))),)
         result = ir.add(result, ir.mul(ir.wide(ir.Var("left")), stride(0)))
         cells = [
             ir.add(ir.Var(f"z{axis}"), ir.sub(ir.Var(f"y{axis}"), ir.mul(ir.Var("row"), self.lean(axis))))
@@ -145,7 +150,7 @@ class PrismRows(PrismLoads):
         ]
         if self.rank == 3:
             result = ir.add(result, ir.mul(ir.wide(cells[0]), stride(1)))
-        return (ir.Let(ir.Var("out", ir.pointer(site.dtype)), ir.add(result, cells[-1])),)
+        return (ir.Let(self._out, ir.add(result, cells[-1])),)
 
     def _cells(self, statement: Statement, block: int) -> tuple[ir.Stmt, ...]:
         """Some cells of a column: loads, operations, stores on chip."""

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.sites import extent, inside, literal, outside, stride
+from tilewright.codegen.sites import extent, inside, literal, outside
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Node, Read, Scalar, Tape
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Statement
+
+_SLOT = ir.Var("slot", ir.WIDE)
+"""Distance of versions of a field, in elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +90,15 @@ class GpuSite:
         program = self.problem.program
         fields = [self.field(field) for field in program.fields]
         sizes = [extent(axis) for axis in range(self.rank)]
-        wides = [*(ir.Var(stride(axis).name, ir.WIDE) for axis in range(self.rank - 1)), ir.Var("slot", ir.WIDE)]
+        wides = [*(stride(axis) for axis in range(self.rank - 1)), _SLOT]
         scalars = [ir.Var(f"c_{i}", self.dtype) for i in range(len(program.scalars))]
-        chip = [ir.Var("chip", ir.shared_pointer(self.dtype))] if room else []
-        return (*fields, *sizes, *wides, *(ir.Var(name) for name in numbers), *scalars, *chip)
+        shared = [self.shared] if room else []
+        return (*fields, *sizes, *wides, *(ir.Var(name) for name in numbers), *scalars, *shared)
+
+    @property
+    def shared(self) -> ir.Var:
+        """The shared memory of a group."""
+        return ir.Var("chip", ir.shared_pointer(self.dtype))
 
     def field(self, field: str) -> ir.Var:
         """Pointer to slot 0 of a field; nothing is stored to fields that no statement updates."""
@@ -102,7 +110,7 @@ class GpuSite:
         base = self.field(field)
         if self.copies(field) == 1:
             return base
-        return ir.add(base, ir.mul(ir.wide(slot), ir.Var("slot")))
+        return ir.add(base, ir.mul(ir.wide(slot), _SLOT))
 
     def tape(self, statement: Statement) -> Tape:
         """A statement's tape with its scalars numbered, and with operations that GPUs do faster together."""
@@ -153,6 +161,11 @@ class GpuSite:
                     test = ir.lt(at[axis], 0) if low_side else ir.ge(at[axis], extent(axis))
                     value = ir.select(test, literal(side.value, self.dtype), value)
         return value
+
+
+def stride(axis: int) -> ir.Var:
+    """Distance of neighbours along an outer axis, in elements: 64 bits."""
+    return ir.Var(f"s{axis}", ir.WIDE)
 
 
 def on_chip(size: int) -> tuple[int, int]:

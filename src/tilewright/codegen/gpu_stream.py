@@ -50,7 +50,7 @@ def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Fun
     )
     body = _body(plan)
     if shared:
-        body = (ir.Array(ir.Var("chip", ir.shared_pointer(site.dtype)), plan.values), *body)
+        body = (ir.Array(site.shared, plan.values), *body)
     function = ir.Function(
         name=kernel.entry,
         params=site.params(kernel.numbers, room=bool(room)),

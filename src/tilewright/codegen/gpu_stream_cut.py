@@ -32,7 +32,7 @@ def _on_chip(plan: Plan, field: str, version: ir.Expr, cell: tuple[ir.Expr, ...]
     index: ir.Expr = plan.slot(cell[0])
     for axis in plan.inner:
         index = ir.add(ir.mul(index, plan.extent[axis]), ir.sub(cell[axis], ir.Var(f"origin{axis}")))
-    return ir.Var("chip"), ir.add(plan.ring(field, version), index)
+    return plan.site.shared, ir.add(plan.ring(field, version), index)
 
 
 def _over(plan: Plan, spans: list[Span], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:

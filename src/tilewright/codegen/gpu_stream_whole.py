@@ -10,10 +10,11 @@ import itertools
 from collections.abc import Callable
 
 from tilewright.codegen import ir
+from tilewright.codegen.gpu_site import stride
 from tilewright.codegen.gpu_stream_cut import ADVANCE
 from tilewright.codegen.gpu_stream_plan import DEST, LEVELS, SOURCE, Plan
 from tilewright.codegen.gpu_sweep import conjunction
-from tilewright.codegen.sites import extent, stride
+from tilewright.codegen.sites import extent
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 
@@ -118,18 +119,13 @@ def _limits(plan: Plan) -> tuple[ir.Stmt, ...]:
 
 def _rooms(plan: Plan) -> tuple[ir.Stmt, ...]:
     """A thread's own memory: what it fetches ahead, and its columns."""
-    dtype = plan.site.dtype
-    rooms: list[ir.Stmt] = [
-        ir.Array(ir.Var(_ahead(plan, field, age).name, ir.private_pointer(dtype)), len(plan.pieces))
-        for field, age in _firsts(plan)
-    ]
+    rooms: list[ir.Stmt] = [ir.Array(_ahead(plan, field, age), len(plan.pieces)) for field, age in _firsts(plan)]
     if not plan.columns:
         return tuple(rooms)
     for field in plan.updated:
         first = 1 - plan.history(field)
         for version in range(first, first + plan.rings[plan.site.number(field)]):
-            names = [_column(plan, field, version, turns).name for turns in plan.pieces]
-            rooms += [ir.Array(ir.Var(name, ir.private_pointer(dtype)), plan.depth) for name in names]
+            rooms += [ir.Array(_column(plan, field, version, turns), plan.depth) for turns in plan.pieces]
     return tuple(rooms)
 
 
@@ -138,11 +134,12 @@ def _named(name: str, turns: Turns, kind: ir.Type = ir.INDEX) -> ir.Var:
 
 
 def _ahead(plan: Plan, field: str, age: int) -> ir.Var:
-    return ir.Var(f"ahead{plan.site.number(field)}_{age}")
+    return ir.Var(f"ahead{plan.site.number(field)}_{age}", ir.private_pointer(plan.site.dtype))
 
 
 def _column(plan: Plan, field: str, version: int, turns: Turns) -> ir.Var:
-    return _named(f"own{plan.site.number(field)}_{version + plan.history(field) - 1}_", turns)
+    name = f"own{plan.site.number(field)}_{version + plan.history(field) - 1}_"
+    return _named(name, turns, ir.private_pointer(plan.site.dtype))
 
 
 # One advance.
@@ -288,7 +285,7 @@ def _offset(plan: Plan, turns: Turns, offset: tuple[int, ...]) -> int:
 def _on_chip(plan: Plan, field: str, version: int, slot: int, offset: int) -> tuple[ir.Expr, ir.Expr]:
     first = plan.ring(field, ir.Int(version))
     start = first.value if isinstance(first, ir.Int) else 0
-    return ir.Var("chip"), ir.add(ir.Var("place"), start + slot * plan.plane + offset)
+    return plan.site.shared, ir.add(ir.Var("place"), start + slot * plan.plane + offset)
 
 
 def _shared(plan: Plan, field: str) -> bool:

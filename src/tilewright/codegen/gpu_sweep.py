@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
-from tilewright.codegen.gpu_site import GpuSite, Launch, global_index, offsets, unpacked
-from tilewright.codegen.sites import extent, outside, stride
+from tilewright.codegen.gpu_site import GpuSite, Launch, global_index, offsets, stride, unpacked
+from tilewright.codegen.sites import extent, outside
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read

@@ -57,7 +57,7 @@ def carried(statement: Statement, rows: Rows, block: Block) -> tuple[Carried, ..
 def long(site: Site, statement: Statement, length: ir.Expr) -> ir.Expr:
     """Whether rows of boxes so long are for this: where registers hold cache lines, and most vectors are whole."""
     least = ir.mul(ir.Lanes(site.dtype), site.code(statement).shuffled)
-    return ir.and_(ir.eq(ir.Var("TW_BYTES"), CACHE_LINE), ir.ge(length, least))
+    return ir.and_(ir.eq(ir.VECTOR_BYTES, CACHE_LINE), ir.ge(length, least))
 
 
 def bounds(site: Site, begin: tuple[ir.Expr, ir.Expr], end: tuple[ir.Expr, ir.Expr]) -> tuple[ir.Stmt, ...]:

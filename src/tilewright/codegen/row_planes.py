@@ -50,7 +50,7 @@ class Planes:
         """Call it for planes from ``shift`` on; rows start at ``low``."""
         starts = [slab_at(plan, source(plan, key[:2]), key[2] + shift) for key in self.reads]
         starts += [slab_at(plan, target(plan, f), shift + plane) for f in self.fields for plane in range(self.planes)]
-        given = {_FACTORS: self.table.var, _SCALAR: ir.Var(_SCALAR)}
+        given = {_FACTORS: self.table.var, _SCALAR: plan.site.params[2]}
         head = [given[param.name] for param in self.function.params if param.name in given]
         return ir.Call(self.function.name, (*head, *(ir.add(start, low) for start in starts)))
 
@@ -83,7 +83,7 @@ def planes_function(
             stores.append(ir.Store(_result(plan, field, plane), moved(INDEX, PITCH, line), value, ir.vector(kind)))
     writer.emit_loads()
     loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=(*writer.body, *stores))
-    heads = ((ir.Var(_SCALAR, ir.const_pointer(kind)),) if scalars else (), (ir.Var(_FACTORS, ir.const_pointer(kind)),))
+    heads = ((plan.site.params[2],) if scalars else (), (_factors(plan),))
     results = (_result(plan, field, plane) for field in fields for plane in range(planes))
     function = ir.Function(
         name=plan.name(f"rows_{stage}_{planes}x{lines}"),
@@ -107,6 +107,11 @@ def _result(plan: Plan, field: int, plane: int) -> ir.Var:
     return ir.Var(f"{plan.fields[field]}_out_{plane}", ir.pointer(plan.site.dtype))
 
 
+def _factors(plan: Plan) -> ir.Var:
+    """The table of factors that a function of planes is given."""
+    return ir.Var(_FACTORS, ir.const_pointer(plan.site.dtype))
+
+
 class _PlaneBlock(Block):
     """A block whose boxes take their factors from a table.
 
@@ -125,7 +130,7 @@ class _PlaneBlock(Block):
         found = columns(terms) if form.form == "winograd" else None
         near: tuple[Near, ...] = nears((), terms) if found is None else nears(*found, alike=form.alike)
         kind = FewBoxes if form.loaded else Boxes
-        table = ir.add(ir.Var(_FACTORS), len(self.factors))
+        table = ir.add(_factors(self.plan), len(self.factors))
         boxes = kind(self.plan.site.dtype, f"{prefix}_", self.raw_load, table, form.weights)
         results = boxes.write(self.block.planes, self.block.lines, near)
         self.factors += [factor for each in near for factor in each.factors]

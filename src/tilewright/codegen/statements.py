@@ -24,7 +24,7 @@ from tilewright.codegen.box_rows import (
     target_row,
     vectors_at_ends,
 )
-from tilewright.codegen.box_sums import add_up, find_rows, found_rows, near_reads
+from tilewright.codegen.box_sums import add_up, find_rows, found_rows, near_reads, row_starts
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.sites import (
     Site,
@@ -92,7 +92,7 @@ def cells_function(site: Site, number: int) -> ir.Function:
         function = cell_function(site, node.field)
         if inside or function is None:
             return ir.Load(row, at, site.dtype)
-        return ir.Call(function.name, (row, at, size))
+        return ir.Call(function.name, (row, at, size), function.result_type)
 
     def read(node: Read) -> ir.Expr:
         return load(node, rows.of(node), ir.add(place, node.offset[-1]), inside=node.offset[-1] == 0)
@@ -100,7 +100,7 @@ def cells_function(site: Site, number: int) -> ir.Function:
     near = near_reads(site, statement)
     if near:
         named: list[ir.Stmt] = [*find_rows(site, statement, places, 1)]
-        starts = found_rows(site, rows)
+        starts = found_rows(row_starts(site), rows)
         body, (value,) = add_up(
             site.dtype,
             near,

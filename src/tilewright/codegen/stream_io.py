@@ -79,7 +79,7 @@ def load_function(plan: Plan, field: int) -> ir.Function:
     for r in range(plan.rows):
         row = ir.add(slab_at(plan, new, r), ir.mul(line, PITCH) if plan.rank == 3 else ir.Int(0))
         start = global_row(plan, base, ir.add(ir.Var("y0"), r), ir.add(GY, line))
-        whole_row = ir.Call(plan.name("fetch"), (spare, base, start, GX, N, cells))
+        whole_row = ir.Call(plan.name("fetch"), (spare, base, start, GX, N, cells), base.type)
         fill: tuple[ir.Stmt, ...] = (
             ir.If(LIFTED_IN, (ir.Intrinsic("copy", (row, start, row_width(plan)), plan.site.dtype),)),
             ir.If(ir.eq(LIFTED_IN, 0), (ir.Intrinsic("lift", (row, whole_row, VECTORS), plan.site.dtype),)),

@@ -17,7 +17,12 @@ T, LEVELS, TURN, SIDE, START, VERSION = (
     ir.Var("start"),
     ir.Var("version"),
 )
-_Y0, _SPARE = ir.Var("y0"), ir.Var("spare")
+_Y0 = ir.Var("y0")
+
+
+def _spare(plan: Plan) -> ir.Var:
+    """Memory for two rows as they lie in the grid."""
+    return ir.Var("spare", ir.pointer(plan.site.dtype))
 
 
 def tile_function(plan: Plan) -> ir.Function:
@@ -132,7 +137,7 @@ def _layout(plan: Plan) -> tuple[ir.Stmt, ...]:
     for field in range(len(plan.fields)):
         lets.append(ir.Let(_memory(plan, field), at))
         at = ir.add(_memory(plan, field), ir.mul(SLAB, plan.slabs(field)))
-    return (*lets, ir.Let(ir.Var("spare", ir.pointer(plan.site.dtype)), at))
+    return (*lets, ir.Let(_spare(plan), at))
 
 
 def _memory(plan: Plan, field: int) -> ir.Var:
@@ -202,7 +207,7 @@ def _loads(plan: Plan, fields: tuple[int, ...]) -> tuple[ir.Stmt, ...]:
         place = outer(plan, strides_in(plan, field))
         call = ir.Call(
             plan.name(f"load_{field}"),
-            (*place, *new.params[:2], base, _SPARE, _Y0, GX, GY, N, EDGE, _lifted_in(plan, field)),
+            (*place, *new.params[:2], base, _spare(plan), _Y0, GX, GY, N, EDGE, _lifted_in(plan, field)),
         )
         history = plan.pipeline.history[field]
         body.append(ir.If(ir.ge(T, -history), (call,)))
@@ -289,7 +294,7 @@ def _finish(plan: Plan, field: int) -> tuple[ir.Stmt, ...]:
         # Between bands rows are padded to whole lines; the caller's are not.
         count = ir.select(TO_CALLER, cells, ir.op(ir.Operator.MUL, ir.ceildiv(cells, unit), unit))
         args: tuple[ir.Expr, ...] = (
-            *(*outer(plan, "o"), *new.params[:2], base, _SPARE, _Y0),
+            *(*outer(plan, "o"), *new.params[:2], base, _spare(plan), _Y0),
             *(*BOUNDS, GX, GY, count, LIFTED_OUT),
         )
         kept = ir.select(TO_CALLER, ir.Int(1), ir.Int(history)) if history > 1 else ir.Int(1)

@@ -5,13 +5,16 @@ Operands may be whole numbers. Where an operation must stand in the text as writ
 
 from collections.abc import Sequence
 
-from tilewright.codegen.ir.nodes import Expr, Int, Op, Operator, Var, type_of
-from tilewright.codegen.ir.types import INDEX, WIDE, Element, Mask, Pointer, Type, Vector
+from tilewright.codegen.ir.nodes import ARITHMETIC, Expr, Int, Op, Operator, Var, type_of
+from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Element, Mask, Pointer, Type, Vector
 
 THREAD = Op(Operator.THREAD, ())
 """The number of the thread in its team (CPU) or group (GPU)."""
 GROUP = Op(Operator.GROUP, ())
 """The number of the thread's group (GPU)."""
+
+VECTOR_BYTES = Op(Operator.VECTOR_BYTES, ())
+"""Bytes of a vector register (CPU)."""
 
 
 def common_type(*args: Expr) -> Type:
@@ -41,9 +44,10 @@ def pointee(address: Var) -> Type:
 
 
 def op(operator: Operator, *args: Expr | int) -> Op:
-    """Return an operation as it stands: nothing is folded."""
+    """Return an operation as it stands: nothing is folded. In arithmetic a condition is 0 or 1."""
     operands = tuple(Int(arg) if isinstance(arg, int) else arg for arg in args)
-    return Op(operator, operands, common_type(*operands))
+    kind = common_type(*operands)
+    return Op(operator, operands, INDEX if kind == BOOL and operator in ARITHMETIC else kind)
 
 
 def add(a: Expr, b: Expr | int) -> Expr:
@@ -63,10 +67,14 @@ def add(a: Expr, b: Expr | int) -> Expr:
 
 
 def sub(a: Expr, b: Expr | int) -> Expr:
-    """Return ``a - b``, folded where possible."""
+    """Return ``a - b``, folded where possible; of two pointers, how many values lie between them."""
     if isinstance(b, int):
         return add(a, -b)
-    return add(a, -b.value) if isinstance(b, Int) else op(Operator.SUB, a, b)
+    if isinstance(b, Int):
+        return add(a, -b.value)
+    if isinstance(type_of(b), Pointer):
+        return Op(Operator.SUB, (a, b))
+    return op(Operator.SUB, a, b)
 
 
 def mul(a: Expr, b: Expr | int) -> Expr:
@@ -171,7 +179,10 @@ def or_(a: Expr, b: Expr | int) -> Expr:
 
 def select(condition: Expr, a: Expr, b: Expr) -> Expr:
     """Return ``a`` where the condition holds, else ``b``."""
-    return Op(Operator.SELECT, (condition, a, b), common_type(a, b))
+    kind, other = common_type(a, b), type_of(b)
+    if isinstance(kind, Pointer) and isinstance(other, Pointer) and other.const:
+        kind = Pointer(kind.to, const=True, space=kind.space)
+    return Op(Operator.SELECT, (condition, a, b), kind)
 
 
 def wide(a: Expr) -> Expr:

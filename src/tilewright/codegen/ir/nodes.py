@@ -103,6 +103,8 @@ class Operator(StrEnum):
     """The number of the thread in its team (CPU) or group (GPU)."""
     GROUP = "group"
     """The number of the thread's group."""
+    VECTOR_BYTES = "vector_bytes"
+    """Bytes of a vector register."""
     SPLAT = "splat"
     """A vector of one number."""
     KEEP = "keep"
@@ -117,6 +119,7 @@ class Operator(StrEnum):
     """The same pointer without ``const``."""
 
 
+ARITHMETIC = frozenset({Operator.ADD, Operator.SUB, Operator.MUL, Operator.DIV, Operator.MOD})
 COMPARISONS = frozenset(
     {Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.EQ, Operator.NE, Operator.NONZERO}
 )
