@@ -15,11 +15,13 @@ from tilewright.report.gpu_stream_schedule import draw_streaming
 from tilewright.tilings.tiling import parse
 
 TILINGS = {
+    "none": "none",
     "hexagonal": "hexagonal:t=8,s=6",
     "hybrid": "hybrid:t=8,s=6x16",
     "skewed": "skewed:t=8,s=12,sub=4",
     "diamond": "diamond:t=8,s=8",
     "overlapped": "overlapped:t=4,s=12",
+    "streaming": "streaming:t=8,s=512x512",
     "orthogonal": "orthogonal:t=8,s=16,sub=4",
 }
 
