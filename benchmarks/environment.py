@@ -19,6 +19,7 @@ def describe(threads: int) -> dict[str, Any]:
     return {
         "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
+        "cpu_identity": _identity(),
         "cores": cores(),
         "threads": threads,
         "caches": _caches(),
@@ -51,6 +52,12 @@ def _cpuinfo(key: str) -> str:
 
 def _cpu_model() -> str:
     return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def _identity() -> str:
+    """Family and model, which tell CPUs apart that a virtual machine calls by the same name; empty where unknown."""
+    family, model = _cpuinfo("cpu family"), _cpuinfo("model\t")
+    return f"family {family}, model {model}" if family and model else ""
 
 
 def _features() -> list[str]:

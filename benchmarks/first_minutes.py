@@ -3,14 +3,15 @@
     python benchmarks/first_minutes.py --output docs/first-minutes.md
 
 A virtual environment with nothing but pip, an empty home and no variable but HOME and PATH (and pip's own, if set):
-without a C compiler on PATH, then with one, then with Oclgrind through the extra `opencl`. What the reader brings (a
-photo, an array, two sequences, README's function in mine.py) lies in the folder.
+without a C compiler on PATH, then with one, then with Oclgrind through the extra `opencl`. The sample data of the
+repository (a photo, an array, two sequences, a stencil) lie in the folder.
 """
 
 import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,13 +19,9 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
-
 ROOT = Path(__file__).resolve().parents[1]
 COMPILERS = re.compile(r"(.*-)?(gcc|g\+\+|cc|c\+\+|c89|c99|clang|clang\+\+|tcc|icx|cpp)(-[\d.]+)?")
 _LONGEST = 110
-HEAT = "def heat(u, alpha):\n    return u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,17 +116,8 @@ def outcome(printed: str, noted: str) -> str:
 
 
 def bring(place: Path) -> None:
-    """What README's reader has."""
-    np.save(place / "u.npy", np.random.default_rng(1).random((480, 640), dtype=np.float32))
-    (place / "mine.py").write_text(HEAT, encoding="utf-8")
-    for name, letters in (("a", "GATTACAGATTACA"), ("b", "GCATGCAGATTTCA")):
-        (place / f"{name}.fasta").write_text(f">{name}\n{letters}\n", encoding="utf-8")
-    y, x = np.mgrid[:480, :640]
-    disc = (x - 400) ** 2 + (y - 200) ** 2 < 120**2
-    photo = np.stack([x * 255 // 640, np.where(disc, 240, y // 4), (x // 40 + y // 40) % 2 * 255], axis=-1).astype(
-        np.uint8
-    )
-    Image.fromarray(photo).save(place / "photo.png")
+    """The repository's sample data, which README's commands read."""
+    shutil.copytree(ROOT / "examples" / "data", place / "examples" / "data")
 
 
 def command(line: str) -> Step:
@@ -194,7 +182,7 @@ def page(found: dict[str, list[Step]], note: str) -> str:
     cores = len(os.sched_getaffinity(0))
     total = sum(step.seconds for steps in found.values() for step in steps)
     lines = [
-        "# The first ten minutes", "",
+        "# Transcript: README in an empty environment", "",
         "A newcomer's way through README and the tutorial, word for word: a fresh virtual environment, an empty home,",
         "no variable but `HOME` and `PATH`, installed from the wheel. Nothing was known beforehand: no calibration, no",
         f"wisdom, no compiled kernels. {total:.0f} seconds in all, in one run on a machine of {cores} cores.",

@@ -9,31 +9,34 @@ another CPU than the first is refused, since one picture names one machine.
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 _OURS = "tilewright"
 _COLOURS = {_OURS: "#b3261e"}
 _NAMES = {"naive-c": "C, compiler alone", "numpy": "NumPy"}
-_COLUMNS = 4
+_COLUMNS = 2
 
 
-def speeds(case: dict[str, Any]) -> dict[str, float]:
-    """GCells/s by contender, from the medians; the fastest of the sets of flags stands for C.
+def speeds(case: dict[str, Any]) -> dict[str, tuple[float, float, float]]:
+    """GCells/s by contender: of the median, of the slowest and of the fastest sample.
 
-    Our other schedules belong to the full record, not to the picture.
+    The fastest of the sets of flags stands for C. Our other schedules belong to the full record, not to the picture.
     """
     work = case["case"]["steps"]
     for extent in case["case"]["shape"]:
         work *= extent
-    medians = {name: one["seconds"]["median"] for name, one in case["contenders"].items()}
-    plain = [medians.pop(name) for name in list(medians) if name.startswith("naive-c")]
+    found = {name: one["seconds"] for name, one in case["contenders"].items() if not name.startswith(f"{_OURS}-")}
+    plain = [found.pop(name) for name in list(found) if name.startswith("naive-c")]
     if plain:
-        medians["naive-c"] = min(plain)
-    return {name: work / seconds / 1e9 for name, seconds in medians.items() if not name.startswith(f"{_OURS}-")}
+        found["naive-c"] = min(plain, key=lambda seconds: float(seconds["median"]))
+    keys = ("median", "max", "min")
+    return {name: tuple(work / seconds[key] / 1e9 for key in keys) for name, seconds in found.items()}  # type: ignore[misc]
 
 
 def select(records: list[dict[str, Any]], programs: list[str] | None) -> list[dict[str, Any]]:
@@ -60,30 +63,53 @@ def label(case: dict[str, Any]) -> str:
 
 
 def draw(cases: list[dict[str, Any]], environment: dict[str, Any], path: Path) -> None:
-    """Draw one panel per case."""
+    """Draw one panel per case: bars are medians, whiskers reach from the slowest sample to the fastest."""
     rows, columns = -(-len(cases) // _COLUMNS), min(len(cases), _COLUMNS)
-    figure = Figure(figsize=(3.1 * columns, 0.4 + 2.1 * rows), layout="constrained")
+    figure = Figure(figsize=(4.2 * columns, 0.7 + 2.4 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).flat
     for axes, case in zip(panels, cases, strict=False):
         found = sorted(speeds(case).items(), key=lambda item: item[1])
         names = [_NAMES.get(name, name) for name, _ in found]
-        axes.barh(names, [value for _, value in found], color=[_COLOURS.get(name, "#9aa7b4") for name, _ in found])
-        for place, (_, value) in enumerate(found):
-            axes.text(value, place, f" {value:.1f}", va="center", fontsize=8)
-        axes.set_xlim(0, 1.2 * max(value for _, value in found))
+        medians, low, high = zip(*(values for _, values in found), strict=True)
+        whiskers = [
+            [m - a for m, a in zip(medians, low, strict=True)],
+            [b - m for m, b in zip(medians, high, strict=True)],
+        ]
+        axes.barh(
+            names, medians, xerr=whiskers, color=[_COLOURS.get(name, "#9aa7b4") for name, _ in found],
+            error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#26323f"},
+        )  # fmt: skip
+        for place, (median, most) in enumerate(zip(medians, high, strict=True)):
+            axes.text(most, place, f"  {median:.2f}" if median < 1 else f"  {median:.1f}", va="center", fontsize=9)
+        axes.set_xlim(0, 1.18 * max(high))
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         one = case["case"]
         size = " x ".join(str(extent) for extent in one["shape"])
-        axes.set_title(f"{one['program']}, {one['dtype']}, {size}", fontsize=9)
-        axes.tick_params(labelsize=8)
-        axes.set_xlabel("GCells/s", fontsize=8)
+        axes.set_title(f"{one['program']}, {one['dtype']}\n{size} cells, {one['steps']} steps", fontsize=10)
+        axes.tick_params(labelsize=9)
+        axes.set_xlabel("GCells/s", fontsize=9)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     for axes in panels:
         axes.set_axis_off()
-    steps = sorted({case["case"]["steps"] for case in cases})
-    threads = cases[0]["case"]["threads"]
-    figure.suptitle(f"{' or '.join(map(str, steps))} steps, {threads} threads of {environment['cpu']}", fontsize=9)
-    figure.savefig(path, dpi=110)
+    figure.suptitle(
+        f"{cases[0]['case']['threads']} threads of {machine(environment)}\nbars: medians; whiskers: all samples",
+        fontsize=10,
+    )
+    figure.savefig(path, dpi=130)
+
+
+def machine(environment: dict[str, Any]) -> str:
+    """Name a computer as far as its record does: virtual machines call many CPUs ``AMD EPYC``."""
+    features, caches = environment.get("features", ()), environment.get("caches", {})
+    vectors = "AVX-512" if "avx512f" in features else "AVX2" if "avx2" in features else ""
+    parts = [environment["cpu_identity"]] if environment.get("cpu_identity") else []
+    parts += [f"{environment['cores']} cores"] if "cores" in environment else []
+    parts += [vectors] if vectors else []
+    parts += [f"{name.split()[0]} {size}" for name, size in caches.items() if "Instruction" not in name]
+    compiler = re.search(r"^(\w+).* (\d+\.\d+)", environment.get("compiler", ""))
+    told = f", {compiler[1]} {compiler[2]}" if compiler else ""
+    return f"{environment['cpu']} ({', '.join(parts)}){told}"
 
 
 def main() -> None:

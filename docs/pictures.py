@@ -1,9 +1,14 @@
-"""Draws the pictures of the documentation with the code that users draw with."""
+"""Draws the pictures of the documentation with the code that users draw with: ``python docs/pictures.py``.
 
+They are kept in ``docs/images``, so that pages can be read where nothing builds them. The gallery's examples run here.
+"""
+
+import io
+import runpy
+import sys
 import tempfile
 from pathlib import Path
 
-import mkdocs_gen_files
 import numpy as np
 from PIL import Image
 
@@ -15,32 +20,56 @@ from tilewright.report.gpu_stream_schedule import draw_streaming
 from tilewright.tilings.tiling import parse
 
 TILINGS = {
+    "none": "none",
     "hexagonal": "hexagonal:t=8,s=6",
     "hybrid": "hybrid:t=8,s=6x16",
     "skewed": "skewed:t=8,s=12,sub=4",
     "diamond": "diamond:t=8,s=8",
     "overlapped": "overlapped:t=4,s=12",
+    "streaming": "streaming:t=8,s=512x512",
     "orthogonal": "orthogonal:t=8,s=16,sub=4",
 }
 
-with tempfile.TemporaryDirectory() as folder:
+IMAGES = Path(__file__).parent / "images"
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples" / "gallery").glob("*.py"))
+RESULTS = ("03_reaction_and_diffusion", "02_waves_around_walls", "09_electromagnetic_pulse")
+"""Examples whose pictures stand in README."""
+
+
+def tilings(folder: Path) -> None:
+    """Draw every family, and what thread blocks do with two of them."""
     for name, tiling in TILINGS.items():
-        path = Path(folder) / f"{name}.svg"
-        explain.draw(explain.family(tiling), path)
-        with mkdocs_gen_files.open(f"pictures/{name}.svg", "w") as picture:
-            picture.write(path.read_text(encoding="utf-8"))
-    block = draw_schedule(
-        make_problem(program("jacobi2d"), (50, 50), 8), parse("hybrid:t=8,s=6x16"), Path(folder) / "gpu-hexagon.svg"
+        explain.draw(explain.family(tiling), folder / f"{name}.png")
+    draw_schedule(
+        make_problem(program("jacobi2d"), (50, 50), 8), parse("hybrid:t=8,s=6x16"), folder / "gpu-hexagon.png"
     )
-    with mkdocs_gen_files.open("pictures/gpu-hexagon.svg", "w") as picture:
-        picture.write(block.read_text(encoding="utf-8"))
-    block = draw_streaming(
+    draw_streaming(
         make_problem(program("j2d5pt"), (60, 60), 8),
         parse("streaming:t=4,s=40x16,threads=1x24"),
-        Path(folder) / "gpu-streaming.svg",
+        folder / "gpu-streaming.png",
     )
-    with mkdocs_gen_files.open("pictures/gpu-streaming.svg", "w") as picture:
-        picture.write(block.read_text(encoding="utf-8"))
+    for path in folder.glob("*.png"):
+        Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
+
+
+def gallery(folder: Path) -> None:
+    """Run every example, and put the pictures of three beside each other."""
+    made = {}
+    for example in EXAMPLES:
+        with tempfile.TemporaryDirectory() as place:
+            picture = Path(place) / "picture.png"
+            before, sys.argv = sys.argv, [str(example), str(picture)]
+            try:
+                runpy.run_path(str(example), run_name="__main__")
+            finally:
+                sys.argv = before
+            made[example.stem] = Image.open(io.BytesIO(picture.read_bytes())).convert("RGB")
+        made[example.stem].quantize(256).save(folder / f"{example.stem}.png", optimize=True)
+    row = [made[name] for name in RESULTS]
+    whole = Image.new("RGB", (sum(one.width for one in row), max(one.height for one in row)), "white")
+    for place, one in enumerate(row):
+        whole.paste(one, (sum(other.width for other in row[:place]), 0))
+    whole.save(IMAGES / "results.png", optimize=True)
 
 
 def scene() -> np.ndarray:
@@ -54,8 +83,22 @@ def scene() -> np.ndarray:
     return np.clip(picture + 0.02 * np.random.default_rng(0).standard_normal(picture.shape), 0, 1)
 
 
-photo = scene()
-panels = [photo, image.blur(photo, 3.0), 3 * image.sobel(photo), image.canny(photo, 1.4) / 255]
-montage = np.pad(np.hstack([np.pad(panel, 4, constant_values=1) for panel in panels]), 4, constant_values=1)
-with mkdocs_gen_files.open("pictures/pipelines.png", "wb") as target:
-    Image.fromarray(np.rint(255 * np.clip(montage, 0, 1)).astype(np.uint8)).save(target, format="PNG")
+def pipelines(path: Path) -> None:
+    """Show the scene, blurred, its gradient and its edges."""
+    photo = scene()
+    panels = [photo, image.blur(photo, 3.0), 3 * image.sobel(photo), image.canny(photo, 1.4) / 255]
+    montage = np.pad(np.hstack([np.pad(panel, 4, constant_values=1) for panel in panels]), 4, constant_values=1)
+    Image.fromarray(np.rint(255 * np.clip(montage, 0, 1)).astype(np.uint8)).save(path, format="PNG", optimize=True)
+
+
+def main() -> None:
+    """Draw all of them."""
+    for folder in ("tilings", "gallery"):
+        (IMAGES / folder).mkdir(parents=True, exist_ok=True)
+    tilings(IMAGES / "tilings")
+    gallery(IMAGES / "gallery")
+    pipelines(IMAGES / "pipelines.png")
+
+
+if __name__ == "__main__":
+    main()

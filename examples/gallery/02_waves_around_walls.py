@@ -2,8 +2,11 @@
 
 import sys
 
+import matplotlib
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
 import numpy as np
-from PIL import Image
 
 import tilewright as tw
 
@@ -21,7 +24,9 @@ free[90:130, 150:156] = free[170:210, 150:156] = True  # two slits
 push = [0.3 * np.sin(0.35 * step) for step in range(steps)]
 u = tw.run(wave, np.zeros(shape, dtype=np.float32), steps=steps, c=0.4, where=free, sources=[((150, 60), push)])
 
-level = np.clip(0.5 + 3 * u, 0, 1)
-picture = np.stack([level, np.full(shape, 0.35) + 0.3 * level, 1 - level], axis=-1)
-picture[~free] = 0.1
-Image.fromarray((picture * 255).astype(np.uint8)).save(sys.argv[1])
+figure, axes = plt.subplots(figsize=(4.6, 3.7), layout="constrained")
+drawn = axes.imshow(np.where(free, u, np.nan), cmap="RdBu_r", vmin=-0.1, vmax=0.1)
+axes.set_facecolor("#26323f")  # the walls
+axes.set(title=f"waves around walls: step {steps}", xlabel="cell", ylabel="cell")
+figure.colorbar(drawn, label="height", extend="both", shrink=0.8)
+figure.savefig(sys.argv[1], dpi=110)

@@ -2,8 +2,11 @@
 
 import sys
 
+import matplotlib
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
 import numpy as np
-from PIL import Image
 
 import tilewright as tw
 
@@ -17,8 +20,10 @@ def maxwell(ez, hx, hy, c):
 
 
 y, x = np.mgrid[0:260, 0:360].astype(np.float32)
-pulse = np.exp(-((x - 120) ** 2 + (y - 130) ** 2) / 40).astype(np.float32)
-ez, *_ = tw.run(maxwell, pulse, np.zeros_like(pulse), np.zeros_like(pulse), steps=220, c=0.5)
-level = np.clip(0.5 + 6 * ez, 0, 1)
-picture = np.stack([level, 1 - abs(2 * level - 1) * 0.6, 1 - level], axis=-1)
-Image.fromarray((picture * 255).astype(np.uint8)).save(sys.argv[1])
+pulse = np.exp(-((x - 180) ** 2 + (y - 130) ** 2) / 40).astype(np.float32)
+ez, *_ = tw.run(maxwell, pulse, np.zeros_like(pulse), np.zeros_like(pulse), steps=150, c=0.5)
+figure, axes = plt.subplots(figsize=(4.6, 3.7), layout="constrained")
+drawn = axes.imshow(ez, cmap="RdBu_r", vmin=-0.1, vmax=0.1)
+axes.set(title="electromagnetic pulse: step 150", xlabel="cell", ylabel="cell")
+figure.colorbar(drawn, label="electric field", extend="both", shrink=0.8)
+figure.savefig(sys.argv[1], dpi=110)

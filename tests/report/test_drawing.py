@@ -30,8 +30,6 @@ def _problem(name, extent=200, steps=50, **more):
         ("j2d5pt", "skewed:t=4,s=8x12"),
         ("star1d2r", "diamond:t=8,s=16"),
         ("j2d5pt", "diamond:t=4,s=4x12"),
-        ("heat2d", "none"),
-        ("smith_waterman", "none"),
     ],
 )
 def test_pictures_show_both_colours(tmp_path, name, tiling):
@@ -54,7 +52,7 @@ def test_every_wavefront_is_numbered(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("extent", "steps"), [(1, 1), (3, 2), (7, 100)])
 def test_tiny_problems_are_drawn(tmp_path, extent, steps):
-    for tiling in ("hybrid:t=4,s=2x3", "none"):
+    for tiling in ("hybrid:t=4,s=2x3", "none", *(["streaming:t=2,s=4x4"] if extent > 1 else [])):
         assert draw_tiling(_problem("j2d5pt", extent, steps), parse(tiling), tmp_path / "t.png").stat().st_size > 5000
 
 
@@ -80,10 +78,30 @@ def test_what_cannot_be_drawn_is_one_sentence(tmp_path, monkeypatch):
         draw_tiling(_problem("j2d5pt"), NONE, tmp_path / "t.png")
 
 
-def test_overlapping_tiles_are_seen_through_and_called_so(tmp_path, monkeypatch):
+def _text(problem, tiling, path, monkeypatch):
     matplotlib = importlib.import_module("matplotlib")
     monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
-    target = draw_tiling(_problem("jacobi1d"), parse("overlapped:t=4,s=12"), tmp_path / "tiles.svg")
-    assert "what two of them cover is computed twice" in target.read_text()
-    plain = draw_tiling(_problem("jacobi1d"), parse("diamond:t=4,s=4"), tmp_path / "plain.svg")
-    assert "computed twice" not in plain.read_text()
+    return draw_tiling(problem, parse(tiling), path / "tiles.svg").read_text()
+
+
+def test_overlaps_are_hatched_and_called_so(tmp_path, monkeypatch):
+    text = _text(_problem("jacobi1d"), "overlapped:t=4,s=12", tmp_path, monkeypatch)
+    assert "computed by two tiles" in text
+    assert "t=4" in re.findall(r">([^<>]*)</text>", text)
+    assert "computed by two" not in _text(_problem("jacobi1d"), "diamond:t=4,s=4", tmp_path, monkeypatch)
+
+
+def test_an_axis_that_nothing_cuts_has_a_line_in_place_of_a_panel(tmp_path, monkeypatch):
+    whole = _text(_problem("j2d5pt"), "diamond:t=4,s=4x400", tmp_path, monkeypatch)
+    assert "axis 1 lies whole in every tile" in whole
+    assert "inside the outlined tile" not in whole
+    assert "axis 1 inside the outlined tile" in _text(_problem("j2d5pt"), "diamond:t=4,s=4x12", tmp_path, monkeypatch)
+
+
+def test_a_sweep_is_one_colour_without_a_grid(tmp_path):
+    target = draw_tiling(_problem("heat2d"), NONE, tmp_path / "tiles.png")
+    with Image.open(target) as picture:
+        pixels = np.asarray(picture.convert("RGB")).reshape(-1, 3)
+    blue, orange = ((pixels == colour).all(axis=1).mean() for colour in ((0x5B, 0x8F, 0xC7), (0xF0, 0xA4, 0x4B)))
+    assert blue > 0.2
+    assert orange == 0

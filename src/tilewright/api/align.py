@@ -158,8 +158,9 @@ def align(
         ToolchainError: If there is no C compiler, or no device, that works.
         ArrayError: If there is not enough memory.
 
-    >>> align("GATTACA", "GCATGCATTACA", match=2, mismatch=-3, gap_open=5, gap_extend=2).a_line
-    'ATTACA'
+    Examples:
+        >>> align("GATTACA", "GCATGCATTACA", match=2, mismatch=-3, gap_open=5, gap_extend=2).a_line
+        'ATTACA'
     """
     from tilewright.runtime import align as kernels
 

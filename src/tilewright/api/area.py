@@ -90,8 +90,9 @@ def area(
     Raises:
         UsageError: If it is no GPU, or an assumption lacks what it needs.
 
-    >>> round(area("gtx980").mm2, 2), round(area("titanx", caches=False).mm2, 2)
-    (397.99, 356.23)
+    Examples:
+        >>> round(area("gtx980").mm2, 2), round(area("titanx", caches=False).mm2, 2)
+        (397.99, 356.23)
     """
     one, reference = as_machine(machine), files.load(REFERENCE)
     chip = model.chip(one, whole_die=True)

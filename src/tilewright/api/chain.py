@@ -76,8 +76,9 @@ def plan(
     Raises:
         UsageError: If the shapes make no chain, or an option is unknown or lacks its machine.
 
-    >>> print(plan((936, 1008, 552, 368, 1016, 616, 544), memory=65536, model="published").fused_words)
-    8392058
+    Examples:
+        >>> print(plan((936, 1008, 552, 368, 1016, 616, 544), memory=65536, model="published").fused_words)
+        8392058
     """
     check_model(model, memory)
     chain = make_chain(_sizes(shapes), operands, transposed)

@@ -172,9 +172,10 @@ class ChainPlan:
     def explain(self) -> str:
         """Return what the plan does and why it is worth it, in lines of text.
 
-        >>> from tilewright.api.chain import plan
-        >>> print(plan((300, 400, 300), memory=10_000).explain().splitlines()[0])
-        (A1 A2) with 10,000 words on chip, model exact, objective opcount
+        Examples:
+            >>> from tilewright.api.chain import plan
+            >>> print(plan((300, 400, 300), memory=10_000).explain().splitlines()[0])
+            (A1 A2) with 10,000 words on chip, model exact, objective opcount
         """
         chain = self.chain
         numpy_saving = _saving(self.fused_words, self.numpy.words)

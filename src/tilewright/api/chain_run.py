@@ -136,8 +136,9 @@ def multi_dot(
     Raises:
         ArrayError: If the arrays make no chain.
 
-    >>> multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)]).tolist()
-    [12.0, 12.0]
+    Examples:
+        >>> multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)]).tolist()
+        [12.0, 12.0]
     """
     matrices, restore = _matrices(arrays)
     sizes = (matrices[0].shape[0], *(matrix.shape[1] for matrix in matrices))

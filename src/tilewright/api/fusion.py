@@ -181,9 +181,10 @@ def fuse(
     Raises:
         UsageError: If anything is unknown or does not fit.
 
-    >>> plan = fuse("canny", shape=(2048, 2048), machine="gtx780", fusion="full")
-    >>> plan.to_dict()["full_fusion_halos"]["G2"]
-    [7, 4]
+    Examples:
+        >>> plan = fuse("canny", shape=(2048, 2048), machine="gtx780", fusion="full")
+        >>> plan.to_dict()["full_fusion_halos"]["G2"]
+        [7, 4]
     """
     if model not in MODELS:
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")

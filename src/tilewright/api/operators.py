@@ -60,8 +60,9 @@ def maximum(x: Operand, y: Operand) -> Value:
 def where(condition: Operand, x: Operand, y: Operand) -> Value:
     """Take ``x`` where the condition holds, else ``y``; both are computed.
 
-    >>> from tilewright.api.stencil import stencil
-    >>> stencil(lambda u: where(u[0] > 0, u[-1], u[1]), name="upwind").program.loads
-    3
+    Examples:
+        >>> from tilewright.api.stencil import stencil
+        >>> stencil(lambda u: where(u[0] > 0, u[-1], u[1]), name="upwind").program.loads
+        3
     """
     return apply("where", condition, x, y)

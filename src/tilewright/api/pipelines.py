@@ -238,13 +238,14 @@ def pipeline(
         TraceError: If the function does something else.
         UsageError: If there is no such pipeline.
 
-    >>> import numpy as np
-    >>> from tilewright.api.stencil import stencil
-    >>> across = stencil(lambda u: u[0, 1] - u[0, -1], name="across")
-    >>> down = stencil(lambda u: u[1, 0] - u[-1, 0], name="down")
-    >>> mixed = pipeline(lambda image: down(across(image)), name="mixed")
-    >>> mixed(np.arange(12.0).reshape(3, 4) ** 2).tolist()[1]
-    [16.0, 32.0, 32.0, 16.0]
+    Examples:
+        >>> import numpy as np
+        >>> from tilewright.api.stencil import stencil
+        >>> across = stencil(lambda u: u[0, 1] - u[0, -1], name="across")
+        >>> down = stencil(lambda u: u[1, 0] - u[-1, 0], name="down")
+        >>> mixed = pipeline(lambda image: down(across(image)), name="mixed")
+        >>> mixed(np.arange(12.0).reshape(3, 4) ** 2).tolist()[1]
+        [16.0, 32.0, 32.0, 16.0]
     """
     if source is None:
         return lambda function: StencilPipeline(trace_pipeline(function, name))

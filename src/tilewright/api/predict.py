@@ -54,8 +54,9 @@ def predict(
     Raises:
         UsageError: If anything is unknown or does not fit, or the tiling is not legal for the program.
 
-    >>> round(predict("gradient2d", shape=(8192, 8192), steps=8192, machine="gtx980").costs.seconds, 1)
-    16.4
+    Examples:
+        >>> round(predict("gradient2d", shape=(8192, 8192), steps=8192, machine="gtx980").costs.seconds, 1)
+        16.4
     """
     asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
     work = workload_of(program, scalars, asked, as_machine(machine))
@@ -140,8 +141,9 @@ def as_machine(machine: MachineLike) -> Machine:
     Raises:
         UsageError: If there is none of that name, or its file is not as it must be.
 
-    >>> as_machine("h200").title
-    'NVIDIA H200 SXM5 (Hopper)'
+    Examples:
+        >>> as_machine("h200").title
+        'NVIDIA H200 SXM5 (Hopper)'
     """
     if isinstance(machine, Machine):
         return machine

@@ -93,17 +93,18 @@ def run(
         IllegalTilingError: If the tiling breaks a dependence.
         ToolchainError: If ``backend="c"`` and there is no compiler that works.
 
-    >>> import numpy as np
-    >>> run("jacobi1d", np.array([0.0, 3.0, 0.0, 3.0, 0.0]), steps=1)
-    array([0., 1., 2., 1., 0.])
+    Examples:
+        >>> import numpy as np
+        >>> run("jacobi1d", np.array([0.0, 3.0, 0.0, 3.0, 0.0]), steps=1)
+        array([0., 1., 2., 1., 0.])
 
-    A wave is carried on from both of its levels:
+        A wave is carried on from both of its levels:
 
-    >>> u = np.zeros((40, 40))
-    >>> u[20, 20] = 1.0
-    >>> state = run("wave2d", (u, u), steps=3, levels=True)
-    >>> np.allclose(run("wave2d", state, steps=4), run("wave2d", (u, u), steps=7))
-    True
+        >>> u = np.zeros((40, 40))
+        >>> u[20, 20] = 1.0
+        >>> state = run("wave2d", (u, u), steps=3, levels=True)
+        >>> np.allclose(run("wave2d", state, steps=4), run("wave2d", (u, u), steps=7))
+        True
     """
     if not isinstance(tiling, Tiling | str | None) or not isinstance(backend, str):
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")

@@ -109,12 +109,13 @@ def stencil(
     Raises:
         TraceError: If the body does something that a stencil cannot.
 
-    >>> @stencil
-    ... def heat(u, alpha):
-    ...     return u[0] + alpha * (u[-1] - 2 * u[0] + u[1])
-    >>> heat
-    heat(u; alpha): 1D, 3 loads and 5 flops per cell and step
-      u <- u[0] + alpha * (u[-1] - 2 * u[0] + u[1])
+    Examples:
+        >>> @stencil
+        ... def heat(u, alpha):
+        ...     return u[0] + alpha * (u[-1] - 2 * u[0] + u[1])
+        >>> heat
+        heat(u; alpha): 1D, 3 loads and 5 flops per cell and step
+          u <- u[0] + alpha * (u[-1] - 2 * u[0] + u[1])
     """
     if function is None:
         return lambda body: Stencil(body, name)
@@ -132,8 +133,9 @@ def as_program(program: ProgramLike) -> Program:
         UsageError: If it is no program, or there is no built-in one of that name.
         TraceError: If it is a function that cannot be traced.
 
-    >>> as_program("heat2d").loads
-    9
+    Examples:
+        >>> as_program("heat2d").loads
+        9
     """
     if isinstance(program, Program):
         return program

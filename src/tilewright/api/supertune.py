@@ -170,9 +170,10 @@ def supertune(
     Raises:
         UsageError: If anything is unknown or does not fit, or no tiling fits the machine.
 
-    >>> found = supertune("heat2d", shape=(4096, 4096), steps=256, machine="gtx980")
-    >>> found.entries[0].value == min(entry.value for entry in found.entries)
-    True
+    Examples:
+        >>> found = supertune("heat2d", shape=(4096, 4096), steps=256, machine="gtx980")
+        >>> found.entries[0].value == min(entry.value for entry in found.entries)
+        True
     """
     if metric not in choices.METRICS:
         raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")

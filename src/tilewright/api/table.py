@@ -123,13 +123,14 @@ def recurrence(
     Raises:
         TraceError: If the function does something that a recurrence cannot.
 
-    >>> @recurrence(rows="a", columns="b", outside=0)
-    ... def common(c, a, b):
-    ...     import tilewright as tw
-    ...
-    ...     return tw.where(a[0] == b[0], c[-1, -1] + 1, tw.maximum(c[-1, 0], c[0, -1]))
-    >>> int(fill(common, "GATTACA", "ATTIC", result="last"))
-    4
+    Examples:
+        >>> @recurrence(rows="a", columns="b", outside=0)
+        ... def common(c, a, b):
+        ...     import tilewright as tw
+        ...
+        ...     return tw.where(a[0] == b[0], c[-1, -1] + 1, tw.maximum(c[-1, 0], c[0, -1]))
+        >>> int(fill(common, "GATTACA", "ATTIC", result="last"))
+        4
     """
 
     def make(body: Callable[..., Any]) -> Table:
@@ -215,8 +216,9 @@ def fill(
         IllegalTilingError: If the tiling breaks a dependence.
         ToolchainError: If ``backend`` is named and there is no compiler or no device that works.
 
-    >>> int(fill("edit_distance", "kitten", "sitting", result="last"))
-    3
+    Examples:
+        >>> int(fill("edit_distance", "kitten", "sitting", result="last"))
+        3
     """
     options = {"tiling": tiling, "backend": backend, "threads": threads}
     return filling(program, inputs, scalars, result=result, dtype=dtype, shape=shape, **options).values

@@ -106,9 +106,10 @@ def tune(
         ToolchainError: If no candidate compiles.
         KeyboardInterrupt: If tuning is stopped before anything was measured.
 
-    >>> plan = tune("gradient2d", shape=(8192, 8192), steps=8192, machine="gtx980", effort="none")
-    >>> plan.winner.measured_seconds is None, plan.tiling.family
-    (True, 'hybrid')
+    Examples:
+        >>> plan = tune("gradient2d", shape=(8192, 8192), steps=8192, machine="gtx980", effort="none")
+        >>> plan.winner.measured_seconds is None, plan.tiling.family
+        (True, 'hybrid')
     """
     level = effort_level(effort, seconds, candidates)
     asked = _check(backend, metric, effort)

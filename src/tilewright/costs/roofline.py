@@ -22,8 +22,9 @@ class Roofline:
     def at(self, intensity: float) -> float:
         """Return the roof in operations per second at so many operations per byte.
 
-        >>> Roofline(flops_per_second=8e9, bytes_per_second=2e9).at(3.0)
-        6000000000.0
+        Examples:
+            >>> Roofline(flops_per_second=8e9, bytes_per_second=2e9).at(3.0)
+            6000000000.0
         """
         return min(self.flops_per_second, intensity * self.bytes_per_second)
 

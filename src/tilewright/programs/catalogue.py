@@ -166,8 +166,9 @@ def program(name: str) -> Program:
     Raises:
         UsageError: If there is none of that name.
 
-    >>> program("gradient2d").flops, program("heat2d").loads
-    (15, 9)
+    Examples:
+        >>> program("gradient2d").flops, program("heat2d").loads
+        (15, 9)
     """
     if name in _NAMED:
         return _NAMED[name]()

@@ -47,9 +47,10 @@ def diff(  # noqa: PLR0913  (a public verb)
     Raises:
         TraceError: If an argument is out of its range, or the number of axes is not known.
 
-    >>> from tilewright.api.stencil import stencil
-    >>> stencil(lambda u, c: u[0] - c * diff(u, accuracy=4), name="advection").program.reach
-    ((2, 2),)
+    Examples:
+        >>> from tilewright.api.stencil import stencil
+        >>> stencil(lambda u, c: u[0] - c * diff(u, accuracy=4), name="advection").program.reach
+        ((2, 2),)
     """
     points = _points(derivative, accuracy, at, offsets)
     near = _shifts(u, "tw.diff")
@@ -77,9 +78,10 @@ def laplacian(u: Operand, accuracy: int = 2, spacing: Operand | Sequence[Operand
     Raises:
         TraceError: If an argument is out of its range, or the number of axes is not known.
 
-    >>> from tilewright.api.stencil import stencil
-    >>> stencil(lambda u: u[0, 0] + 0.1 * laplacian(u), name="heat").program.loads
-    5
+    Examples:
+        >>> from tilewright.api.stencil import stencil
+        >>> stencil(lambda u: u[0, 0] + 0.1 * laplacian(u), name="heat").program.loads
+        5
     """
     near = _shifts(u, "tw.laplacian")
     if near is None:
@@ -113,8 +115,9 @@ def weights(offsets: Sequence[int], derivative: int = 1, at: float | Fraction = 
     Returns:
         One exact weight per point: the difference is right for every polynomial of a degree below their number.
 
-    >>> [str(weight) for weight in weights((-1, 0, 1), 2)]
-    ['1', '-2', '1']
+    Examples:
+        >>> [str(weight) for weight in weights((-1, 0, 1), 2)]
+        ['1', '-2', '1']
     """
     place = Fraction(at)
     table = [[Fraction(0)] * (derivative + 1) for _ in offsets]

@@ -147,9 +147,10 @@ def make_problem(
     Raises:
         UsageError: If anything does not fit.
 
-    >>> from tilewright.programs.catalogue import program
-    >>> make_problem(program("jacobi1d"), (10,), 5).update_box(program("jacobi1d").statements[0])
-    ((1, 9),)
+    Examples:
+        >>> from tilewright.programs.catalogue import program
+        >>> make_problem(program("jacobi1d"), (10,), 5).update_box(program("jacobi1d").statements[0])
+        ((1, 9),)
     """
     shape = _extents(shape)
     if len(shape) != program.rank:
@@ -195,8 +196,9 @@ def parse_boundary(text: str) -> BoundarySpec:
     Raises:
         UsageError: If a part is no boundary.
 
-    >>> parse_boundary("wrap,nearest/fixed")
-    (Boundary(kind='wrap', value=0.0), (Boundary(kind='nearest', value=0.0), Boundary(kind='fixed', value=0.0)))
+    Examples:
+        >>> parse_boundary("wrap,nearest/fixed")
+        (Boundary(kind='wrap', value=0.0), (Boundary(kind='nearest', value=0.0), Boundary(kind='fixed', value=0.0)))
     """
     if "=" in text:
         pairs = [part.partition("=") for part in text.split(";") if part.strip()]

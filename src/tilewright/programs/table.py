@@ -54,8 +54,9 @@ class Semiring:
     def zero(self, dtype: str) -> float:
         """Return what an impossible alternative is worth: it leaves room to add to it without overflow.
 
-        >>> SEMIRINGS["max_plus"].zero("int16"), SEMIRINGS["or_and"].zero("bool")
-        (-16384, 0)
+        Examples:
+            >>> SEMIRINGS["max_plus"].zero("int16"), SEMIRINGS["or_and"].zero("bool")
+            (-16384, 0)
         """
         if self.name == "or_and":
             return 0

@@ -3,15 +3,16 @@
 import dataclasses
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
+from tilewright.report.drawing_stream import draw_stream
 from tilewright.report.drawing_table import draw_table
-from tilewright.tilings import catalogue, orthogonal
+from tilewright.tilings import catalogue, orthogonal, overlapped, streaming
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
 
@@ -20,28 +21,34 @@ if TYPE_CHECKING:
 
 _COLOURS = (("#5b8fc7", "#86aedb"), ("#f0a44b", "#f6c483"))
 """Per colour of hexagons, two shades that alternate from phase to phase."""
+_EDGE = "#26323f"
 _FORMATS = (".png", ".svg", ".pdf")
 _UNTILED_CELLS = 24
 _UNTILED_STEPS = 8
 _SHOWN_HEIGHTS = 2.5
+_SHOWN_BANDS = 2
+"""Bands are made equally long: a part of one would make all of them lower than ``t``."""
 _SHOWN_TILES = 3
 _GRID_CELLS = 80
 _PANEL_INCHES = 4.4
 _SUB_PANEL = 0.6
 """Height of a sub-tile panel relative to the first."""
+_NEARLY_ALL = 0.95
+"""A sub-tile with this share of a tile's cells gets no panel."""
 _LABEL_SHARE = 0.02
 """Tiles narrower than this share of the picture get no number."""
 Key = tuple[int, ...]
 Rows = dict[int, tuple[int, int]]
 """Per logical time, a half-open range of cells."""
+_OWN: Mapping[str, Callable[[Any, Problem, Tiling], Any]] = {
+    orthogonal.NAME: draw_table,
+    streaming.NAME: draw_stream,
+}
+"""Families that are not shown as tiles on (axis 0, time)."""
 
 
 def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
-    """Draw the tiles of a tiling and number them in the order in which they run.
-
-    One panel shows (axis 0, time) with the number of the wavefront in every tile; one panel per classically cut axis
-    shows the sub-tiles of one tile with their place in its sequence. Everything drawn comes from the family's scan of
-    the problem, cut to a few tiles.
+    """Draw the tiles of a tiling to a file; see :func:`drawn`.
 
     Args:
         problem: The problem; a corner of it is shown where it is larger than a few tiles.
@@ -58,28 +65,53 @@ def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in _FORMATS:
         raise UsageError(f"a drawing is written as {', '.join(_FORMATS)}, got {target.name!r}")
+    save(drawn(problem, tiling), target)
+    return target
+
+
+def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
+    """Return the figure of a tiling: its tiles, numbered in the order in which they run.
+
+    One panel shows (axis 0, time) with the number of the wavefront in every tile; one panel per classically cut axis
+    shows the sub-tiles of the outlined tile with their place in its sequence. Everything drawn comes from the family's
+    scan of the problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
+
+    Args:
+        problem: The problem; a corner of it is shown where it is larger than a few tiles.
+        tiling: A legal tiling of it.
+
+    Returns:
+        The figure.
+
+    Raises:
+        IllegalTilingError: If the tiling breaks a dependence.
+        UsageError: If matplotlib is missing or there is no step to draw.
+    """
     tiling = catalogue.legal(problem, tiling)
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
     figure_class = _matplotlib("matplotlib.figure").Figure
-    if tiling.family == orthogonal.NAME:
-        save(draw_table(figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling), target)
-        return target
+    if tiling.family in _OWN:
+        return _OWN[tiling.family](figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling)
     shown = _corner(problem, tiling)
     pieces = list(catalogue.scan(shown, tiling))
+    chosen = _largest_tile(pieces)
+    inside = [piece for piece in pieces if (piece.wavefront, piece.tile) == chosen]
     cut = _cut_axes(shown, pieces)
-    ratios = [1.0] + [_SUB_PANEL] * len(cut)
+    panelled = [axis for axis in cut if _several(inside, axis)]
+    ratios = [1.0] + [_SUB_PANEL] * len(panelled)
     figure = figure_class(figsize=(7.2, _PANEL_INCHES * sum(ratios)), layout="constrained")
     axes = figure.subplots(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0]
     figure.suptitle(f"{problem.program.name}, {tiling}", fontweight="bold")
-    _draw_wavefronts(axes[0], _section(shown, pieces))
-    chosen = _largest_tile(pieces)
-    for axis, panel in zip(cut, axes[1:], strict=True):
-        _draw_sub_tiles(panel, [piece for piece in pieces if (piece.wavefront, piece.tile) == chosen], axis)
-    for axis, panel in zip((0, *cut), axes, strict=True):
-        _finish(panel, shown, axis)
-    save(figure, target)
-    return target
+    whole = [f"axis {axis} lies whole in every tile" for axis in cut if axis not in panelled]
+    _draw_wavefronts(axes[0], _section(shown, pieces), chosen if panelled else None, whole)
+    for axis, panel in zip(panelled, axes[1:], strict=True):
+        _draw_sub_tiles(panel, inside, axis)
+    for axis, panel in zip((0, *panelled), axes, strict=True):
+        _finish(panel, shown, axis, cells=bool(tiling.space))
+    if tiling.space:
+        _mark_height(axes[0], [piece for piece in _section(shown, pieces) if piece.wavefront == chosen[0]], tiling)
+    return figure
 
 
 def save(figure: Any, target: Path) -> None:  # noqa: ANN401  (a figure of matplotlib)
@@ -99,6 +131,16 @@ def _cut_axes(shown: Problem, pieces: list[Piece]) -> tuple[int, ...]:
     first = len(shown.shape) - len(pieces[0].sub)
     numbers = [{piece.sub[n] for piece in pieces} for n in range(len(pieces[0].sub))]
     return tuple(first + n for n, found in enumerate(numbers) if first or len(found) > 1)
+
+
+def _several(inside: list[Piece], axis: int) -> bool:
+    """Whether an axis of a tile has sub-tiles worth a picture: none that has nearly all of its cells."""
+    cells: dict[int, int] = {}
+    for piece in inside:
+        number = piece.sub[axis - (len(piece.box) - len(piece.sub))]
+        low, high = piece.box[axis]
+        cells[number] = cells.get(number, 0) + high - low
+    return max(cells.values()) < _NEARLY_ALL * sum(cells.values())
 
 
 def _section(shown: Problem, pieces: list[Piece]) -> list[Piece]:
@@ -126,7 +168,8 @@ def _corner(problem: Problem, tiling: Tiling) -> Problem:
     wanted[0] = _SHOWN_TILES * (wanted[0] + tiling.space[0])
     wanted[1:] = [length + (_SHOWN_TILES - 1) * size for length, size in zip(wanted[1:], tiling.space[1:], strict=True)]
     shape = tuple(min(extent, length) for extent, length in zip(problem.shape, wanted, strict=True))
-    return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, math.ceil(_SHOWN_HEIGHTS * tiling.time)))
+    heights = _SHOWN_BANDS if tiling.family == overlapped.NAME else _SHOWN_HEIGHTS
+    return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, math.ceil(heights * tiling.time)))
 
 
 def _largest_tile(pieces: list[Piece]) -> tuple[int, int]:
@@ -138,7 +181,7 @@ def _largest_tile(pieces: list[Piece]) -> tuple[int, int]:
     return max(cells, key=lambda tile: cells[tile])
 
 
-def _draw_wavefronts(panel: "Axes", pieces: list[Piece]) -> None:
+def _draw_wavefronts(panel: "Axes", pieces: list[Piece], chosen: Key | None, notes: Sequence[str]) -> None:
     tiles: dict[Key, Rows] = {}
     for piece in pieces:
         rows = tiles.setdefault((piece.wavefront, piece.tile), {})
@@ -147,12 +190,44 @@ def _draw_wavefronts(panel: "Axes", pieces: list[Piece]) -> None:
     number = {wave: i for i, wave in enumerate(sorted({piece.wavefront for piece in pieces}))}
     labels = {key: (str(number[key[0]]), _COLOURS[key[0] % 2][key[0] // 2 % 2]) for key in tiles}
     title = "tiles, numbered by wavefront: equal numbers run at the same time"
-    if _overlapping(tiles):
-        order = sorted(tiles)
-        labels = {key: (str(number[key[0]]), _COLOURS[order.index(key) % 2][0]) for key in order}
-        title = "overlapping tiles, numbered by wavefront: what two of them cover is computed twice"
-    _draw(panel, tiles, labels, see_through=_overlapping(tiles))
-    panel.set_title(title, fontsize=10)
+    if len({tile for _, tile in tiles}) == 1:
+        labels = {key: (text, _COLOURS[0][number[key[0]] % 2]) for key, (text, _) in labels.items()}
+        title = "one sweep over the grid per statement and step, numbered in their order"
+    elif _overlapping(tiles):
+        labels = {key: (str(number[key[0]]), _COLOURS[number[key[0]] % 2][1]) for key in tiles}
+        title = "tiles, numbered by wavefront (a band of steps); hatched: computed by two tiles"
+    _draw(panel, tiles, labels)
+    _hatch(panel, tiles)
+    if chosen in tiles:
+        corners = _outline(tiles[chosen])
+        panel.plot(*zip(*corners, corners[0], strict=True), color="#10161d", linewidth=2.4, solid_joinstyle="miter")
+    panel.set_title("\n".join([title, *notes]), fontsize=10)
+
+
+def _hatch(panel: "Axes", tiles: Mapping[Key, Rows]) -> None:
+    """Hatch the cells that more than one tile computes."""
+    patches = _matplotlib("matplotlib.patches")
+    ends: dict[int, int] = {}
+    for time, low, high in sorted((time, *span) for rows in tiles.values() for time, span in rows.items()):
+        twice = min(high, ends.get(time, low)) - low
+        if twice > 0:
+            panel.add_patch(
+                patches.Rectangle((low, time), twice, 1, facecolor="none", hatch="/////", edgecolor=_EDGE, linewidth=0)
+            )
+        ends[time] = max(high, ends.get(time, high))
+    for rows in tiles.values():
+        panel.add_patch(patches.Polygon(_outline(rows), fill=False, edgecolor=_EDGE, linewidth=0.9))
+
+
+def _mark_height(panel: "Axes", pieces: list[Piece], tiling: Tiling) -> None:
+    """Mark ``t`` beside the time axis, along a tile that nothing cuts."""
+    low, high = min(piece.time for piece in pieces), max(piece.time for piece in pieces) + 1
+    transform = panel.get_yaxis_transform()
+    panel.annotate(
+        "", (1.015, high), (1.015, low), xycoords=transform, textcoords=transform, annotation_clip=False,
+        arrowprops={"arrowstyle": "<->", "color": _EDGE, "shrinkA": 0, "shrinkB": 0},
+    )  # fmt: skip
+    panel.text(1.03, (low + high) / 2, f"t={tiling.time}", transform=transform, fontsize=9, va="center")
 
 
 def _overlapping(tiles: Mapping[Key, Rows]) -> bool:
@@ -174,12 +249,10 @@ def _draw_sub_tiles(panel: "Axes", pieces: list[Piece], axis: int) -> None:
     shades = _COLOURS[pieces[0].wavefront % 2]
     labels = {key: (str(i), shades[i % 2]) for i, key in enumerate(sorted(tiles))}
     _draw(panel, tiles, labels)
-    panel.set_title(f"axis {axis} inside one of these tiles: sub-tiles run one after the other", fontsize=10)
+    panel.set_title(f"axis {axis} inside the outlined tile: its sub-tiles run one after the other", fontsize=10)
 
 
-def _draw(
-    panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[str, str]], *, see_through: bool = False
-) -> None:
+def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[str, str]]) -> None:
     patches = _matplotlib("matplotlib.patches")
     spans = [span for rows in tiles.values() for span in rows.values()]
     times = [time for rows in tiles.values() for time in rows]
@@ -188,8 +261,7 @@ def _draw(
     narrow = _LABEL_SHARE * (panel.get_xlim()[1] - panel.get_xlim()[0])
     for key, rows in tiles.items():
         text, colour = labels[key]
-        shape = patches.Polygon(_outline(rows), facecolor=colour, edgecolor="#26323f", linewidth=0.9, joinstyle="miter")
-        shape.set_alpha(0.6 if see_through else None)
+        shape = patches.Polygon(_outline(rows), facecolor=colour, edgecolor=_EDGE, linewidth=0.9, joinstyle="miter")
         panel.add_patch(shape)
         cells = sum(high - low for low, high in rows.values())
         if cells > narrow * len(rows):
@@ -205,13 +277,15 @@ def _outline(rows: Rows) -> list[tuple[int, int]]:
     return right + left
 
 
-def _finish(panel: "Axes", shown: Problem, axis: int) -> None:
+def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:
+    """Label an axis of cells and one of time; with ``cells``, a grid shows every cell where they are few."""
     stages = len(analyse(shown.program).stages)
     low, high = (round(limit) for limit in panel.get_ylim())
-    panel.set_xlabel(f"cell on axis {axis}")
+    few = cells and shown.shape[axis] <= _GRID_CELLS
+    panel.set_xlabel(f"cell on axis {axis}" + (" (the grid: one cell, one step)" if few else ""))
     panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per time step)")
     panel.yaxis.set_major_locator(_matplotlib("matplotlib.ticker").MaxNLocator(8, integer=True))
-    if shown.shape[axis] <= _GRID_CELLS:
+    if few:
         panel.set_xticks(range(shown.shape[axis] + 1), minor=True)
         panel.set_yticks(range(low, high + 1), minor=True)
         panel.grid(which="minor", color="white", linewidth=0.4, alpha=0.6)

@@ -29,8 +29,9 @@ _SHIFT = 576
 def length(shape: tuple[int, int], offset: int) -> int:
     """Return the number of elements of a diagonal; 0 where it lies outside.
 
-    >>> length((9, 9), -3), length((2, 5), 3), length((2, 5), 9)
-    (6, 2, 0)
+    Examples:
+        >>> length((9, 9), -3), length((2, 5), 3), length((2, 5), 9)
+        (6, 2, 0)
     """
     rows, columns = shape
     return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
@@ -65,9 +66,10 @@ class Dia:
         offsets: The diagonals' distances above the main one, ascending.
         diagonals: Their elements, one array each.
 
-    >>> a = Dia.from_diagonals({-1: [1, 1], 0: [2, 2, 2], 1: [3, 3]})
-    >>> a @ np.ones(3)
-    array([5., 6., 3.])
+    Examples:
+        >>> a = Dia.from_diagonals({-1: [1, 1], 0: [2, 2, 2], 1: [3, 3]})
+        >>> a @ np.ones(3)
+        array([5., 6., 3.])
     """
 
     shape: tuple[int, int]

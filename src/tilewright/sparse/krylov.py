@@ -216,8 +216,9 @@ def _multiple(terms: int) -> _Prepared:
 def axpy(a: float, x: Array, y: Array) -> Array:
     """Store a x + y in y; returns y.
 
-    >>> axpy(2.0, np.ones(3), np.zeros(3))
-    array([2., 2., 2.])
+    Examples:
+        >>> axpy(2.0, np.ones(3), np.zeros(3))
+        array([2., 2., 2.])
     """
     apply("axpy", x, y, scalars=(a,))
     return y
@@ -264,8 +265,9 @@ def dot(x: Array, y: Array) -> float:
 def norm(x: Array) -> float:
     """Return the Euclidean norm, without overflow or underflow on the way.
 
-    >>> norm(np.array([2e200, 0.0]))
-    2e+200
+    Examples:
+        >>> norm(np.array([2e200, 0.0]))
+        2e+200
     """
     return _root(apply("norm2", x)[0], x)
 

@@ -145,8 +145,9 @@ def _dtype(folders: list[Path]) -> str:
 def source(dtype: str = "float64") -> str:
     """Return the plug-in's text: its C part with the generated kernels.
 
-    >>> "PetscDLLibraryRegister_seqdia" in source()
-    True
+    Examples:
+        >>> "PetscDLLibraryRegister_seqdia" in source()
+        True
     """
     constants = f"#define L2_BYTES {describe_cpu().l2_bytes}\n#define THREADED_BYTES {THREADED_BYTES}\n"
     text = resources.files("tilewright.sparse").joinpath("seqdia.c").read_text(encoding="utf-8")

@@ -135,9 +135,10 @@ def cg(  # noqa: PLR0913  (SciPy's options)
         UsageError: If a tolerance is negative.
         ToolchainError: If there is no C compiler, or it fails.
 
-    >>> a = Dia.from_diagonals({-1: -1.0, 0: 2.0, 1: -1.0}, (50, 50))
-    >>> cg(a, a @ np.arange(50.0), rtol=1e-10).x.round(6)[1:4].tolist()
-    [1.0, 2.0, 3.0]
+    Examples:
+        >>> a = Dia.from_diagonals({-1: -1.0, 0: 2.0, 1: -1.0}, (50, 50))
+        >>> cg(a, a @ np.arange(50.0), rtol=1e-10).x.round(6)[1:4].tolist()
+        [1.0, 2.0, 3.0]
     """
     n = matrix.shape[0]
     right = np.ascontiguousarray(b, dtype=matrix.dtype)

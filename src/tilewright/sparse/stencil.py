@@ -91,10 +91,11 @@ def from_stencil(
         UsageError: If the program is not linear and ``at`` is missing, or reads other time levels than the current.
         ArrayError: If an array does not fit.
 
-    >>> from_stencil("laplacian2d", (3, 3)).offsets
-    (-3, -1, 0, 1, 3)
-    >>> from_stencil("jacobi1d", (5,), boundary="wrap").offsets
-    (-4, -1, 0, 1, 4)
+    Examples:
+        >>> from_stencil("laplacian2d", (3, 3)).offsets
+        (-3, -1, 0, 1, 3)
+        >>> from_stencil("jacobi1d", (5,), boundary="wrap").offsets
+        (-4, -1, 0, 1, 4)
     """
     setting = _setting(_program(program), (tuple(shape), boundary, dtype), at, components, values)
     unknown = frozenset(setting.unknowns)

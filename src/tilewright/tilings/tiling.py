@@ -40,8 +40,9 @@ class Tiling:
             default.
         piece: On a CPU, cells of a piece of a sweep that goes through several statements; None for the default.
 
-    >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
-    'hybrid:t=16,s=8x64,threads=1x64'
+    Examples:
+        >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
+        'hybrid:t=16,s=8x64,threads=1x64'
     """
 
     family: str
@@ -72,8 +73,9 @@ class Tiling:
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data: every key but those that say how code is written, where they are open.
 
-        >>> parse("none").to_dict()["k"], "columns" in parse("none").to_dict()
-        (None, False)
+        Examples:
+            >>> parse("none").to_dict()["k"], "columns" in parse("none").to_dict()
+            (None, False)
         """
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
         for name in ("columns", "neighbours", "sums", "piece"):

@@ -1,0 +1,246 @@
+"""Drawings of streaming tiles: a band from above, how two of its tiles overlap, and what advances inside one."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.problem import Problem
+from tilewright.tilings import streaming
+from tilewright.tilings.pieces import Piece
+from tilewright.tilings.tiling import Tiling
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NOW, KEPT, DONE = "#1f5fa8", "#86aedb", "#e4edf6"
+"""Cells that this advance computes, that a later one still reads, and that nobody reads again."""
+_TILES = ("#86aedb", "#f6c483")
+_EDGE = "#26323f"
+_MOST_TILES = 12
+"""Tiles per axis that are drawn from above."""
+_AROUND = 3
+"""Halos that are shown on either side of the border between two tiles."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One advance of a tile along axis 0.
+
+    Attributes:
+        now: Per logical time, the cells that it computes (half-open).
+        kept: Per logical time but the last of the band, the cells of earlier advances that lie in cache for it.
+        last: One past the last logical time of the band.
+    """
+
+    now: dict[int, tuple[int, int]]
+    kept: dict[int, tuple[int, int]]
+    last: int
+
+
+def moment(problem: Problem, tiling: Tiling) -> Moment:
+    """Return what happens in the middle of the first tile: the advance half way through it.
+
+    Args:
+        problem: A problem of two or three dimensions.
+        tiling: A complete, legal streaming tiling.
+
+    Raises:
+        UsageError: If no level computes anything.
+    """
+    pipeline = streaming.geometry(problem, tiling).pipeline
+    stages = len(pipeline.stages)
+    keep = [
+        max((k for k, s in zip(pipeline.keep, pipeline.stage_of, strict=True) if s == n), default=0)
+        for n in range(stages)
+    ]
+    advances: list[dict[int, tuple[int, int]]] = []
+    before = math.inf
+    for piece in _first_tile(problem, tiling):
+        if piece.time <= before:
+            advances.append({})
+        before = piece.time
+        advances[-1][piece.time] = piece.box[0]
+    if not advances:
+        raise UsageError("there is nothing to draw of a problem without a step")
+    whole = max(len(one) for one in advances)
+    full = [one for one in advances if len(one) == whole]
+    now = full[len(full) // 2]
+    last = max(now) + 1
+    kept = {time: (low - keep[time % stages], low) for time, (low, _) in now.items() if time < last - stages}
+    return Moment(now=now, kept=kept, last=last)
+
+
+def draw_stream(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
+    """Draw a streaming tiling to scale: a band from above, the overlap of two tiles, the levels inside one.
+
+    Args:
+        figure: An empty figure.
+        problem: The problem.
+        tiling: A complete, legal tiling.
+
+    Returns:
+        The figure.
+    """
+    stream = streaming.geometry(problem, tiling)
+    figure.suptitle(f"{problem.program.name}, {tiling}", fontweight="bold")
+    tiling = dataclasses.replace(tiling, time=max(stream.levels))
+    shown = _two_tiles(problem, tiling)
+    if problem.program.rank == 1:
+        figure.set_size_inches(7.2, 3.6)
+        _overlap(figure.subplots(), shown, tiling, 0)
+        return figure
+    figure.set_size_inches(7.6, 7.4)
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 0.9))
+    above, beside = upper.subplots(1, 2, width_ratios=(1.0, 1.25))
+    _from_above(above, problem, tiling)
+    parts = [len(cuts) - 1 for cuts in streaming.geometry(shown, tiling).cuts]
+    axis = max(range(1, problem.program.rank), key=lambda n: (parts[n] > 1, n))
+    _overlap(beside, shown, tiling, axis)
+    _levels(lower.subplots(), shown, tiling, len(stream.pipeline.stages))
+    return figure
+
+
+def _two_tiles(problem: Problem, tiling: Tiling) -> Problem:
+    """Cut a problem to two tiles per axis, and to so many steps that every band has ``t`` of them."""
+    shape = tuple(min(extent, 2 * size) for extent, size in zip(problem.shape, tiling.space, strict=True))
+    versions = max(problem.program.history(field) for field in problem.program.fields)
+    return dataclasses.replace(problem, shape=shape, steps=2 * versions * tiling.time)
+
+
+def _first_tile(problem: Problem, tiling: Tiling, number: int = 0) -> list[Piece]:
+    pieces = streaming.scan(problem, tiling)
+    return [p for p in itertools.takewhile(lambda p: p.wavefront == 0 and p.tile <= number, pieces) if p.tile == number]
+
+
+def _from_above(panel: "Axes", problem: Problem, tiling: Tiling) -> None:
+    """The tiles of one band on axis 0 and the last axis, with the way that they stream and what one of them loads."""
+    from matplotlib.patches import Rectangle
+
+    stream = streaming.geometry(problem, tiling)
+    rows, columns = stream.cuts[0], stream.cuts[-1]
+    counts = tuple(len(cuts) - 1 for cuts in stream.cuts)
+    rows, columns = rows[: _MOST_TILES + 1], columns[: _MOST_TILES + 1]
+    for (top, bottom), (left, right) in itertools.product(itertools.pairwise(rows), itertools.pairwise(columns)):
+        panel.add_patch(Rectangle((left, top), right - left, bottom - top, facecolor=DONE, edgecolor=_EDGE, lw=0.8))
+        x, margin = (left + right) / 2, (bottom - top) / 6
+        panel.annotate("", (x, bottom - margin), (x, top + margin), arrowprops={"arrowstyle": "->", "color": NOW})
+    top, left = rows[len(rows) // 2 - 1], columns[len(columns) // 2 - 1]
+    bottom, right = rows[len(rows) // 2], columns[len(columns) // 2]
+    panel.add_patch(Rectangle((left, top), right - left, bottom - top, facecolor=KEPT, edgecolor=_EDGE, lw=0.8))
+    x, margin = (left + right) / 2, (bottom - top) / 6
+    panel.annotate("", (x, bottom - margin), (x, top + margin), arrowprops={"arrowstyle": "->", "color": NOW, "lw": 2})
+    levels, stages = max(stream.levels), range(len(stream.pipeline.stages))
+    (up, down), (before, behind) = (
+        (max(b.at(levels, s) for s in stages), max(a.at(levels, s) for s in stages))
+        for b, a in ((stream.pipeline.below[n], stream.pipeline.above[n]) for n in (0, -1))
+    )
+    box = (max(0, left - before), max(0, top - up))
+    ends = (min(problem.shape[-1], right + behind), min(problem.shape[0], bottom + down))
+    panel.add_patch(
+        Rectangle(box, ends[0] - box[0], ends[1] - box[1], fill=False, edgecolor="#b3261e", lw=1.2, linestyle="--")
+    )
+    panel.set(xlim=(0, columns[-1]), ylim=(rows[-1], 0))
+    panel.set_xlabel(f"cell on axis {problem.program.rank - 1}")
+    panel.set_ylabel("cell on axis 0")
+    panel.locator_params(nbins=5)
+    tiles = " x ".join(map(str, counts))
+    panel.set_title(
+        f"a band: {tiles} tiles stream along axis 0,\nin any order; dashed: what the blue one loads", fontsize=9
+    )
+
+
+def _overlap(panel: "Axes", shown: Problem, tiling: Tiling, axis: int) -> None:
+    """What two neighbours along an axis compute, level by level, around the border between them."""
+    from matplotlib.patches import Polygon, Rectangle
+
+    stream = streaming.geometry(shown, tiling)
+    cuts = stream.cuts[axis - shown.program.rank]
+    stride = math.prod(len(other) - 1 for other in stream.cuts[len(stream.cuts) - shown.program.rank + axis + 1 :])
+    numbers = (0, stride) if len(cuts) > 2 else (0,)
+    ranges: list[dict[int, tuple[int, int]]] = []
+    for number in numbers:
+        rows: dict[int, tuple[int, int]] = {}
+        for piece in _first_tile(shown, tiling, number):
+            low, high = rows.get(piece.time, piece.box[axis])
+            rows[piece.time] = (min(low, piece.box[axis][0]), max(high, piece.box[axis][1]))
+        ranges.append(rows)
+    for rows, colour in zip(ranges, _TILES, strict=False):
+        corners = [(rows[t][1], edge) for t in sorted(rows) for edge in (t, t + 1)]
+        corners += [(rows[t][0], edge) for t in sorted(rows, reverse=True) for edge in (t + 1, t)]
+        panel.add_patch(Polygon(corners, facecolor=colour, edgecolor=_EDGE, lw=0.9, alpha=0.75))
+    top = max(ranges[0]) + 1
+    panel.set_ylim(0, top)
+    _time_axis(panel, len(stream.pipeline.stages), top)
+    panel.set_xlabel(f"cell on axis {axis}")
+    if len(numbers) == 1:
+        panel.set_xlim(0, shown.shape[axis])
+        panel.set_title(f"axis {axis} is not cut: nothing is computed twice", fontsize=9)
+        return
+    border = cuts[1]
+    wide = max(max(high for _, high in ranges[0].values()) - border, border - min(a for a, _ in ranges[1].values()), 1)
+    panel.set_xlim(max(0, border - _AROUND * wide), min(shown.shape[axis], border + _AROUND * wide))
+    for time in sorted(set(ranges[0]) & set(ranges[1])):
+        low, high = ranges[1][time][0], ranges[0][time][1]
+        if low < high:
+            panel.add_patch(Rectangle((low, time), high - low, 1, fill=False, hatch="////", edgecolor=_EDGE, lw=0))
+    panel.axvline(border, color=_EDGE, linewidth=0.8, linestyle=":")
+    left, right = panel.get_xlim()
+    for x, text in (((left + border - wide) / 2, "one\ntile"), ((right + border + wide) / 2, "the\nnext")):
+        panel.text(x, top / 2, text, ha="center", va="center", fontsize=9)
+    title = f"where two tiles of {tiling.space[axis]} cells meet;\nhatched: computed by both, at most {2 * wide} cells"
+    panel.set_title(title, fontsize=9)
+
+
+def _levels(panel: "Axes", shown: Problem, tiling: Tiling, stages: int) -> None:
+    """The levels of one tile along axis 0, half way through."""
+    from matplotlib.patches import Patch, Rectangle
+
+    at = moment(shown, tiling)
+    rows = max(high - low for low, high in at.now.values())
+    first, last = min(low for low, _ in at.now.values()), max(high for _, high in at.now.values())
+    span = last - first
+    limits = (max(0, first - span), min(tiling.space[0], last + span))
+    for time, (low, high) in at.now.items():
+        kept = max(at.kept.get(time, (low, low))[0], limits[0])
+        for start, stop, colour in ((limits[0], kept, DONE), (kept, low, KEPT), (low, high, NOW)):
+            if start < stop:
+                panel.add_patch(Rectangle((start, time), stop - start, 1, facecolor=colour, edgecolor="white", lw=0.6))
+    room = 0.16 * at.last
+    panel.set(xlim=limits, ylim=(-room, at.last + room))
+    _time_axis(panel, stages, at.last)
+    panel.set_xlabel("cell on axis 0")
+    ends = (
+        (at.now[min(at.now)], 0, -room, "loaded from memory"),
+        (at.now[at.last - 1], at.last + room, at.last, "written to memory"),
+    )
+    for (low, high), tip, tail, text in ends:
+        middle = (low + high) / 2
+        panel.annotate("", (middle, tip), (middle, tail), arrowprops={"arrowstyle": "->", "shrinkA": 0, "shrinkB": 0})
+        panel.text(middle, (tip + tail) / 2, f"  {text}", fontsize=8, va="center")
+    start = (last + limits[1]) / 2
+    panel.annotate(
+        "", (limits[1], at.last / 2), (last, at.last / 2), arrowprops={"arrowstyle": "->", "color": NOW, "lw": 1.5}
+    )
+    panel.text(start, 0.52 * at.last, "all levels stream this way", ha="center", va="bottom", fontsize=8)
+    cells = f"{rows} cell{'s' if rows > 1 else ''}"
+    panel.set_title(
+        f"inside a tile: an advance takes every level {cells} further, each behind the one below", fontsize=9
+    )
+    meaning = ((NOW, "computed in this advance"), (KEPT, "kept in cache for it"), (DONE, "computed before"))
+    handles = [Patch(facecolor=colour, label=text) for colour, text in meaning]
+    panel.legend(handles=handles, loc="upper center", fontsize=8, ncols=3, frameon=False, bbox_to_anchor=(0.5, -0.16))
+
+
+def _time_axis(panel: "Axes", stages: int, top: int) -> None:
+    """Label the levels of a band; its height is ``t`` of the tiling, or less where bands are made equal."""
+    ticks: Sequence[int] = [*range(0, top, max(1, math.ceil(top / 8))), top]
+    if len(ticks) > 2 and ticks[-1] - ticks[-2] < math.ceil(top / 8) / 2:
+        ticks = [*ticks[:-2], top]
+    panel.set_yticks(ticks, [*map(str, ticks[:-1]), f"t={top // stages}" if stages == 1 else str(top)])
+    panel.xaxis.get_major_locator().set_params(integer=True)
+    panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per step)")
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)

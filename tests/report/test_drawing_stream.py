@@ -1,0 +1,51 @@
+"""Drawings of streaming tiles show what the tiles of a run do."""
+
+import importlib
+import re
+
+import pytest
+
+from tilewright.programs.catalogue import program
+from tilewright.programs.problem import make_problem
+from tilewright.report.drawing import draw_tiling
+from tilewright.report.drawing_stream import moment
+from tilewright.tilings import catalogue
+from tilewright.tilings.tiling import parse
+
+
+@pytest.mark.parametrize(
+    ("name", "tile", "extent"),
+    [
+        ("j2d5pt", "streaming:t=4,s=48x64,rows=4", 200),
+        ("star2d3r", "streaming:t=3,s=64x64,rows=6", 200),
+        ("j3d7pt", "streaming:t=3,s=40x16x16", 80),
+    ],
+)
+def test_what_an_advance_reads_is_kept_or_computed_in_it(name, tile, extent):
+    built = program(name)
+    problem = make_problem(built, (extent,) * built.rank, 12)
+    tiling = catalogue.legal(problem, parse(tile))
+    at = moment(problem, tiling)
+    assert sorted(at.now) == list(range(at.last))
+    below, above = built.reach[0]
+    for level in range(at.last - 1):
+        (kept, low), (start, stop) = at.kept[level], at.now[level + 1]
+        assert low == at.now[level][0]
+        assert kept == start - below
+        assert stop + above <= at.now[level][1]
+    assert {high - low for low, high in at.now.values()} == {tiling.rows}
+
+
+@pytest.mark.parametrize("name", ["j2d5pt", "wave2d", "fdtd2d", "jacobi1d", "j3d7pt"])
+def test_bands_levels_and_overlaps_are_named(tmp_path, monkeypatch, name):
+    matplotlib = importlib.import_module("matplotlib")
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
+    built = program(name)
+    sizes = {1: "40", 2: "24x40", 3: "24x16x40"}[built.rank]
+    problem = make_problem(built, (96,) * built.rank, 32)
+    text = draw_tiling(problem, parse(f"streaming:t=4,s={sizes}"), tmp_path / "tiles.svg").read_text()
+    words = " ".join(re.findall(r">([^<>]*)</text>", text))
+    assert "hatched: computed by both" in words
+    assert ("all levels stream this way" in words) == (built.rank > 1)
+    if name != "fdtd2d":
+        assert "t=4" in words
