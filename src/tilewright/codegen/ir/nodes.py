@@ -426,6 +426,8 @@ def type_of(node: Expr) -> Type:
     >>> str(type_of(Op(Operator.LT, (Var("i"), Int(3)))))
     'bool'
     """
+    if isinstance(node, Var):
+        return node.type
     if isinstance(node, Op):
         return node.type if node.op in _SAME_TYPE else _result(node.op, node.type)
     if isinstance(node, (Int, Lanes)):
