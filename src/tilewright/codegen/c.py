@@ -71,13 +71,13 @@ def c_type(kind: ir.Type) -> str:
     ('float *const *', 'tw_v_f32')
     """
     match kind:
+        case ir.Vector(element):
+            return f"tw_v_{SUFFIX[element.name]}"
         case ir.Pointer(to, const):
             inner = c_type(to)
             if const:
                 return f"{inner}const *" if inner.endswith("*") else f"const {inner} *"
             return f"{inner} *".replace("* *", "**")
-        case ir.Vector(element):
-            return f"tw_v_{SUFFIX[element.name]}"
         case ir.Mask(element):
             return f"tw_m_{SUFFIX[element.name]}"
         case ir.Element(name):
@@ -238,13 +238,15 @@ class _Printer:
         return text[1:-1] if isinstance(node, ir.Op) and node.op in BINARY else text
 
     def expr(self, node: ir.Expr) -> str:  # noqa: PLR0911  (one case per kind of node)
-        match node:
+        match node:  # the most frequent ones first
+            case ir.Var(name):
+                return name
+            case ir.Op():
+                return self.op(node)
             case ir.Int(value):
                 return str(value) if value >= 0 else f"({value})"
             case ir.Real(value, kind):
                 return c_literal(value, str(kind))
-            case ir.Var(name):
-                return name
             case ir.Lanes(element):
                 return f"TW_LANES_{SUFFIX[element.name].upper()}"
             case ir.Load(base, index, kind):
@@ -256,8 +258,6 @@ class _Printer:
                 return f"tw_{name}_{SUFFIX[element.name]}({', '.join(self.bare(arg) for arg in args)})"
             case ir.Shift():
                 return self.shift(node)
-            case ir.Op():
-                return self.op(node)
         raise TypeError(type(node).__name__)
 
     def shift(self, node: ir.Shift) -> str:
@@ -270,10 +270,10 @@ class _Printer:
     def op(self, node: ir.Op) -> str:  # noqa: PLR0911  (one case per kind of node)
         args = [self.expr(arg) for arg in node.args]
         op, kind = node.op, node.type
-        if op is Operator.SELECT:
-            return f"({args[0]} ? {args[1]} : {args[2]})"
         if op in BINARY:
             return f"({args[0]} {BINARY[op]} {args[1]})"
+        if op is Operator.SELECT:
+            return f"({args[0]} ? {args[1]} : {args[2]})"
         if op is Operator.NEG:
             return f"(-{args[0]})"
         if op is Operator.WRITABLE:

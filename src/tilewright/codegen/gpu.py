@@ -150,30 +150,30 @@ class _Printer:
         return [*lines, *self.block(node.body, depth + 1), f"{pad}}}"]
 
     def expr(self, node: ir.Expr) -> str:
-        match node:
+        match node:  # the most frequent ones first
+            case ir.Var(name):
+                return name
+            case ir.Op():
+                return self.op(node)
             case ir.Int(value):
                 return str(value) if value >= 0 else f"({value})"
             case ir.Real(value, kind):
                 return gpu_literal(value, str(kind))
-            case ir.Var(name):
-                return name
             case ir.Load(base, index, _):
                 return f"{self.expr(base)}[{self.expr(index)}]"
             case ir.Call(name, args):
                 return f"{name}({', '.join(self.expr(arg) for arg in args)})"
-            case ir.Op():
-                return self.op(node)
         raise TypeError(type(node).__name__)
 
     def op(self, node: ir.Op) -> str:  # noqa: PLR0911  (one case per kind of operator)
         args = [self.expr(arg) for arg in node.args]
         op, kind = node.op, node.type
+        if op in BINARY:
+            return f"({args[0]} {BINARY[op]} {args[1]})"
         if op in _BUILT_IN:
             return _BUILT_IN[op]
         if op is Operator.SELECT:
             return f"({args[0]} ? {args[1]} : {args[2]})"
-        if op in BINARY:
-            return f"({args[0]} {BINARY[op]} {args[1]})"
         if op is Operator.NEG:
             return f"(-{args[0]})"
         if op is Operator.WIDEN:

@@ -29,11 +29,20 @@ def common_type(*args: Expr) -> Type:
     found: Type = INDEX
     for arg in args:
         kind = type_of(arg)
-        if isinstance(kind, Pointer | Vector | Mask):
-            return kind
-        if isinstance(kind, Element) or kind == WIDE or found == INDEX:
-            found = kind
+        if kind is not found and kind is not INDEX:
+            found = _wider(found, kind)
     return found
+
+
+_WIDEST = (Vector, Pointer, Mask)
+_WIDER = (*_WIDEST, Element)
+
+
+def _wider(one: Type, other: Type) -> Type:
+    """The type in which values of two types are computed together."""
+    if isinstance(one, _WIDEST):
+        return one
+    return other if one is INDEX or isinstance(other, _WIDER) or other == WIDE else one
 
 
 def pointee(address: Var) -> Type:
@@ -45,9 +54,21 @@ def pointee(address: Var) -> Type:
 
 def op(operator: Operator, *args: Expr | int) -> Op:
     """Return an operation as it stands: nothing is folded. In arithmetic a condition is 0 or 1."""
+    if len(args) == 2:
+        return _binary(operator, *args)
     operands = tuple(Int(arg) if isinstance(arg, int) else arg for arg in args)
-    kind = common_type(*operands)
-    return Op(operator, operands, INDEX if kind == BOOL and operator in ARITHMETIC else kind)
+    return Op(operator, operands, common_type(*operands))
+
+
+def _binary(operator: Operator, a: Expr | int, b: Expr | int) -> Op:
+    if isinstance(a, int):
+        a = Int(a)
+    if isinstance(b, int):
+        b = Int(b)
+    kind, other = type_of(a), type_of(b)
+    if kind is not other and other is not INDEX:
+        kind = _wider(kind, other)
+    return Op(operator, (a, b), INDEX if kind is BOOL and operator in ARITHMETIC else kind)
 
 
 def add(a: Expr, b: Expr | int) -> Expr:
@@ -63,7 +84,7 @@ def add(a: Expr, b: Expr | int) -> Expr:
         a, b = b, a
     if isinstance(b, Int) and b.value <= 0:
         return a if b.value == 0 else op(Operator.SUB, a, -b.value)
-    return op(Operator.ADD, a, b)
+    return _binary(Operator.ADD, a, b)
 
 
 def sub(a: Expr, b: Expr | int) -> Expr:
@@ -74,7 +95,7 @@ def sub(a: Expr, b: Expr | int) -> Expr:
         return add(a, -b.value)
     if isinstance(type_of(b), Pointer):
         return Op(Operator.SUB, (a, b))
-    return op(Operator.SUB, a, b)
+    return _binary(Operator.SUB, a, b)
 
 
 def mul(a: Expr, b: Expr | int) -> Expr:
@@ -90,7 +111,7 @@ def mul(a: Expr, b: Expr | int) -> Expr:
         return Int(a.value * b.value)
     if isinstance(b, Int) and b.value in {0, 1}:
         return a if b.value else Int(0)
-    return op(Operator.MUL, a, b)
+    return _binary(Operator.MUL, a, b)
 
 
 def total(terms: Sequence[Expr]) -> Expr:
@@ -103,78 +124,78 @@ def total(terms: Sequence[Expr]) -> Expr:
 
 def div(a: Expr, b: Expr | int) -> Expr:
     """Return ``a / b``; of indices, rounded towards zero."""
-    return op(Operator.DIV, a, b)
+    return _binary(Operator.DIV, a, b)
 
 
 def mod(a: Expr, b: Expr | int) -> Expr:
     """Return the remainder of :func:`div`."""
-    return op(Operator.MOD, a, b)
+    return _binary(Operator.MOD, a, b)
 
 
 def floordiv(a: Expr, b: Expr | int) -> Expr:
     """Return ``a / b``, rounded down."""
-    return op(Operator.FLOORDIV, a, b)
+    return _binary(Operator.FLOORDIV, a, b)
 
 
 def floormod(a: Expr, b: Expr | int) -> Expr:
     """Return the remainder of :func:`floordiv`."""
-    return op(Operator.FLOORMOD, a, b)
+    return _binary(Operator.FLOORMOD, a, b)
 
 
 def ceildiv(a: Expr, b: Expr | int) -> Expr:
     """Return ``a / b``, rounded up."""
-    return op(Operator.CEILDIV, a, b)
+    return _binary(Operator.CEILDIV, a, b)
 
 
 def smallest(a: Expr, b: Expr | int) -> Expr:
     """Return the smaller of two indices."""
-    return a if a == b else op(Operator.MIN, a, b)
+    return a if a == b else _binary(Operator.MIN, a, b)
 
 
 def largest(a: Expr | int, b: Expr | int) -> Expr:
     """Return the larger of two indices."""
     a = Int(a) if isinstance(a, int) else a
-    return a if a == b else op(Operator.MAX, a, b)
+    return a if a == b else _binary(Operator.MAX, a, b)
 
 
 def lt(a: Expr, b: Expr | int) -> Expr:
     """Return whether ``a < b``."""
-    return op(Operator.LT, a, b)
+    return _binary(Operator.LT, a, b)
 
 
 def le(a: Expr, b: Expr | int) -> Expr:
     """Return whether ``a <= b``."""
-    return op(Operator.LE, a, b)
+    return _binary(Operator.LE, a, b)
 
 
 def gt(a: Expr, b: Expr | int) -> Expr:
     """Return whether ``a > b``."""
-    return op(Operator.GT, a, b)
+    return _binary(Operator.GT, a, b)
 
 
 def ge(a: Expr, b: Expr | int) -> Expr:
     """Return whether ``a >= b``."""
-    return op(Operator.GE, a, b)
+    return _binary(Operator.GE, a, b)
 
 
 def eq(a: Expr, b: Expr | int) -> Expr:
     """Return whether ``a == b``."""
-    return op(Operator.EQ, a, b)
+    return _binary(Operator.EQ, a, b)
 
 
 def ne(a: Expr, b: Expr | int) -> Expr:
     """Return whether ``a != b``."""
-    return op(Operator.NE, a, b)
+    return _binary(Operator.NE, a, b)
 
 
 def and_(a: Expr, b: Expr) -> Expr:
     """Return whether both conditions hold."""
-    return op(Operator.AND, a, b)
+    return _binary(Operator.AND, a, b)
 
 
 def or_(a: Expr, b: Expr | int) -> Expr:
     """Return whether one of two conditions holds; of indices, their bits together."""
-    return op(Operator.OR, a, b)
+    return _binary(Operator.OR, a, b)
 
 
 def select(condition: Expr, a: Expr, b: Expr) -> Expr:

@@ -124,6 +124,8 @@ COMPARISONS = frozenset(
     {Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.EQ, Operator.NE, Operator.NONZERO}
 )
 LOGICAL = frozenset({Operator.AND, Operator.OR, Operator.NOT})
+_SAME_TYPE = frozenset(Operator) - COMPARISONS - LOGICAL - {Operator.WIDEN}
+"""Operators whose result is of the type that they work in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,10 +426,12 @@ def type_of(node: Expr) -> Type:
     >>> str(type_of(Op(Operator.LT, (Var("i"), Int(3)))))
     'bool'
     """
-    if isinstance(node, Int | Lanes):
-        return INDEX
+    if isinstance(node, Var):
+        return node.type
     if isinstance(node, Op):
-        return _result(node.op, node.type)
+        return node.type if node.op in _SAME_TYPE else _result(node.op, node.type)
+    if isinstance(node, (Int, Lanes)):
+        return INDEX
     if isinstance(node, Intrinsic) and INTRINSICS[node.name].returns:
         return type_of(node.args[0])
     if isinstance(node, Intrinsic) or node.type is None:
@@ -439,9 +443,7 @@ def _result(op: Operator, kind: Type) -> Type:
     """The type of what comes of an operator that works in a type."""
     if op is Operator.WIDEN:
         return WIDE
-    if op in LOGICAL and isinstance(kind, Index):
-        return kind
-    return truth_of(kind) if op in COMPARISONS or op in LOGICAL else kind
+    return kind if op in LOGICAL and isinstance(kind, Index) else truth_of(kind)
 
 
 def truth_of(kind: Type) -> Type:

@@ -161,6 +161,8 @@ ELEMENTS: dict[str, Element] = {
 }
 """Types of numbers by NumPy's names."""
 
+_VECTORS = {name: Vector(each) for name, each in ELEMENTS.items()}
+
 
 def element(name: str) -> Element:
     """Return a type of numbers.
@@ -205,7 +207,7 @@ def private_pointer(to: Type) -> Pointer:
 
 def vector(of: Element) -> Vector:
     """Return the type of vectors of numbers."""
-    return Vector(of)
+    return _VECTORS[of.name]
 
 
 def mask(of: Element) -> Mask:
