@@ -19,7 +19,7 @@ from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import cpu, hosts, store, toolchain, warn, wisdom
-from tilewright.runtime.toolchain import compile_shared
+from tilewright.runtime.toolchain import compile_shared, shared_object
 from tilewright.tilings.tiling import NONE
 
 from .conftest import forget
@@ -189,7 +189,7 @@ def test_each_part_of_a_kernels_key_changed_alone_misses(folders, monkeypatch, t
     problem = make_problem(program("jacobi1d"), (60,), 3)
     source, tools = emit_tiling(problem, NONE), toolchain.toolchain()
     built = []
-    monkeypatch.setattr(cpu, "shared_object", lambda *a, **k: built.append(1) or compile_shared(*a, **k))
+    monkeypatch.setattr(cpu, "shared_object", lambda *a, **k: built.append(1) or shared_object(*a, **k))
 
     def compilations(which, how):
         monkeypatch.setattr(cpu, "_loaded", {})
