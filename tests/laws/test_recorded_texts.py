@@ -29,17 +29,17 @@ from tilewright.base.errors import TilewrightError
 from tilewright.codegen.align import emit_align
 from tilewright.codegen.bratu import emit_bratu
 from tilewright.codegen.cg import emit_cg
-from tilewright.codegen.dia import Unrolling, emit_dia
+from tilewright.codegen.dia import emit_dia
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.codegen.gpu_micro import at_rest
 from tilewright.codegen.gpu_prelude import DIALECTS
-from tilewright.codegen.gpu_table import TableShape, emit_gpu_table
+from tilewright.codegen.gpu_table import emit_gpu_table
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.matmul import emit_fused
-from tilewright.codegen.matmul_gpu import Block, emit_gpu
+from tilewright.codegen.matmul_gpu import emit_gpu
 from tilewright.codegen.pipeline_gpu import emit_gpu_group
 from tilewright.codegen.source import KernelSource
 from tilewright.codegen.sparse_gpu import emit_vectors_gpu
@@ -57,7 +57,9 @@ from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.tilings import catalogue, fusion, stream_block
 from tilewright.tilings.rows import plan_rows, ring_bytes
 from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tilings.unrolling import GroupBlock, TableShape
 from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.tuning.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unrolling
 
 from . import nests, pipelines
 from .generator import make_case
@@ -289,7 +291,7 @@ def tables() -> Iterator[str]:
     shapes = [TableShape(threads=32, sub=4, chip=True), TableShape(threads=64, sub=8, chip=False)]
     for program, dtype in (*builtin, *random_ones):
         kind = "bool" if program.semiring.name == "or_and" else dtype
-        yield attempt(lambda p=program, d=kind: digest(emit_table(p, d)))
+        yield attempt(lambda p=program, d=kind: digest(emit_table(p, d, (), KEPT_DIAGONALS)))
         for shape, dialect in itertools.product(shapes, DIALECTS):
             yield attempt(lambda p=program, d=kind, s=shape, t=dialect: digest(emit_gpu_table(p, d, (), s, t)))
 
@@ -299,16 +301,16 @@ def fixed_texts() -> Iterator[str]:
     yield digest(emit_align())
     every = (*CATALOGUE.values(), multiple(3), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
     for dtype in ("float32", "float64"):
-        yield digest(emit_bratu(dtype), emit_cg(dtype))
-        yield from (digest(emit_dia(dtype, Unrolling(depth=depth))) for depth in (1, 2, 3))
-        yield from (digest(emit_vectors(what, dtype)) for what in every)
-        yield from (digest(emit_fused(side, dtype)) for side in ("left", "right"))
+        yield digest(emit_bratu(dtype, 64, 2), emit_cg(dtype, unrolling(512), CG_BLOCK))
+        yield from (digest(emit_dia(dtype, dataclasses.replace(unrolling(512), depth=depth))) for depth in (1, 2, 3))
+        yield from (digest(emit_vectors(what, dtype, 64, 4)) for what in every)
+        yield from (digest(emit_fused(side, dtype, blocking(512))) for side in ("left", "right"))
     small = make_problem(programs.program("j2d5pt"), (64, 64), 8)
     for dialect in DIALECTS:
         yield digest(at_rest(small, gpu_schedule(small, calibration_tiling(small)), dialect))
-        yield from (digest(emit_vectors_gpu(what, "float32", dialect)) for what in every)
+        yield from (digest(emit_vectors_gpu(what, "float32", dialect, 256)) for what in every)
         for side, counting in itertools.product(("left", "right"), (False, True)):
-            block = Block(tile=(64, 64), cells=(4, 4))
+            block = GroupBlock(tile=(64, 64), cells=(4, 4), depth=8)
             yield digest(emit_gpu(side, "float64", dialect, block, counting=counting))
 
 

@@ -26,6 +26,7 @@ from tilewright.runtime.warn import warn_once
 from tilewright.tilings import orthogonal
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning.table_default import cut_for_threads, table_default
+from tilewright.tuning.unrolling import KEPT_DIAGONALS, table_shape
 
 if TYPE_CHECKING:
     from tilewright.runtime.table import Filled
@@ -285,7 +286,10 @@ def _on_gpu(known: Recurrence, data: TableData, asked: Tiling | None, target: Ta
     tiling = given or table_default(known, data.shape, data.dtype, machine)
     if asked and not asked.sub:
         tiling = cut_for_threads(known, data.shape, data.dtype, machine, tiling)
-    kernel = table_gpu.load_table(device, dialect, known, data, tiling)  # compiles, which is not part of the time
+    matrices = sum(data.arrays[each.name].nbytes for each in known.inputs if each.kind == "matrix")
+    shape = table_shape(tiling, matrices)
+    # Compiling is not part of the time.
+    kernel = table_gpu.load_table(device, dialect, known, data, shape, tiling.time)
     found, seconds = table_gpu.fill_on_device(kernel, known, data, (result == "table", result == "sum"))
     values = _values(known, found, result)
     return Filling(values=values, tiling=tiling, backend=dialect, threads=kernel.shape.threads, seconds=seconds)
@@ -295,10 +299,10 @@ def _compiled(known: Recurrence, data: TableData, tiling: Tiling, threads: int, 
     from tilewright.runtime import table as kernels
 
     floating = tuple(e.name for e in known.inputs if e.kind != "matrix" and data.arrays[e.name].dtype.kind == "f")
-    kernels.kernel_of(known, data.dtype, floating)  # compiles, which is not part of the time
+    kernels.kernel_of(known, data.dtype, floating, KEPT_DIAGONALS)  # compiles, which is not part of the time
     begin = time.perf_counter()
     found = kernels.fill_tables(
-        known, data, (tiling.time, tiling.space[0]), threads, (result == "table", result == "sum")
+        known, data, (tiling.time, tiling.space[0]), threads, (result == "table", result == "sum"), KEPT_DIAGONALS
     )
     seconds = time.perf_counter() - begin
     used = min(threads, ceil_div(data.shape[0], tiling.time))

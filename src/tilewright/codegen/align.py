@@ -17,6 +17,7 @@ For every row i and column j, with a gap of length k costing open + (k - 1) exte
 
 import functools
 
+from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.align_trace import TRACE
 from tilewright.codegen.align_vectors import HEAD, vectors
@@ -53,14 +54,14 @@ def _scan(bits: int) -> str:
     """Carry gaps through all lanes: log2(lanes) steps, fewer once the gap costs more than any score."""
     lines = []
     for power in range(6):
-        lanes = 2**power
+        lanes, size = 2**power, 2**power * bits // 8
         line = (
             f"  if (fall >= 2 * (int64_t)TW_HIGH{bits}) return x;\n"
             f"  x = tw_max{bits}(x, tw_fall{bits}(TW_UP{bits}(x, {lanes}), fall));\n"
             f"  fall *= 2;"
         )
-        if lanes * bits // 8 < 64:
-            lines.append(f"#if {lanes * bits // 8} < TW_BYTES\n{line}\n#endif")
+        if size < ALIGNMENT_LANES:  # bytes of the widest vectors
+            lines.append(f"#if {size} < TW_BYTES\n{line}\n#endif")
     return "\n".join(lines)
 
 

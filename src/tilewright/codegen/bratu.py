@@ -21,7 +21,7 @@ _EXP = {
 }
 
 
-def emit_bratu(dtype: str, vector_bytes: int = 64, vectors: int = 2) -> KernelSource[None]:
+def emit_bratu(dtype: str, vector_bytes: int, vectors: int) -> KernelSource[None]:
     """Write the kernel.
 
     ``array`` holds u, the result and a row of zeros; ``size`` what :data:`SIZES` says; the last argument points to

@@ -12,18 +12,16 @@ whatever the number of threads, so the result does not depend on it.
 """
 
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.dia import Unrolling, library
+from tilewright.codegen.dia import library
 from tilewright.codegen.source import KernelSource, c_source
+from tilewright.tilings.unrolling import Unrolling
 
 SIZES = ("rows", "diagonals", "threads", "reach", "first")
 """What ``size`` holds; ``reach`` is the largest distance of a diagonal, ``first`` says that p' is given and x is
 not due."""
 
 
-_UNROLLING = Unrolling()
-
-
-def emit_cg(dtype: str, how: Unrolling = _UNROLLING, block: int = 4096) -> KernelSource[None]:
+def emit_cg(dtype: str, how: Unrolling, block: int) -> KernelSource[None]:
     """Write one iteration.
 
     ``array`` holds x, r, p, p', q, the offsets and the table of diagonals. ``work`` holds a (of the previous iteration)

@@ -11,7 +11,6 @@ Memory is linear in the extents unless the tables are wanted.
 """
 
 import re
-from dataclasses import dataclass
 
 from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED
 from tilewright.base.errors import UsageError
@@ -24,6 +23,7 @@ from tilewright.codegen.table_expression import Places, Words, check_fits, lower
 from tilewright.programs.expression import Apply, Read
 from tilewright.programs.table import Recurrence
 from tilewright.tilings.orthogonal import passed_bytes
+from tilewright.tilings.unrolling import TableShape
 
 ABOVE, BESIDE = 3, 2
 """Sets of edges that are kept."""
@@ -34,21 +34,6 @@ _UNSIGNED = {
     "cuda": {"int32": "unsigned int", "int64": "unsigned long long"},
 }
 _FUNCTIONS = ("exp", "log", "sqrt")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableShape:
-    """What of a tile decides the text.
-
-    Attributes:
-        threads: Sub-tiles of a tile.
-        sub: Columns of a sub-tile.
-        chip: Whether matrices are copied to the chip.
-    """
-
-    threads: int
-    sub: int
-    chip: bool
 
 
 def emit_gpu_table(

@@ -9,37 +9,15 @@ operand of a left fusion and the panel operand of a right one, so it is laid out
 read again and again is packed into panels once: A2 and A3 of a left fusion, a block of A3's columns of a right one.
 """
 
-from dataclasses import dataclass
-
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.source import KernelSource, c_source
+from tilewright.tilings.unrolling import Blocking
 
 _C_TYPES = {"float32": ("float", 4), "float64": ("double", 8)}
 SIZES = ("p0", "p1", "p2", "p3", "s1", "s2", "t2", "s3", "t3", "sr", "x", "y", "threads")
 """What ``size`` holds: P0 … P3, row and column strides in elements (A1 and, of a right fusion, A2 have unit column
 stride), the tile and the number of threads."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocking:
-    """Register and cache blocking of the micro-kernel.
-
-    Attributes:
-        vector_bytes: Bytes per vector.
-        rows: Rows of A per call.
-        vectors: Vectors per row of a panel.
-        depth: Rows of a panel that are used before the next panel's turn.
-    """
-
-    vector_bytes: int = 64
-    rows: int = 8
-    vectors: int = 3
-    depth: int = 128
-
-    def panel(self, dtype: str) -> int:
-        """Return the columns of a panel of a type."""
-        return self.vectors * self.vector_bytes // _C_TYPES[dtype][1]
 
 
 def work_elements(
@@ -54,7 +32,7 @@ def work_elements(
         tile: Rows and columns of the intermediate's block.
         threads: Threads.
 
-    >>> work_elements("left", Blocking().panel("float64"), (100, 24, 24, 24), (8, 24), 2)
+    >>> work_elements("left", 24, (100, 24, 24, 24), (8, 24), 2)
     1536
     """
     _, p1, p2, p3 = sizes
@@ -67,7 +45,7 @@ def work_elements(
     return threads * (p2 + x) * columns
 
 
-def emit_fused(fusion: str, dtype: str, blocking: Blocking = Blocking()) -> KernelSource[None]:
+def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None]:
     """Write a fused kernel; all sizes are its parameters.
 
     ``array`` holds pointers to A1, A2, A3 and R, ``size`` what :data:`SIZES` says, ``work`` points to as many elements

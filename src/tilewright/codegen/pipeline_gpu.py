@@ -28,6 +28,7 @@ _INFIX = {
     "ne": "!=", "and": "&&", "or": "||", "shr": ">>",
 }  # fmt: skip
 _LIMITS = {"uint8": (0, 255), "int16": (-32768, 32767), "int32": (-2147483648, 2147483647)}
+_BLOCK = ("T_y", "T_x", "N_y", "N_x")
 _ROUND = {"nearest": "rint", "floor": "floor", "truncate": "trunc"}
 _OPENCL = {"uint8_t": "uchar", "int16_t": "short", "int32_t": "int", "float": "float", "double": "double"}
 _CUDA = {"uint8_t": "unsigned char", "int16_t": "short", "int32_t": "int", "float": "float", "double": "double"}
@@ -75,8 +76,8 @@ def emit_gpu_group(
     """
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
-    if problem.pipeline.rank != 2 or len(block) != 4 or min(block) < 1:
-        raise UsageError(f"a GPU kernel is for two dimensions and a block (T_y, T_x, N_y, N_x), got {block}")
+    if problem.pipeline.rank != 2 or len(block) != len(_BLOCK) or min(block) < 1:
+        raise UsageError(f"a GPU kernel is for two dimensions and a block ({', '.join(_BLOCK)}), got {block}")
     if reason := streamable(problem, group):
         raise IllegalTilingError(reason, "run its stencils one by one")
     return _Writer(problem, group, dialect, block).source()

@@ -5,6 +5,7 @@ loop's own index, so vectors may be longer than the grid (the published example 
 Sums are reduced within a group through shared memory and finished on the device by one more group.
 """
 
+from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.gpu_prelude import DIALECTS
@@ -14,7 +15,7 @@ from tilewright.codegen.vectors import VectorKernel
 _TYPES = {"float32": "float", "float64": "double"}
 
 
-def emit_dia_gpu(dtype: str, dialect: str, threads: int = 256, unroll: int = 1) -> KernelSource[None]:
+def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelSource[None]:
     """Write y = A x for any matrix of diagonals; the transposed one has other offsets and starts.
 
     Arguments: the diagonals' elements one after the other, per diagonal its start among them and its offset (64-bit
@@ -38,7 +39,7 @@ def emit_dia_gpu(dtype: str, dialect: str, threads: int = 256, unroll: int = 1) 
     return _source(head + text, dtype, dialect, threads, entry)
 
 
-def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int = 256) -> KernelSource[None]:
+def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int) -> KernelSource[None]:
     """Write a vector kernel.
 
     Arguments: the vectors, the scalars, where the groups' sums go (as many elements as groups times sums) if there are
@@ -108,8 +109,8 @@ def _head(dtype: str, dialect: str, threads: int) -> str:
             f"there is no sparse kernel for {dtype!r} in {dialect!r}",
             f"types are {', '.join(_TYPES)}, dialects {', '.join(DIALECTS)}",
         )
-    if not 1 <= threads <= 1024:
-        raise UsageError(f"a group has 1 to 1024 threads, got {threads}")
+    if not 1 <= threads <= MAX_BLOCK_THREADS:
+        raise UsageError(f"a group has 1 to {MAX_BLOCK_THREADS} threads, got {threads}")
     double = dialect == "opencl" and dtype == "float64"
     extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if double else ""
     return f"{extension}{_DIALECT[dialect]}\ntypedef {_TYPES[dtype]} real;\n#define THREADS {threads}\n"

@@ -205,7 +205,7 @@ def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) ->
     )
 
 
-def emit_vectors(what: VectorKernel, dtype: str, vector_bytes: int = 64, vectors: int = 4) -> KernelSource[None]:
+def emit_vectors(what: VectorKernel, dtype: str, vector_bytes: int, vectors: int) -> KernelSource[None]:
     """Write a kernel in C.
 
     ``array`` holds the vectors' addresses, ``size`` their length, the number of threads and whether vectors that are

@@ -34,18 +34,18 @@ class Filled:
 
 
 @functools.lru_cache(maxsize=64)
-def kernel_of(program: Recurrence, dtype: str, floating: tuple[str, ...]) -> Function:
+def kernel_of(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> Function:
     """Compile the kernel of a recurrence, or load it from the cache.
 
     Raises:
         UsageError: If the recurrence has no kernel.
         ToolchainError: If there is no compiler, or it fails.
     """
-    return functions(emit_table(program, dtype, floating))[0]
+    return functions(emit_table(program, dtype, floating, kept))[0]
 
 
 def fill_tables(
-    program: Recurrence, data: TableData, tile: tuple[int, int], threads: int, wanted: tuple[bool, bool]
+    program: Recurrence, data: TableData, tile: tuple[int, int], threads: int, wanted: tuple[bool, bool], kept: int
 ) -> Filled:
     """Fill the tables of a recurrence in orthogonal tiles.
 
@@ -55,6 +55,7 @@ def fill_tables(
         tile: Rows and columns of a tile, each at least the reach.
         threads: Threads to use.
         wanted: Whether the tables are wanted, and whether all cells are to be joined.
+        kept: Anti-diagonals after which a wanted table's cells are copied into it.
 
     Returns:
         What was asked for; without the tables, memory is linear in the extents.
@@ -67,12 +68,12 @@ def fill_tables(
     floating = tuple(
         each.name for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f"
     )
-    kernel = kernel_of(program, data.dtype, floating)
+    kernel = kernel_of(program, data.dtype, floating, kept)
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
     count = max(1, min(threads, tall)) if kernel.parallel else 1
     itemsize = np.dtype(data.dtype).itemsize
-    own = work_bytes(program, itemsize, tile)
+    own = work_bytes(program, itemsize, tile, kept)
     per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
     check_memory(len(program.tables) * per_table * itemsize + own * count)
     arrays: list[Array] = []
