@@ -83,7 +83,7 @@ def checked(path):
 def test_a_tune_that_was_printed_becomes_a_page(written, tmp_path, document):
     path = api.report(api.of_file(written, api.Known()), tmp_path / "out.html")
     page = checked(path)
-    assert page.plots == PLOTS
+    assert page.plots == PLOTS | {"tile"}
     for each in document["candidates"]:
         assert each["tile"] in page.text
     assert "crash" in page.text
@@ -136,7 +136,7 @@ def test_the_models_alone_make_a_page(tmp_path):
     known = api.Known(shape=(256, 256), steps=16, machine="gtx980")
     for program in (mine.program, tw.program("heat2d")):
         page = checked(api.report(api.of_problem(program, known, top=5), tmp_path / "out.html"))
-        assert page.plots == PLOTS - {"scatter"}
+        assert page.plots == PLOTS - {"scatter"} | {"tile"}
         assert "estimated, not measured" in page.text
 
 
@@ -151,7 +151,52 @@ def test_a_log_is_read_up_to_its_cut(tmp_path):
     study = api.of_file(path, known)
     assert [each.tiling for each in study.candidates] == [*TILES[::-1], "hybrid:t=2,s=8x8"]
     assert study.candidates[0].measured == pytest.approx(0.2)
-    assert checked(api.report([study, study], tmp_path / "out.html")).plots == PLOTS
+    assert checked(api.report([study, study], tmp_path / "out.html")).plots == PLOTS | {"tile"}
+
+
+def test_a_page_says_where_it_comes_from_and_what_ran(document, tmp_path):
+    made = {"date": "2026-01-02 03:04 UTC", "version": "9.9", "backend": "cuda", "processor": "<b>", "compiler": "cc 1"}
+    document["candidates"][0]["range_seconds"] = [0.5, 0.75]
+    (tmp_path / "plan.json").write_text(json.dumps(document | {"made": made | {"threads": 3, "other": "x"}}))
+    study = api.of_file(tmp_path / "plan.json", api.Known())
+    assert dict(study.made)["measured by"] == "tilewright 9.9"
+    assert "other" not in dict(study.made)
+    assert study.candidates[0].measured_range == (0.5, 0.75)
+    text = checked(api.report(study, tmp_path / "out.html", command="tilewright report plan.json")).text
+    for each in (
+        "2026-01-02 03:04 UTC",
+        "cc 1",
+        "<b>",
+        "GeForce GTX 980",
+        "500 ms to 750 ms",
+        "tilewright report plan.json",
+    ):
+        assert each in text
+    assert f"by tilewright {tw.__version__}" in text
+    assert "Nothing was run" not in text
+
+
+def test_a_page_of_the_models_says_that_nothing_was_run_and_how_sure_they_are(tmp_path):
+    study = api.of_problem(tw.program("heat2d"), api.Known(shape=(4096, 4096), steps=256, machine="h200"), top=15)
+    assert "Nothing was run" in study.plain
+    assert "No code of tilewright ran on this GPU" in study.plain
+    low, high = study.candidates[0].predicted_range
+    assert low < study.candidates[0].predicted < high
+    one = tw.predict("heat2d", shape=(4096, 4096), steps=256, machine="h200")
+    assert high / study.candidates[0].predicted <= 1.001 * one.c_iter.high / one.c_iter.value
+    assert all(each.predicted_range for each in study.candidates[:12])
+    own = api.of_problem(tw.program("heat2d"), api.Known(shape=(256, 256), steps=16, machine="zen3"), top=3)
+    assert "GPU" not in own.plain
+
+
+def test_what_tune_prints_says_what_it_was_measured_with():
+    from tilewright.api import provenance
+
+    made = provenance.measured_here("c", 2)
+    assert set(made) == {"date", "version", "backend", "processor", "compiler", "threads"}
+    assert all(made.values())
+    assert provenance.read({"made": made}) == provenance.pairs(made)
+    assert provenance.read({"made": ["x"]}) == ()
 
 
 GOOD = {"program": "heat2d", "machine": "h200", "shape": [8, 8], "steps": 1, "tile": "none"}
@@ -201,7 +246,7 @@ def test_where_a_page_cannot_go(tmp_path):
 def test_headless_chromium_shows_the_plots(written, tmp_path):
     """The page is asserted on in any case; its picture where there is a browser."""
     path = api.report(api.of_file(written, api.Known()), tmp_path / "out.html")
-    assert checked(path).plots == PLOTS
+    assert checked(path).plots == PLOTS | {"tile"}
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no Chromium here: the page was checked, but no picture taken (apt-get install chromium)")

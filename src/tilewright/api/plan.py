@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tilewright.api import provenance
 from tilewright.api.prediction import Prediction
 from tilewright.api.study import Case, of_case
 from tilewright.base.errors import UsageError
@@ -87,6 +88,7 @@ class Tried:
             predicted=self.predicted_seconds,
             measured=self.measured_seconds,
             spread=self.spread,
+            measured_range=self.range_seconds,
             outcome="unstable" if self.unstable else failure,
         )
 
@@ -359,7 +361,9 @@ class Plan:
         """Return what a page shows of it."""
         tried, lines = tuple(each.candidate() for each in self.candidates), tuple(self.explain().splitlines())
         case = Case(problem=self.problem, machine=self.prediction.hardware, model=self.prediction.model)
-        return of_case(case, tried, lines)
+        measured = any(each.measured_seconds is not None for each in self.candidates)
+        made = provenance.pairs(provenance.measured_here(self.backend, self.threads)) if measured else ()
+        return of_case(case, tried, lines, made)
 
     def __str__(self) -> str:
         return self.explain()

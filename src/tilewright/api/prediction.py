@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
 from tilewright.costs.orthogonal import TableCase
 from tilewright.costs.roofline import Roofline
 from tilewright.costs.time import Costs
@@ -14,6 +14,10 @@ from tilewright.workload import Workload
 
 if TYPE_CHECKING:
     from tilewright.report.study import Candidate, Study
+
+
+def _rate(billions_per_second: float, unit: str) -> str:
+    return format_rate(1e9 * billions_per_second, unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +133,9 @@ class Prediction:
         facts = [
             ("tiling", str(self.tiling)),
             ("element type", self.dtype),
-            ("predicted time", f"{format_seconds(costs.seconds)} ({self.model} model)"),
-            ("speed", f"{costs.gcells_per_second:.4g} GCells/s, {costs.gflops_per_second:.4g} GFlops/s"),
+            ("machine", self.hardware.title or self.machine),
+            ("predicted time", f"{format_seconds(costs.seconds, keep=True)} ({self.model} model)"),
+            ("speed", f"{_rate(costs.gcells_per_second, 'Cells')}, {_rate(costs.gflops_per_second, 'Flops')}"),
             ("off-chip traffic", format_bytes(costs.dram_bytes)),
             ("bound by", costs.bound_by),
         ]

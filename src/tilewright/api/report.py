@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.api import study
+from tilewright.api import provenance, study
 from tilewright.api.plan import Plan
 from tilewright.api.predict import MachineLike, as_machine, select
 from tilewright.api.prediction import Prediction
@@ -47,7 +47,13 @@ class Known:
     dtype: str = "float32"
 
 
-def report(results: Sequence[Result] | Result, path: str | Path, *, title: str = "tilewright report") -> Path:
+def report(
+    results: Sequence[Result] | Result,
+    path: str | Path,
+    *,
+    title: str = "tilewright report",
+    command: str = "",
+) -> Path:
     """Write results as one HTML page: rooflines, predicted against measured, candidates, Pareto sets, explanations.
 
     The page loads nothing and runs no script.
@@ -56,6 +62,7 @@ def report(results: Sequence[Result] | Result, path: str | Path, *, title: str =
         results: Plans of :func:`tilewright.tune`, predictions, or studies of :func:`of_file` and :func:`of_problem`.
         path: The file to write, ``.html``.
         title: The page's title.
+        command: The command that makes the page, to be shown on it.
 
     Returns:
         The path.
@@ -66,7 +73,9 @@ def report(results: Sequence[Result] | Result, path: str | Path, *, title: str =
     many = [results] if isinstance(results, Plan | Prediction | Study) else list(results)
     if not many:
         raise UsageError("there is nothing to report", "give a file that `tilewright tune … --json` printed")
-    return page.write([_study(each) for each in many], Path(path), title)
+    made = [f"Made on {provenance.today()} by tilewright {provenance.version()}"]
+    made += [f"with the command {command}"] if command else []
+    return page.write([_study(each) for each in many], Path(path), title, ", ".join(made))
 
 
 def _study(result: Result) -> Study:
@@ -130,7 +139,8 @@ def of_file(path: Path, known: Known) -> Study:
     if not isinstance(rows, list) or not 0 < len(rows) <= _MOST:
         raise UsageError(f"the candidates in {where} are a list of 1 to {_MOST}")
     candidates = [_candidate(row, where) for row in rows]
-    return study.of_case(_case(document, known, where), candidates, _lines(document, candidates))
+    case, lines = _case(document, known, where), _lines(document, candidates)
+    return study.of_case(case, candidates, lines, provenance.read(document))
 
 
 def _missing(name: str) -> UsageError:
@@ -158,6 +168,7 @@ def _of_log(path: Path, known: Known) -> Study:
             tiling=str(tiling),
             predicted=math.nan,
             measured=one.median if one.seconds else None,
+            measured_range=(min(one.seconds), max(one.seconds)) if one.seconds else None,
             spread=None if len(one.seconds) < 2 else (max(one.seconds) - min(one.seconds)) / one.median,
             outcome=str(one.outcome),
         )
@@ -201,6 +212,7 @@ def _candidate(row: object, where: str) -> Candidate:
         tiling=_tile(row, where),
         predicted=_number(row.get("predicted_seconds", costs.get("seconds")), where) or math.nan,
         measured=_number(row.get("measured_seconds"), where),
+        measured_range=_range(row.get("range_seconds"), where),
         spread=_number(row.get("spread"), where),
         outcome="unstable" if row.get("unstable") is True else str(row.get("outcome") or "")[:_LONGEST],
         flops=_number(costs.get("flops"), where),
@@ -237,6 +249,13 @@ def _number(value: object, where: str) -> float | None:
     if not math.isfinite(number) or number < 0:
         raise UsageError(f"a cost in {where} is a finite number of at least 0, got {_short(value)}")
     return number
+
+
+def _range(value: object, where: str) -> tuple[float, float] | None:
+    if not isinstance(value, list) or len(value) != 2:
+        return None
+    low, high = (_number(each, where) for each in value)
+    return None if low is None or high is None else (low, high)
 
 
 def _lines(document: Mapping[str, Any], candidates: Sequence[Candidate]) -> tuple[str, ...]:

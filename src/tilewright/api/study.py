@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.api import provenance
 from tilewright.api.predict import predicted
 from tilewright.api.prediction import Prediction
 from tilewright.base.errors import TilewrightError
@@ -23,6 +24,8 @@ from tilewright.tuning import space
 from tilewright.tuning.choice import evaluated, families_of
 from tilewright.workloads import stencil
 
+_RANGED = 12
+"""Candidates for which the range of the predicted time is worked out: those that are drawn."""
 _FILLED = 60
 """Candidates for which the model is asked again for traffic and energy."""
 
@@ -45,6 +48,16 @@ class Case:
         """Ask the model about one tiling."""
         return predicted(stencil.on_machine(self.problem, self.machine, model=self.model), parse(tiling))
 
+    def ranged(self, each: Candidate) -> Candidate:
+        """Return a candidate with the range of its predicted time: what C_iter at its ends makes of it."""
+        work, tiling = stencil.on_machine(self.problem, self.machine, model=self.model), parse(each.tiling)
+        middle = work.expected(tiling) if each.known and not tiling.threads else None
+        ends = [one.expected(tiling) for one in work.ends()]
+        if middle is None or not ends or None in ends:
+            return each
+        low, high = (each.predicted * one.seconds / middle.seconds for one in ends if one is not None)
+        return dataclasses.replace(each, predicted_range=(min(low, each.predicted), max(high, each.predicted)))
+
     def families(self) -> tuple[Choice, ...]:
         """Return the best tiling of every family by predicted time, best first."""
         setting, found = make_setting(self.problem, self.machine), []
@@ -60,25 +73,32 @@ class Case:
         return tuple(sorted(found, key=lambda each: each.seconds))
 
 
-def of_case(case: Case, candidates: Sequence[Candidate], explanation: Sequence[str] = ()) -> Study:
+def of_case(
+    case: Case,
+    candidates: Sequence[Candidate],
+    explanation: Sequence[str] = (),
+    made: tuple[tuple[str, str], ...] = (),
+) -> Study:
     """Return the full study of a result: the model is asked for whatever the result does not hold.
 
     Args:
         case: What the result is of.
         candidates: The chosen tiling first.
         explanation: Lines of text; the chosen tiling's prediction by default.
+        made: When, where and with what anything was measured.
     """
     from tilewright.api.bottleneck import explain
     from tilewright.api.energy import compared
 
     filled = tuple(_filled(case, each) if place < _FILLED else each for place, each in enumerate(candidates))
+    filled = tuple(case.ranged(each) if place < _RANGED else each for place, each in enumerate(filled))
     try:
         one = case.predict(filled[0].tiling)
     except TilewrightError as error:
         note = f"the model cannot say more about the chosen tiling: {error}"
         name, shape = case.problem.program.name, format_shape(case.problem.shape)
         title = f"{name} {shape}, {case.problem.steps} steps on {case.machine.name}"
-        return Study(title=title, facts=(), candidates=filled, explanation=tuple(explanation), notes=(note,))
+        return Study(title=title, facts=(), candidates=filled, made=made, explanation=tuple(explanation), notes=(note,))
     why, pairs = explain(one), compared(case.problem, case.machine, model=case.model)
     front = tuple(Choice(tiling=str(p.tiling), seconds=p.seconds, joules=p.joules) for p in pairs.front)
     return Study(
@@ -90,6 +110,9 @@ def of_case(case: Case, candidates: Sequence[Candidate], explanation: Sequence[s
         families=case.families(),
         used=tuple(Used(name=each.name, kind=each.kind, use=each.use) for each in why.resources),
         gains=tuple((text, factor) for text, factor in why.speedups if factor > 1.0005),
+        plain=provenance.in_plain_words(case.problem, case.machine, filled[0], one.costs, provenance.equals(filled)),
+        made=made,
+        tile=(case.problem, one.tiling),
         explanation=tuple(explanation) or (str(one),),
         notes=_estimates(one) + above(one.roof, filled),
     )

@@ -87,16 +87,33 @@ def parse_seconds(text: str) -> float:
     return float(match.group(1)) * _SECONDS[match.group(2)]
 
 
-def format_seconds(seconds: float) -> str:
-    """Write a duration with the prefix that keeps its number between 1 and 1000.
+def format_seconds(seconds: float, *, keep: bool = False) -> str:
+    """Write a duration with the prefix that keeps its number between 1 and 1000, to three digits.
+
+    Args:
+        seconds: The duration.
+        keep: Whether digits that are zero are written, so that times can be read beside each other.
 
     >>> format_seconds(0.0123), format_seconds(4.5e-7), format_seconds(16.35)
     ('12.3 ms', '450 ns', '16.4 s')
+    >>> format_seconds(0.005), format_seconds(0.005, keep=True), format_seconds(0.4996, keep=True)
+    ('5 ms', '5.00 ms', '500 ms')
     """
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+    scales = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (0.0, "ns"))
+    factor, unit = next(scale for scale in scales if seconds >= scale[0])
+    number = f"{seconds / (factor or 1e-9):{'#' if keep else ''}.3g}"
+    return f"{number.rstrip('.')} {unit}"
+
+
+def format_rate(per_second: float, unit: str) -> str:
+    """Write so many of something per second with a decimal prefix.
+
+    >>> format_rate(1.321e13, "Flops"), format_rate(5.5e8, "Cells")
+    ('13.2 TFlops/s', '550 MCells/s')
+    """
+    scales = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (0.0, ""))
+    factor, prefix = next(scale for scale in scales if per_second >= scale[0])
+    return f"{per_second / (factor or 1.0):.3g} {prefix}{unit}/s"
 
 
 def format_bytes(size: float) -> str:

@@ -1,5 +1,7 @@
 """``tilewright report``: results as one HTML page."""
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -64,7 +66,7 @@ def report(
     studies = [api.of_file(path, known) for path in results or []]
     if not studies and chosen is not None:
         studies = [api.of_problem(chosen, known, top)]
-    path = api.report(studies, target, title=title)
+    path = api.report(studies, target, title=title, command=shlex.join(["tilewright", *sys.argv[1:]]))
     document = {"output": str(path), "bytes": path.stat().st_size, "results": [each.title for each in studies]}
     if as_json:
         output.emit(document)

@@ -58,6 +58,7 @@ def tune(
 
     Example: tilewright tune heat2d --shape 2048x2048 --steps 256 --seconds 60
     """
+    from tilewright.api import provenance
     from tilewright.api import tune as api
     from tilewright.api.data import scalar_values
     from tilewright.api.dispatch import stencil_of
@@ -93,7 +94,8 @@ def tune(
         plan.plot(plot)
     columns = ("tiling", ">predicted", ">measured", ">spread", ">registers", ">spills", ">on chip", "outcome")
     rows = [each.cells() for each in plan.candidates[:_SHOWN]]
-    output.show(plan.to_dict(), lambda: tables.table(columns, rows), as_json)
+    document = plan.to_dict() | {"made": provenance.measured_here(plan.backend, plan.threads)}
+    output.show(document, lambda: tables.table(columns, rows), as_json)
     output.say(plan.explain(), as_json)
     if plan.interrupted:
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.base.units import format_seconds
+from tilewright.base.units import format_rate
 from tilewright.report.study import Candidate, Study
 
 if TYPE_CHECKING:
@@ -38,10 +38,28 @@ def figures(study: Study) -> dict[str, str]:
     return {name: _svg(draw, study, name) for name, (draw, wanted) in _PLOTS.items() if wanted(study)}
 
 
+def tile(study: Study) -> dict[str, str]:
+    """Draw the tiles of the chosen tiling; nothing where they cannot be drawn.
+
+    Args:
+        study: The result.
+
+    Returns:
+        The SVG element by the name ``tile``.
+
+    Raises:
+        UsageError: If matplotlib is missing.
+    """
+    from tilewright.report.drawing import drawn
+
+    if study.tile is None:
+        return {}
+    return {"tile": _text(drawn(*study.tile), study, "tile")}
+
+
 def _svg(draw: Drawing, study: Study, name: str) -> str:
-    """Draw on one pair of axes; ids inside depend on the content alone, and differ between plots."""
+    """Draw on one pair of axes."""
     try:
-        matplotlib = importlib.import_module("matplotlib")
         figure_class = importlib.import_module("matplotlib.figure").Figure
     except ImportError:
         raise UsageError("plots need matplotlib, which is not installed", 'pip install "tilewright[plot]"') from None
@@ -50,7 +68,12 @@ def _svg(draw: Drawing, study: Study, name: str) -> str:
     draw(axes, study)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    stream = io.StringIO()
+    return _text(figure, study, name)
+
+
+def _text(figure: Any, study: Study, name: str) -> str:  # noqa: ANN401  (a figure of matplotlib)
+    """Return a figure as an SVG element; ids inside depend on the content alone, and differ between plots."""
+    matplotlib, stream = importlib.import_module("matplotlib"), io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": f"{study.title} {name}"}):
         figure.savefig(stream, format="svg", metadata={"Date": None})
     text = _METADATA.sub("", stream.getvalue())
@@ -69,7 +92,7 @@ def _roofline(axes: "Axes", study: Study) -> None:
     axes.text(low * 1.05, study.roof.flops_per_second / 1e9 * 1.08, _speed(study.roof.flops_per_second), color=_ROOF)
     start = study.roof.at(low * 1.3) / 1e9
     axes.annotate(
-        f"memory {study.roof.bytes_per_second / 1e9:.4g} GB/s",
+        f"memory {format_rate(study.roof.bytes_per_second, 'B')}",
         (low * 1.3, start),
         xytext=(10, -12),
         textcoords="offset points",
@@ -86,7 +109,7 @@ def _roofline(axes: "Axes", study: Study) -> None:
     axes.plot(first.intensity, first.flops / seconds / 1e9, "*", color=_CHOSEN, markersize=13, label="chosen")  # type: ignore[operator,arg-type]
     axes.set(xlabel="operations per byte off chip", ylabel="GFlops/s", title="Roofline")
     axes.margins(y=0.15)
-    axes.legend(loc="lower right", fontsize="small")
+    _below(axes)
     _decades(axes)
 
 
@@ -101,7 +124,7 @@ def _decades(axes: "Axes") -> None:
 
 
 def _speed(flops_per_second: float) -> str:
-    return f"arithmetic of this program: {flops_per_second / 1e9:.4g} GFlops/s"
+    return f"arithmetic of this program: {format_rate(flops_per_second, 'Flops')}"
 
 
 def _of(each: Candidate, kind: str) -> float | None:
@@ -122,31 +145,43 @@ def _scatter(axes: "Axes", study: Study) -> None:
     if chosen.measured and chosen.known:
         axes.plot(chosen.predicted, chosen.measured, "*", color=_CHOSEN, markersize=13, label="chosen")
     axes.set(xlabel="predicted seconds", ylabel="measured seconds", title="Predicted against measured")
-    axes.legend(fontsize="small")
+    _below(axes)
     _decades(axes)
 
 
 def _ranking(axes: "Axes", study: Study) -> None:
-    """Times of the first candidates as bars."""
+    """Times of the first candidates as dots with their ranges, on an axis that need not begin at 0."""
     shown = [each for each in study.candidates if each.known or each.measured][:_BARS][::-1]
-    rows = np.arange(len(shown))
-    measured = [each.measured or 0.0 for each in shown]
-    predicted = [each.predicted if each.known else 0.0 for each in shown]
-    if any(measured):
-        axes.barh(rows + 0.2, predicted, 0.38, color=_PREDICTED, alpha=0.6, label="predicted")
-        axes.barh(rows - 0.2, measured, 0.38, color=_MEASURED, label="measured")
-        axes.legend(loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=2, fontsize="small", frameon=False)
-    else:
-        axes.barh(rows, predicted, 0.7, color=_PREDICTED, alpha=0.8)
-    axes.set_yticks(rows, [each.tiling for each in shown], fontsize="x-small")
+    kinds = (
+        (
+            "predicted",
+            _PREDICTED,
+            0.12,
+            [(each.predicted if each.known else None, each.predicted_range) for each in shown],
+        ),
+        ("measured", _MEASURED, -0.12, [(each.measured, each.measured_range) for each in shown]),
+    )
+    for kind, colour, shift, times in kinds:
+        for row, (seconds, ends) in enumerate(times):
+            if seconds is None:
+                continue
+            low, high = ends or (seconds, seconds)
+            axes.plot([low, high], [row + shift] * 2, "-", color=colour, linewidth=1.5, alpha=0.6)
+            axes.plot(
+                seconds, row + shift, "o", color=colour, markersize=5, label=kind if row == len(shown) - 1 else None
+            )
+    axes.set_yticks(range(len(shown)), [each.tiling for each in shown], fontsize="x-small")
     axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("seconds", loc="left")
+    axes.ticklabel_format(axis="x", scilimits=(-3, 3))
+    axes.set_xlabel("seconds; lines: C_iter at its ends, and all samples", fontsize="small")
     axes.set_title("Candidates, the chosen one first", loc="left")
-    longest = max(*measured, *predicted)
-    for row, each in enumerate(shown):
-        seconds = each.measured or each.predicted
-        axes.text(longest * 1.01, row, format_seconds(seconds), va="center", fontsize="x-small")
-    axes.set_xlim(0, longest * 1.16)
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+    _below(axes)
+
+
+def _below(axes: "Axes") -> None:
+    """Put the legend where it covers nothing."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=4, fontsize="small", frameon=False)
 
 
 def _pareto(axes: "Axes", study: Study) -> None:
@@ -169,7 +204,7 @@ def _pareto(axes: "Axes", study: Study) -> None:
     )
     axes.set(xlabel="predicted seconds", ylabel="predicted joules", title="Time and energy")
     _near(axes, [*dots, *front, *((each.seconds, each.joules) for each in study.families)])
-    axes.legend(fontsize="small")
+    _below(axes)
     axes.grid(color="#dddddd", linewidth=0.6)
 
 

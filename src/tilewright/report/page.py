@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds
-from tilewright.report.figures import figures
+from tilewright.report.figures import figures, tile
 from tilewright.report.study import Candidate, Choice, Study
 
 MOST_ROWS = 200
@@ -23,18 +23,20 @@ body{font-family:system-ui,sans-serif;color:#10161d;background:#fff;max-width:72
 .tw .n{text-align:right;font-variant-numeric:tabular-nums}
 .tw code{font-family:ui-monospace,monospace;font-size:.85rem}
 .tw .note{color:#7a4b00}
+.tw .small{color:#555;font-size:.85rem}
 .tw .wide{overflow-x:auto}
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """Said to the browser as well: nothing is loaded, no script runs."""
 
 
-def page(studies: Sequence[Study], title: str) -> str:
+def page(studies: Sequence[Study], title: str, made: str = "") -> str:
     """Make a self-contained page.
 
     Args:
         studies: The results, one section each.
         title: The page's title.
+        made: When and by what the page was made.
 
     Returns:
         The HTML document.
@@ -42,12 +44,12 @@ def page(studies: Sequence[Study], title: str) -> str:
     Raises:
         UsageError: If matplotlib is missing.
     """
-    body = "\n".join(_section(study, figures(study), MOST_ROWS) for study in studies)
+    body = "\n".join(_section(study, figures(study) | tile(study), MOST_ROWS) for study in studies)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
-        f'<body class="tw"><h1>{html.escape(title)}</h1>\n{body}\n</body></html>\n'
+        f'<body class="tw"><h1>{html.escape(title)}</h1>\n{_small(made)}{body}\n</body></html>\n'
     )
 
 
@@ -65,7 +67,7 @@ def fragment(study: Study) -> str:
     return f'<div class="tw"><style>{style}</style>{_section(study, plots, _FEW_ROWS)}</div>'
 
 
-def write(studies: Sequence[Study], path: Path, title: str) -> Path:
+def write(studies: Sequence[Study], path: Path, title: str, made: str = "") -> Path:
     """Write a self-contained page; see :func:`page`.
 
     Raises:
@@ -73,7 +75,7 @@ def write(studies: Sequence[Study], path: Path, title: str) -> Path:
     """
     if path.suffix.lower() not in {".html", ".htm"}:
         raise UsageError(f"a report is written to a file that ends in .html, got {path.name!r}")
-    text = page(studies, title)
+    text = page(studies, title, made)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -82,7 +84,10 @@ def write(studies: Sequence[Study], path: Path, title: str) -> Path:
 
 
 def _section(study: Study, plots: Mapping[str, str], rows: int) -> str:
-    parts = [f"<h2>{html.escape(study.title)}</h2>", _pairs(study.facts)]
+    first = "".join(f"<figure>{plots[name]}</figure>" for name in ("tile",) if name in plots)
+    parts = [f"<h2>{html.escape(study.title)}</h2>"]
+    parts += [f"<p>{html.escape(study.plain)}</p>"] if study.plain else []
+    parts.append(f'<div class="plots"><div>{_pairs((*study.facts, *study.made))}</div>{first}</div>')
     parts += [f'<p class="note">{html.escape(note)}</p>' for note in study.notes]
     if study.explanation:
         lines = "<br>".join(html.escape(line) for line in study.explanation)
@@ -90,7 +95,7 @@ def _section(study: Study, plots: Mapping[str, str], rows: int) -> str:
     if study.gains:
         gains = [(text, f"{factor:.3f}x") for text, factor in study.gains]
         parts.append(_table(("the same tile with", ">speed"), gains))
-    drawn = "".join(f"<figure>{svg}</figure>" for svg in plots.values())
+    drawn = "".join(f"<figure>{svg}</figure>" for name, svg in plots.items() if name != "tile")
     parts.append(f'<div class="plots">{drawn}</div>' if drawn else "")
     parts.append(_ranked(study.candidates, rows))
     if study.families:
@@ -98,6 +103,10 @@ def _section(study: Study, plots: Mapping[str, str], rows: int) -> str:
     if study.front:
         parts.append("<h3>Pareto set of time and energy</h3>" + _choices(study.front))
     return f"<section>{''.join(parts)}</section>"
+
+
+def _small(text: str) -> str:
+    return f'<p class="small">{html.escape(text)}.</p>\n' if text else ""
 
 
 def _ranked(candidates: Sequence[Candidate], most: int) -> str:
@@ -108,7 +117,7 @@ def _ranked(candidates: Sequence[Candidate], most: int) -> str:
         (
             str(place),
             each.tiling,
-            format_seconds(each.predicted) if each.known else "-",
+            _with_range(each.predicted, each.predicted_range) if each.known else "-",
             *(_times(each) if measured else ()),
             "-" if each.dram_bytes is None else format_bytes(each.dram_bytes),
             "-" if each.joules is None else f"{each.joules:.4g}",
@@ -124,7 +133,15 @@ def _ranked(candidates: Sequence[Candidate], most: int) -> str:
 def _times(each: Candidate) -> tuple[str, str]:
     if each.measured is None:
         return "-", "-"
-    return format_seconds(each.measured), f"{each.measured / each.predicted:.2f}" if each.known else "-"
+    return _with_range(
+        each.measured, each.measured_range
+    ), f"{each.measured / each.predicted:.2f}" if each.known else "-"
+
+
+def _with_range(seconds: float, ends: tuple[float, float] | None) -> str:
+    """Write a time and, where one is known, its range."""
+    shown = [format_seconds(value, keep=True) for value in (seconds, *(ends or ()))]
+    return f"{shown[0]} ({shown[1]} to {shown[2]})" if ends and shown[1] != shown[2] else shown[0]
 
 
 def _outcome(each: Candidate) -> str:
@@ -133,7 +150,7 @@ def _outcome(each: Candidate) -> str:
 
 
 def _choices(many: Sequence[Choice]) -> str:
-    rows = [(each.tiling, format_seconds(each.seconds), f"{each.joules:.4g}") for each in many[:MOST_ROWS]]
+    rows = [(each.tiling, format_seconds(each.seconds, keep=True), f"{each.joules:.4g}") for each in many[:MOST_ROWS]]
     return _table(("tiling", ">predicted", ">joules"), rows)
 
 

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 
 from tilewright.costs.roofline import Roofline
+from tilewright.programs.problem import Problem
+from tilewright.tilings.tiling import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +16,8 @@ class Candidate:
         tiling: The tiling as text.
         predicted: Predicted seconds; NaN where the model does not know it.
         measured: Measured seconds, or None.
+        predicted_range: Predicted seconds with the least and the most that C_iter may be, or None.
+        measured_range: Seconds of the fastest and the slowest sample, or None.
         spread: Range of the samples over their median, or None.
         outcome: ``ok``, how it failed, or empty where it was not tried.
         flops: Operations of the whole problem, or None.
@@ -25,6 +29,8 @@ class Candidate:
     tiling: str
     predicted: float
     measured: float | None = None
+    predicted_range: tuple[float, float] | None = None
+    measured_range: tuple[float, float] | None = None
     spread: float | None = None
     outcome: str = ""
     flops: float | None = None
@@ -91,6 +97,9 @@ class Study:
         families: The best tiling of every family by time, best first; may be empty.
         used: Resources of the chosen tiling; may be empty.
         gains: What the chosen tiling would gain from more of something: a sentence and the factor.
+        plain: What was chosen and what of it was measured, in plain words.
+        made: When, where and with what anything was measured: names and values.
+        tile: The problem and the chosen tiling, to be drawn, or None.
         explanation: Lines of text.
         notes: What could not be shown, and why.
     """
@@ -103,5 +112,8 @@ class Study:
     families: tuple[Choice, ...] = ()
     used: tuple[Used, ...] = ()
     gains: tuple[tuple[str, float], ...] = ()
+    plain: str = ""
+    made: tuple[tuple[str, str], ...] = ()
+    tile: tuple[Problem, Tiling] | None = None
     explanation: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

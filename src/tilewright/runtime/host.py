@@ -37,6 +37,14 @@ def cpu_features() -> tuple[str, ...]:
     return (platform.machine(), *names, *sorted(set(flags.split())))
 
 
+def cpu_name() -> str:
+    """Return what the CPU calls itself, with family and model: virtual machines call many of them the same."""
+    info = _cpuinfo()
+    name, family, model = (info.get(key, "") for key in ("model name", "cpu family", "model"))
+    known = f" (family {family}, model {model})" if family and model else ""
+    return f"{name or platform.machine()}{known}"
+
+
 def _cache_bytes(level: int, kinds: tuple[str, ...]) -> int:
     try:
         for index in sorted(_CACHES.glob("index*")):
