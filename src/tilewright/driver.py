@@ -14,24 +14,25 @@ import functools
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import TilewrightError, ToolchainError
 from tilewright.codegen import emit as c
-from tilewright.codegen.gpu_emit import emit_device
-from tilewright.codegen.gpu_site import DeviceLayout
 from tilewright.codegen.source import KernelSource
 from tilewright.plan import Plan, Target
 from tilewright.planner import plans
 from tilewright.programs.problem import Problem
-from tilewright.runtime import cpu, gpu
+from tilewright.runtime import cpu
 from tilewright.runtime.artifact import Artifact
-from tilewright.runtime.devices import open_device
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning.bodies import choose_body
+
+if TYPE_CHECKING:  # what GPUs alone need is loaded when one is asked for: a process that has none starts faster
+    from tilewright.codegen.gpu_site import DeviceLayout
+    from tilewright.runtime import gpu
 
 Source = KernelSource[Any] | None
 
@@ -124,7 +125,7 @@ def compile_source(plan: Plan, source: Source) -> Artifact[Any] | None:
     if source is None:
         return None
     if plan.schedule is not None:
-        return _device_code(open_device(plan.target), source, plan.schedule)
+        return _device_code(_device(plan), source, plan.schedule)
     return cpu.compile_source(source)
 
 
@@ -137,25 +138,37 @@ def load(plan: Plan, artifact: Artifact[Any] | None) -> Kernel:
     if artifact is None:
         return NumpyKernel(plan=plan)
     if plan.schedule is not None:
-        return GpuKernel(plan=plan, program=_loaded(open_device(plan.target), artifact, plan.schedule))
+        return GpuKernel(plan=plan, program=_loaded(_device(plan), artifact, plan.schedule))
     (compiled,) = cpu.load_stencils(artifact)
     return CpuKernel(plan=plan, compiled=compiled)
+
+
+def _device(plan: Plan) -> "gpu.Device":
+    from tilewright.runtime.devices import open_device
+
+    return open_device(plan.target)
 
 
 @functools.lru_cache(maxsize=64)
 def _device_source(
     problem: Problem, schedule: GpuSchedule, dialect: str, strict: bool, periodic: bool
-) -> KernelSource[DeviceLayout]:
+) -> "KernelSource[DeviceLayout]":
+    from tilewright.codegen.gpu_emit import emit_device
+
     return emit_device(problem, schedule, dialect, strict=strict, periodic=periodic)
 
 
 @functools.lru_cache(maxsize=64)
 def _device_code(
-    device: gpu.Device, source: KernelSource[DeviceLayout], schedule: GpuSchedule
-) -> Artifact[DeviceLayout]:
+    device: "gpu.Device", source: "KernelSource[DeviceLayout]", schedule: GpuSchedule
+) -> "Artifact[DeviceLayout]":
+    from tilewright.runtime import gpu
+
     return gpu.compile_source(device, source, schedule)
 
 
 @functools.lru_cache(maxsize=64)
-def _loaded(device: gpu.Device, artifact: Artifact[DeviceLayout], schedule: GpuSchedule) -> gpu.Program:
+def _loaded(device: "gpu.Device", artifact: "Artifact[DeviceLayout]", schedule: GpuSchedule) -> "gpu.Program":
+    from tilewright.runtime import gpu
+
     return gpu.load(device, artifact, schedule)
