@@ -223,11 +223,11 @@ def test_a_fault_in_the_kernel_is_found(monkeypatch, old, new):
     a, b = rng.integers(0, 3, 30), rng.integers(0, 3, 41)
     from tilewright.runtime import table as kernels
 
-    kernels.kernel_of.cache_clear()
+    kernels._kernel.cache_clear()
     try:
         found = fill("edit_distance", a, b, tiling="orthogonal:t=7,s=5", backend="c")
     finally:
-        kernels.kernel_of.cache_clear()
+        kernels._kernel.cache_clear()
     assert not np.array_equal(found, fill("edit_distance", a, b, backend="numpy"))
 
 

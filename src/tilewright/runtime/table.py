@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.table import emit_table, work_bytes
+from tilewright.plan import TablePlan
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import TableData, joined, outside
 from tilewright.runtime.cpu import Function, functions
@@ -33,29 +34,28 @@ class Filled:
     folded: Any
 
 
-@functools.lru_cache(maxsize=64)
-def kernel_of(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> Function:
-    """Compile the kernel of a recurrence, or load it from the cache.
+def kernel_of(plan: TablePlan) -> Function:
+    """Compile the kernel of a plan, or find what an earlier call or run made of it.
 
     Raises:
         UsageError: If the recurrence has no kernel.
         ToolchainError: If there is no compiler, or it fails.
     """
+    return _kernel(plan.program, plan.dtype, plan.floating, plan.kept)
+
+
+@functools.lru_cache(maxsize=64)
+def _kernel(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> Function:
     return functions(emit_table(program, dtype, floating, kept))[0]
 
 
-def fill_tables(
-    program: Recurrence, data: TableData, tile: tuple[int, int], threads: int, wanted: tuple[bool, bool], kept: int
-) -> Filled:
+def fill_tables(plan: TablePlan, data: TableData, wanted: tuple[bool, bool]) -> Filled:
     """Fill the tables of a recurrence in orthogonal tiles.
 
     Args:
-        program: The recurrence.
+        plan: How.
         data: Checked data.
-        tile: Rows and columns of a tile, each at least the reach.
-        threads: Threads to use.
         wanted: Whether the tables are wanted, and whether all cells are to be joined.
-        kept: Anti-diagonals after which a wanted table's cells are copied into it.
 
     Returns:
         What was asked for; without the tables, memory is linear in the extents.
@@ -65,15 +65,12 @@ def fill_tables(
         ToolchainError: If there is no compiler, or it fails.
         ArrayError: If there is not enough memory.
     """
-    floating = tuple(
-        each.name for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f"
-    )
-    kernel = kernel_of(program, data.dtype, floating, kept)
+    program, tile, kernel = plan.program, (plan.tiling.time, plan.tiling.space[0]), kernel_of(plan)
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
-    count = max(1, min(threads, tall)) if kernel.parallel else 1
+    count = max(1, min(plan.threads, tall)) if kernel.parallel else 1
     itemsize = np.dtype(data.dtype).itemsize
-    own = work_bytes(program, itemsize, tile, kept)
+    own = work_bytes(program, itemsize, tile, plan.kept)
     per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
     check_memory(len(program.tables) * per_table * itemsize + own * count)
     arrays: list[Array] = []
