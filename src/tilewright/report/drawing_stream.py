@@ -236,11 +236,13 @@ def _levels(panel: "Axes", shown: Problem, tiling: Tiling, stages: int) -> None:
 
 def _time_axis(panel: "Axes", stages: int, top: int) -> None:
     """Label the levels of a band; its height is ``t`` of the tiling, or less where bands are made equal."""
+    from matplotlib.ticker import MaxNLocator
+
     ticks: Sequence[int] = [*range(0, top, max(1, math.ceil(top / 8))), top]
     if len(ticks) > 2 and ticks[-1] - ticks[-2] < math.ceil(top / 8) / 2:
         ticks = [*ticks[:-2], top]
     panel.set_yticks(ticks, [*map(str, ticks[:-1]), f"t={top // stages}" if stages == 1 else str(top)])
-    panel.xaxis.get_major_locator().set_params(integer=True)
+    panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per step)")
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)
