@@ -102,3 +102,10 @@ def test_no_module_takes_the_name_of_something_public():
     public = {name for names in _HOMES.values() for name in names}
     modules = {path.stem for path in (ROOT / "src" / "tilewright").iterdir()}
     assert not public & modules
+
+
+def test_only_public_names_are_listed():
+    import tilewright
+
+    listed = {name for name in dir(tilewright) if not name.startswith("__")}
+    assert listed == set(tilewright.__all__) - {"__version__"}

@@ -20,7 +20,7 @@ alpha = np.full((200, 300), 0.2, dtype=np.float32)
 alpha[:, 150:] = 0.004  # insulation
 u = tw.run(
     heat, np.zeros(alpha.shape, dtype=np.float32), steps=8000, alpha=alpha,
-    boundary=("nearest", tw.Boundary(kind="constant", value=0.0)), sources=[((100, 120), 0.4)],
+    boundary=("nearest", tw.Boundary("constant", 0.0)), sources=[((100, 120), 0.4)],
 )  # fmt: skip
 
 figure, axes = plt.subplots(figsize=(6.4, 4))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy import ndimage
 
 import tilewright as tw
@@ -18,8 +19,8 @@ def test_blur_is_scipys(border):
         part = image[: shape[0]]
         expected = ndimage.gaussian_filter(part, sigma, mode=mode, cval=float(value or 0))
         for dtype in (np.float32, np.float64):
-            assert np.abs(tw.image.blur(part.astype(dtype), sigma, border=border) - expected).max() < 1e-5
-        np.testing.assert_allclose(tw.image.blur(part, sigma, border=border), expected, atol=1e-13)
+            assert np.abs(tw.image.blur(part.astype(dtype), sigma, boundary=border) - expected).max() < 1e-5
+        np.testing.assert_allclose(tw.image.blur(part, sigma, boundary=border), expected, atol=1e-13)
 
 
 def test_sobel_is_scikit_images():
@@ -39,7 +40,7 @@ def test_canny_is_scikit_images(name):
     for sigma, low, high, mode in ((1.4, 0.1, 0.2, None), (2.0, 0.05, 0.1, "reflect")):
         options = {} if mode is None else {"mode": mode}
         expected = feature.canny(image, sigma, low_threshold=low, high_threshold=high, **options)
-        found = tw.image.canny(image, sigma, low, high, border=mode)
+        found = tw.image.canny(image, sigma, low, high, boundary=mode)
         assert set(np.unique(found)) <= {0, 255}
         both = np.count_nonzero(expected & (found > 0))
         assert 2 * both >= 0.99 * (np.count_nonzero(expected) + np.count_nonzero(found))
@@ -104,7 +105,7 @@ def test_mistakes_are_one_sentence():
         (lambda: tw.pipeline("blur", sigma=100.0), "0 to 64"),
         (lambda: blur(image, image), "takes 1 array"),
         (lambda: blur(image, amount=2), "has no scalar 'amount'"),
-        (lambda: blur(image, border="fixed"), "the border of a grid"),
+        (lambda: blur(image, boundary="fixed"), "the boundary of a grid"),
         (lambda: blur(image, fusion="S3"), "every stencil"),
         (lambda: blur(image, backend="cuda"), "backend"),
         (lambda: blur(image, iterations=0), "iterations"),
@@ -118,7 +119,8 @@ def test_mistakes_are_one_sentence():
         (lambda: blur(np.zeros((0, 3), np.float32)), "at least 1 cell"),
         (lambda: blur(np.zeros((3, 3), np.uint16)), "uint16"),
         (lambda: blur(image, out=np.zeros((2, 2), np.float32)), "out="),
-        (lambda: tw.image.blur(np.zeros((3, 3), np.uint8)), "image / 255"),
+        (lambda: tw.image.blur(np.zeros((3, 3), np.int32)), "image / 255"),
+        (lambda: tw.image.sobel(np.zeros((3, 3, 2), np.uint8)), "3 or 4 channels last"),
     ):
         with pytest.raises(ArrayError, match=message):
             call()
@@ -166,3 +168,62 @@ def test_the_published_model_is_kept_by_name():
 def test_a_plan_for_this_cpu_prefers_fused_canny():
     plan = tw.fuse("canny", shape=(4096, 4096), machine="host", sigma=1.0)
     assert plan.to_dict()["candidates"][0]["fusion"] == "(S1, S2, S3, S4, S5, S6, S7, S8)"
+
+
+@pytest.fixture
+def photo():
+    y, x = np.mgrid[:40, :50]
+    return np.stack([5 * x, 6 * y, 255 * ((x - 25) ** 2 + (y - 20) ** 2 < 100)], axis=-1).astype(np.uint8)
+
+
+def test_pictures_of_bytes_and_colour_are_taken_as_the_command_takes_them(photo, tmp_path):
+    from tilewright.api.image import process
+
+    Image.fromarray(photo).save(tmp_path / "in.png")
+    for operation, found in (
+        ("blur", tw.image.blur(photo, 1.5)),
+        ("sobel", np.rint(255 * np.clip(tw.image.sobel(photo), 0, 1)).astype(np.uint8)),
+        ("canny", tw.image.canny(photo, 1.5)),
+    ):
+        process(operation, tmp_path / "in.png", tmp_path / "out.png", sigma=1.5)
+        np.testing.assert_array_equal(found, np.asarray(Image.open(tmp_path / "out.png")))
+    assert tw.image.blur(photo).shape == photo.shape
+    assert np.count_nonzero(tw.image.canny(photo, 1.5)) >= 50
+    deep = tw.image.blur(257 * photo[..., 0].astype(np.uint16), 2.0)
+    np.testing.assert_allclose(deep / 65535, tw.image.blur(photo[..., 0] / np.float32(255), 2.0), atol=1e-5)
+
+
+def test_the_old_name_of_boundaries_warns_and_computes_the_same(photo):
+    grey = photo[..., 0] / np.float32(255)
+    blur = tw.pipeline("blur")
+    for old, new in (
+        (lambda: blur(grey, border="wrap"), blur(grey, boundary="wrap")),
+        (lambda: blur.reference(grey, border="wrap")["G3"], blur.reference(grey, boundary="wrap")["G3"]),
+        (lambda: tw.image.sobel(grey, border="mirror"), tw.image.sobel(grey, boundary="mirror")),
+        (lambda: tw.image.canny(grey, border="nearest"), tw.image.canny(grey, boundary="nearest")),
+    ):
+        with pytest.warns(tw.TilewrightWarning, match="is now called boundary=") as caught:
+            found = old()
+        assert [str(each.filename) for each in caught] == [__file__]
+        np.testing.assert_array_equal(found, new)
+    with pytest.warns(tw.TilewrightWarning, match="boundary="):
+        assert (
+            tw.fuse("blur", shape=(64, 64), border="wrap").problem
+            == tw.fuse("blur", shape=(64, 64), boundary="wrap").problem
+        )
+    with pytest.raises(UsageError, match="got both"):
+        blur(grey, border="wrap", boundary="wrap")
+
+
+def test_this_machine_is_the_default_of_every_model():
+    size = {"shape": (256, 256), "steps": 8}
+    assert tw.predict("heat2d", **size).machine == "host"
+    assert tw.select("heat2d", top=1, **size)[0].machine == "host"
+    assert tw.fuse("blur", shape=(64, 64)).machine == "host"
+    assert tw.supertune("heat2d", **size).winner.tiling is not None
+    one = tw.choose_tiling("heat2d", **size)
+    assert one == tw.choose_tiling(tw.predict("heat2d", **size).problem)
+    with pytest.raises(UsageError, match="none is given"):
+        tw.choose_tiling("heat2d")
+    with pytest.raises(UsageError, match="tiles of one family"):
+        tw.choose_tiling("edit_distance", shape=(64, 64))

@@ -66,7 +66,7 @@ def test_fuse_takes_a_users_pipeline(tmp_path):
         (("fuse", "blur", "--fusion", "S1 | S9"), "every stencil"),
         (("fuse", "blur", "--top", "0"), "top is a whole number"),
         (("fuse", "blend", "--radius", "2"), "takes no option 'radius'"),
-        (("fuse", "blur", "--border", "sphere"), "a boundary is one of"),
+        (("fuse", "blur", "--boundary", "sphere"), "a boundary is one of"),
         (("image", "sharpen", "a.png", "b.png"), "blur, canny, sobel"),
         (("image", "blur", "missing.png", "b.png"), "there is no file"),
         (("image", "blur", "missing.txt", "b.png"), "a picture ends in"),
@@ -138,3 +138,21 @@ def test_broken_pictures_are_refused(tmp_path):
         result = invoke("image", "blur", tmp_path / name, tmp_path / "out.png")
         assert result.exit_code == 2, name
         assert "picture" in result.stderr
+
+
+def test_the_old_name_of_boundaries_is_noted(tmp_path):
+    picture(tmp_path / "in.png", bits=8, colour=False)
+    old = invoke("image", "blur", tmp_path / "in.png", tmp_path / "old.png", "--border", "wrap")
+    new = invoke("image", "blur", tmp_path / "in.png", tmp_path / "new.png", "--boundary", "wrap")
+    assert old.exit_code == new.exit_code == 0
+    assert "now called --boundary" in old.stderr
+    assert "warning" not in new.stderr
+    assert (tmp_path / "old.png").read_bytes() == (tmp_path / "new.png").read_bytes()
+    both = invoke("image", "blur", tmp_path / "in.png", tmp_path / "x.png", "--boundary", "wrap", "--border", "wrap")
+    assert both.exit_code == 2
+
+
+def test_a_boundary_that_is_set_for_runs_is_none_of_pipelines(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BOUNDARY", "fixed")
+    picture(tmp_path / "in.png", bits=8, colour=False)
+    assert invoke("image", "sobel", tmp_path / "in.png", tmp_path / "out.png").exit_code == 0

@@ -234,3 +234,44 @@ def test_refusals_of_looks(cli, extra, message):
     assert result.code in {1, 2}
     assert result.err.startswith("error: ")
     assert message in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("run", "heat2d", "--stepz", "3"), "No such option: --stepz"),
+        (("run", "heat2d", "--shape", "8x8", "--steps", "1.5"), "a whole number such as 1000"),
+        (("nonsense",), "No such command 'nonsense'"),
+        (("run",), "PROGRAM"),
+        (("--nonsense",), "No such option: --nonsense"),
+        (("predict", "heat2d", "--shape", "8x8", "--tile", "none", "--top", "3"), "nothing to rank"),
+    ],
+)
+def test_every_error_has_one_form(cli, arguments, says):
+    done = cli(*arguments)
+    assert done.code == 2
+    lines = done.err.splitlines()
+    assert lines[0].startswith("error: ")
+    assert says in lines[0]
+    assert lines[1].startswith("hint: ")
+    assert lines[1].endswith("--help says what it takes")
+    assert len(lines) == 2
+
+
+def test_research_stands_apart_in_the_help(cli):
+    text = cli("--help").out
+    panel = text[text.index("Research") :]
+    for name in ("codesign", "area", "energy", "whatif"):
+        assert name in panel
+    assert "Compute a program" not in panel
+
+
+def test_tables_fit_a_pipe_of_80_columns(cli):
+    for arguments in (
+        ("predict", "gradient2d", "--machine", "gtx980", "--shape", "512x512", "--steps", "64", "--top", "3"),
+        ("machines",),
+        ("tilings",),
+    ):
+        done = cli(*arguments)
+        assert max(map(len, done.out.splitlines())) <= 80
+    assert "hybrid:t=16,s=32x512" in done.out  # no example is cut

@@ -166,8 +166,8 @@ def test_wrap_meets_no_other_border_inside_a_group():
     pipe = tw.pipeline("blur", radius=2)
     image = np.random.default_rng(0).random((40, 40)).astype(np.float32)
     border = {"G1": "reflect", "G2": "wrap"}
-    got = pipe(image, border=border, strict=True)
-    np.testing.assert_array_equal(got, pipe(image, border=border, backend="numpy"))
+    got = pipe(image, boundary=border, strict=True)
+    np.testing.assert_array_equal(got, pipe(image, boundary=border, backend="numpy"))
 
 
 def test_passes_join_stencils_that_run_at_the_same_lag():

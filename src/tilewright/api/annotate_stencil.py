@@ -100,10 +100,11 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Han
 
 def candidates(problem: Problem) -> tuple[Tiling, ...]:
     """Return the tilings to measure: what tuning found before, the model's choice, and its neighbours in time."""
-    from tilewright.api.predict import choose_tiling
     from tilewright.planner import remembered
+    from tilewright.runtime.hosts import host
+    from tilewright.tuning.choice import choose_tiling
 
-    chosen = choose_tiling(problem)
+    chosen = choose_tiling(problem, host())
     learned = remembered(problem, thread_count(None))
     more = [replace(chosen, time=steps) for steps in (chosen.time // 2, 2 * chosen.time) if steps > 0]
     if chosen.family == "none":

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tilewright.api.pipelines import as_pipeline
+from tilewright.api.pipelines import as_pipeline, chosen_boundary
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds, format_shape
@@ -152,11 +152,12 @@ def fuse(
     source: Any,  # noqa: ANN401
     *,
     shape: Sequence[int],
-    machine: MachineLike,
+    machine: MachineLike = "host",
     top: int = 1,
     fusion: str | None = None,
     dtype: str | None = None,
-    border: BoundarySpec = "reflect",
+    boundary: BoundarySpec | None = None,
+    border: BoundarySpec | None = None,
     model: str = "exact",
     exhaustive: bool = False,
     **options: float | None,
@@ -170,7 +171,8 @@ def fuse(
         top: How many fusions to list.
         fusion: One fusion to look at instead: ``"(S1, S2) | S3"``, ``full`` or ``none``.
         dtype: Element type of the inputs; float32 by default, uint8 for ``blend``.
-        border: What lies outside the grids.
+        boundary: What lies outside the grids, ``reflect`` by default.
+        border: The old name of ``boundary``, taken with a warning in this version.
         model: ``exact``, or ``published`` for the paper's equations as printed.
         exhaustive: Look at every configuration that fits, not only at those that follow the vendor's guidelines.
         **options: For a pipeline that ships: ``sigma``, ``radius``, ``gradient``.
@@ -192,7 +194,8 @@ def fuse(
         raise UsageError(f"top is a whole number from 1 to 10000, got {top!r}")
     pipeline = as_pipeline(source, options)
     kind = dtype or INPUT_DTYPE.get(pipeline.name, "float32")
-    spec = parse_boundary(border) if isinstance(border, str) else border
+    asked = chosen_boundary(boundary, border) or "reflect"
+    spec = parse_boundary(asked) if isinstance(asked, str) else asked
     problem = make_pipeline_problem(pipeline, shape, kind, spec)
     where = as_machine(machine)
     vendor = None if exhaustive else VendorFilter()

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.api.pipelines import StencilPipeline, pipeline
+from tilewright.api.pipelines import StencilPipeline, chosen_boundary, pipeline
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_seconds
 from tilewright.programs import pipelines as catalogue
 from tilewright.programs.problem import BoundarySpec
 from tilewright.runtime.hysteresis import hysteresis
-from tilewright.runtime.pictures import check_picture, read_picture, write_picture
+from tilewright.runtime.pictures import check_picture, luminance, read_picture, write_picture
 
 Array = npt.NDArray[Any]
 LOW, HIGH = 0.1, 0.2
@@ -23,31 +23,68 @@ LOW, HIGH = 0.1, 0.2
 OPERATIONS = ("blur", "canny", "sobel")
 
 
-def blur(image: Any, sigma: float = 1.0, *, border: BoundarySpec = "reflect", **options: Any) -> Array:  # noqa: ANN401
+def blur(
+    image: Any,  # noqa: ANN401
+    sigma: float = 1.0,
+    *,
+    boundary: BoundarySpec | None = None,
+    border: BoundarySpec | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Array:
     """Blur with a Gaussian filter, as ``scipy.ndimage.gaussian_filter`` defines it.
 
     Args:
-        image: Two-dimensional, float32 or float64.
+        image: Grey ``(rows, columns)`` or colour ``(rows, columns, 3 or 4)``, of which each channel is blurred by
+            itself; float32, float64, uint8 or uint16.
         sigma: Standard deviation in cells.
-        border: What lies outside, with ``scipy.ndimage``'s names.
-        **options: What a pipeline takes: ``threads``, ``fusion``, ``strict``, ``out``.
+        boundary: What lies outside, ``reflect`` by default, with ``scipy.ndimage``'s names.
+        border: The old name of ``boundary``.
+        **options: What a pipeline takes: ``threads``, ``fusion``, ``strict``; of a grey picture of floats ``out``.
 
     Returns:
-        The blurred picture.
+        The blurred picture, of the shape and type of the one given; whole numbers are rounded.
+
+    Raises:
+        ArrayError: If it is no picture.
+
+    Examples:
+        >>> import numpy as np
+        >>> blur(np.full((4, 6, 3), 200, dtype=np.uint8)).dtype
+        dtype('uint8')
     """
-    result: Array = pipeline("blur", sigma=float(sigma))(_floats(image), border=border, **options)
-    return result
+    values, limit = _picture(image)
+    how = pipeline("blur", sigma=float(sigma))
+    outside = chosen_boundary(boundary, border)
+    if values.ndim == 2:
+        soft: Array = how(values, boundary=outside, **options)
+    else:
+        planes = [how(np.ascontiguousarray(plane), boundary=outside, **options) for plane in np.moveaxis(values, -1, 0)]
+        soft = np.stack(planes, axis=-1)
+    if limit is None:
+        return soft
+    return np.rint(soft * np.float32(limit)).astype(np.asarray(image).dtype)
 
 
-def sobel(image: Any, *, border: BoundarySpec = "reflect", **options: Any) -> Array:  # noqa: ANN401
+def sobel(
+    image: Any,  # noqa: ANN401
+    *,
+    boundary: BoundarySpec | None = None,
+    border: BoundarySpec | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Array:
     """Return the length of Sobel's gradient, scaled as ``skimage.filters.sobel`` does: 1 is the steepest edge.
 
     Args:
-        image: Two-dimensional, float32 or float64.
-        border: What lies outside.
+        image: As for :func:`blur`; of colour the luminance is taken, whole numbers are scaled to 0 to 1.
+        boundary: What lies outside, ``reflect`` by default.
+        border: The old name of ``boundary``.
         **options: What a pipeline takes.
+
+    Returns:
+        The lengths, ``(rows, columns)``, in floating point.
     """
-    length: Array = pipeline("sobel")(_floats(image), border=border, **options)
+    values = _grey(image)
+    length: Array = pipeline("sobel")(values, boundary=chosen_boundary(boundary, border), **options)
     scaled: Array = length / length.dtype.type(4 * math.sqrt(2))
     return scaled
 
@@ -58,18 +95,20 @@ def canny(
     low: float = LOW,
     high: float = HIGH,
     *,
+    boundary: BoundarySpec | None = None,
     border: BoundarySpec | None = None,
     **options: Any,  # noqa: ANN401
 ) -> npt.NDArray[np.uint8]:
     """Find edges as ``skimage.feature.canny`` defines them.
 
     Args:
-        image: Two-dimensional, float32 or float64.
+        image: As for :func:`sobel`; whole numbers are computed in float64.
         sigma: Standard deviation of the blur in cells.
         low: Lower threshold of the gradient's length.
         high: Upper threshold.
-        border: What lies outside; by default nothing does, and the blur's weights are those of the cells inside, as
+        boundary: What lies outside; by default nothing does, and the blur's weights are those of the cells inside, as
             scikit-image's ``mode="constant"``.
+        border: The old name of ``boundary``.
         **options: What a pipeline takes.
 
     Returns:
@@ -80,37 +119,55 @@ def canny(
     """
     if not (math.isfinite(low) and math.isfinite(high) and 0 <= low <= high):
         raise UsageError(f"the thresholds are numbers with 0 <= low <= high, got low {low!r} and high {high!r}")
-    values = _floats(image)
-    strength = _suppressed(values, float(sigma), border, options)
+    values = _grey(image)
+    values = values if np.asarray(image).dtype.kind == "f" else values.astype(np.float64)
+    strength = _suppressed(values, float(sigma), chosen_boundary(boundary, border), options)
     strength[[0, -1], :] = 0  # who knows what lies beyond the edge of the picture
     strength[:, [0, -1]] = 0
     return hysteresis(strength, low, high)
 
 
-def _suppressed(values: Array, sigma: float, border: BoundarySpec | None, options: dict[str, Any]) -> Array:
+def _suppressed(values: Array, sigma: float, boundary: BoundarySpec | None, options: dict[str, Any]) -> Array:
     """Canny up to non-maximum suppression, every operation rounded as scikit-image's."""
     result: Array
     exactly = {"strict": True, **options}
-    if border is not None:
+    if boundary is not None:
         whole = StencilPipeline(catalogue.canny_as_scikit(sigma, False))
-        result = whole(values, border=border, **exactly)
+        result = whole(values, boundary=boundary, **exactly)
         return result
-    share = StencilPipeline(catalogue.blur_as_scipy(sigma))(np.ones_like(values), border="constant", **exactly)
+    share = StencilPipeline(catalogue.blur_as_scipy(sigma))(np.ones_like(values), boundary="constant", **exactly)
     weight = share + np.finfo(values.dtype).eps
     spec = {"image": "constant", "weight": "nearest", "G3": "constant"}
-    result = StencilPipeline(catalogue.canny_as_scikit(sigma, True))(values, weight, border=spec, **exactly)
+    result = StencilPipeline(catalogue.canny_as_scikit(sigma, True))(values, weight, boundary=spec, **exactly)
     return result
 
 
-def _floats(image: Any) -> Array:  # noqa: ANN401
+def _picture(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
+    """Return a picture in floating point, transparency included, and the largest whole number of its type, if any."""
     values = np.asarray(image)
-    if values.ndim != 2 or 0 in values.shape:
-        raise ArrayError(f"a picture has two dimensions of at least 1 cell, got {values.shape}", "give one plane")
+    flat = values.ndim == 2 or (values.ndim == 3 and values.shape[-1] in {3, 4})
+    if not flat or 0 in values.shape:
+        raise ArrayError(
+            f"a picture is grey, of two dimensions of at least 1 cell, or colour, with 3 or 4 channels last, "
+            f"got {values.shape}"
+        )
+    if values.dtype in {np.dtype("uint8"), np.dtype("uint16")}:
+        limit = int(np.iinfo(values.dtype).max)
+        return values.astype(np.float32) / np.float32(limit), limit
     if values.dtype not in {np.dtype("float32"), np.dtype("float64")}:
         raise ArrayError(
-            f"a picture is float32 or float64, got {values.dtype}", "divide it by the largest value: image / 255"
+            f"a picture is float32, float64, uint8 or uint16, got {values.dtype}",
+            "divide it by the largest value: image / 255",
         )
-    return values
+    return values, None
+
+
+def _grey(image: Any) -> Array:  # noqa: ANN401
+    """Return the luminance in floating point."""
+    values, _ = _picture(image)
+    if values.ndim == 2:
+        return values
+    return luminance(values[..., 0], values[..., 1], values[..., 2]).astype(values.dtype)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +205,7 @@ def process(
     sigma: float = 1.0,
     low: float = LOW,
     high: float = HIGH,
-    border: str | None = None,
+    boundary: str | None = None,
     threads: int | None = None,
 ) -> Processed:
     """Apply a pipeline to a picture in a file.
@@ -160,7 +217,7 @@ def process(
         sigma: Standard deviation of the blur, for ``blur`` and ``canny``.
         low: Lower threshold of ``canny``, as a fraction of the picture's range.
         high: Upper threshold.
-        border: What lies outside the picture; ``reflect`` by default, for ``canny`` scikit-image's way.
+        boundary: What lies outside the picture; ``reflect`` by default, for ``canny`` scikit-image's way.
         threads: Threads to use.
 
     Returns:
@@ -179,11 +236,11 @@ def process(
     edges = None
     bits = picture.bits
     if operation == "blur":
-        planes = tuple(blur(plane, sigma, border=border or "reflect", threads=threads) for plane in picture.planes)
+        planes = tuple(blur(plane, sigma, boundary=boundary, threads=threads) for plane in picture.planes)
     elif operation == "sobel":
-        planes = (sobel(picture.grey, border=border or "reflect", threads=threads),)
+        planes = (sobel(picture.grey, boundary=boundary, threads=threads),)
     else:
-        found = canny(picture.grey.astype(np.float64), sigma, low, high, border=border, threads=threads)
+        found = canny(picture.grey.astype(np.float64), sigma, low, high, boundary=boundary, threads=threads)
         edges, bits, planes = int(np.count_nonzero(found)), 8, ((found / np.float32(255)),)
     seconds = time.perf_counter() - begin
     written = write_picture(target, planes, bits)

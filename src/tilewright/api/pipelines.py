@@ -17,7 +17,7 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.hosts import host
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines import Step, compile_pipeline, execute, new_grid, usable
-from tilewright.runtime.warn import warn_once
+from tilewright.runtime.warn import warn, warn_once
 from tilewright.tilings import fusion as fusions
 from tilewright.tuning.fusion import Candidate, RowChoice, best_choices, search
 
@@ -39,7 +39,8 @@ class StencilPipeline:
     def __call__(
         self,
         *arrays: Any,  # noqa: ANN401
-        border: BoundarySpec = "reflect",
+        boundary: BoundarySpec | None = None,
+        border: BoundarySpec | None = None,
         fusion: str | None = None,
         iterations: int = 1,
         backend: str = "auto",
@@ -52,8 +53,9 @@ class StencilPipeline:
 
         Args:
             *arrays: One array per input grid, all of one shape; they are only read.
-            border: What lies outside every grid, with ``scipy.ndimage``'s names: ``reflect``, ``nearest``, ``mirror``,
-                ``wrap`` or ``constant:VALUE``; per axis, or by grid, as ``tw.run`` takes it.
+            boundary: What lies outside every grid, ``reflect`` by default, with ``scipy.ndimage``'s names: ``reflect``,
+                ``nearest``, ``mirror``, ``wrap`` or ``constant:VALUE``; per axis, or by grid, as ``tw.run`` takes it.
+            border: The old name of ``boundary``, taken with a warning in this version.
             fusion: Groups such as ``"(S1, S2) | S3"``, ``full`` or ``none``; the cost model's choice by default.
             iterations: How often to apply the pipeline, each time to the results of the time before.
             backend: ``auto``, ``c`` or ``numpy``.
@@ -70,7 +72,7 @@ class StencilPipeline:
             ArrayError: If an array does not fit.
         """
         given = [as_array(array, title) for array, title in self._named(arrays)]
-        problem = self._problem(given, border)
+        problem = self._problem(given, chosen_boundary(boundary, border) or "reflect")
         values = _values(self.program, scalars)
         if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
             raise UsageError(f"iterations is a whole number of at least 1, got {iterations!r}")
@@ -90,14 +92,26 @@ class StencilPipeline:
         ]
         return final[0] if len(final) == 1 else tuple(final)
 
-    def reference(self, *arrays: Any, border: BoundarySpec = "reflect", **scalars: float) -> dict[str, Array]:  # noqa: ANN401
+    def reference(
+        self,
+        *arrays: Any,  # noqa: ANN401
+        boundary: BoundarySpec | None = None,
+        border: BoundarySpec | None = None,
+        **scalars: float,
+    ) -> dict[str, Array]:
         """Compute every grid with NumPy, one stencil after the other.
+
+        Args:
+            *arrays: One array per input grid.
+            boundary: What lies outside every grid, ``reflect`` by default.
+            border: The old name of ``boundary``.
+            **scalars: Values of the pipeline's scalars.
 
         Returns:
             Every grid by name, G1, G2, ….
         """
         given = [as_array(array, title) for array, title in self._named(arrays)]
-        problem = self._problem(given, border)
+        problem = self._problem(given, chosen_boundary(boundary, border) or "reflect")
         values = _values(self.program, scalars)
         return compute(problem, given, dict(zip(self.program.scalars, values, strict=True)))
 
@@ -111,7 +125,7 @@ class StencilPipeline:
             )
         return list(zip(arrays, program.titles, strict=True))
 
-    def _problem(self, given: Sequence[Array], border: BoundarySpec) -> PipelineProblem:
+    def _problem(self, given: Sequence[Array], boundary: BoundarySpec) -> PipelineProblem:
         program = self.program
         for array, title in zip(given, program.titles, strict=True):
             if array.ndim != program.rank or array.shape != given[0].shape or 0 in array.shape:
@@ -123,7 +137,7 @@ class StencilPipeline:
                 raise ArrayError(
                     f"{title!r} must be one of {', '.join(DTYPES)}, got {array.dtype}", "convert it with array.astype"
                 )
-        return _problem_of(program, given[0].shape, tuple(str(a.dtype) for a in given), _spec(border))
+        return _problem_of(program, given[0].shape, tuple(str(a.dtype) for a in given), _spec(boundary))
 
     def __repr__(self) -> str:
         return describe(self.program)
@@ -138,14 +152,28 @@ class _How:
         self.fusion, self.backend, self.threads, self.strict = fusion, backend, threads, strict
 
 
-def _spec(border: BoundarySpec) -> BoundarySpec:
-    return parse_boundary(border) if isinstance(border, str) else border
+def chosen_boundary(boundary: BoundarySpec | None, border: BoundarySpec | None) -> BoundarySpec | None:
+    """Return what lies outside, by its name or the old one, which warns; None if neither is given.
+
+    Raises:
+        UsageError: If both are.
+    """
+    if border is None:
+        return boundary
+    if boundary is not None:
+        raise UsageError("boundary= and border= are the same, got both", "border= is the old name: leave it out")
+    warn("border= is now called boundary=, as in tw.run; the old name goes in the next version")
+    return border
+
+
+def _spec(boundary: BoundarySpec) -> BoundarySpec:
+    return parse_boundary(boundary) if isinstance(boundary, str) else boundary
 
 
 def _problem_of(
-    program: Pipeline, shape: tuple[int, ...], dtypes: tuple[str, ...], border: BoundarySpec
+    program: Pipeline, shape: tuple[int, ...], dtypes: tuple[str, ...], boundary: BoundarySpec
 ) -> PipelineProblem:
-    return make_pipeline_problem(program, shape, dtypes, border)
+    return make_pipeline_problem(program, shape, dtypes, boundary)
 
 
 def _values(program: Pipeline, scalars: Mapping[str, float]) -> list[float]:

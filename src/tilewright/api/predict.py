@@ -24,7 +24,7 @@ def predict(
     *,
     shape: tuple[int, ...],
     steps: int = 1,
-    machine: MachineLike,
+    machine: MachineLike = "host",
     tiling: Tiling | str | None = None,
     dtype: str = "float32",
     boundary: BoundarySpec = "fixed",
@@ -74,7 +74,7 @@ def select(
     *,
     shape: tuple[int, ...],
     steps: int = 1,
-    machine: MachineLike,
+    machine: MachineLike = "host",
     within: float | None = 0.10,
     metric: str = "time",
     top: int | None = None,
@@ -121,18 +121,50 @@ def select(
     return tuple(Prediction(work=work, tiling=tiling, costs=costs) for tiling, costs in found)
 
 
-def choose_tiling(problem: Problem, machine: MachineLike = "host", *, copies: bool = True) -> Tiling:
+def choose_tiling(
+    program: AnyProgram | Problem,
+    machine: MachineLike = "host",
+    *,
+    shape: tuple[int, ...] | None = None,
+    steps: int = 1,
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+    copies: bool = True,
+    **scalars: Any,  # noqa: ANN401
+) -> Tiling:
     """Return the tiling that a run takes: the exact model's choice among all legal families.
 
     Args:
-        problem: What is computed.
+        program: A stencil, as for :func:`predict`, as are machine, shape, steps, dtype and boundary; or a whole
+            problem, which has all of these but the machine.
         machine: Where; this machine's CPU by default.
+        shape: Extents of the grid.
+        steps: Time steps.
+        dtype: Element type.
+        boundary: Boundaries.
         copies: Whether the caller's arrays are copied in and out, where a family needs that.
+        **scalars: Scalars of the program, as for :func:`predict`.
 
     Returns:
         A legal, complete tiling; on a GPU the first of :func:`tilewright.tuning.gpu_default.gpu_defaults`.
+
+    Raises:
+        UsageError: If anything is unknown or does not fit, or the program is a recurrence.
+
+    Examples:
+        >>> choose_tiling("heat2d", shape=(512, 512), steps=2, machine="zen3").family
+        'none'
     """
-    return choice.choose_tiling(problem, as_machine(machine), copies=copies)
+    where = as_machine(machine)
+    if isinstance(program, Problem):
+        return choice.choose_tiling(program, where, copies=copies)
+    if shape is None:
+        raise UsageError("a tiling is chosen for a shape, and none is given", "pass shape=(4096, 4096)")
+    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model="exact", scope=None)
+    problem = workload_of(program, scalars, asked, where).problem
+    if not isinstance(problem, Problem):
+        raise UsageError("a table has tiles of one family", "predict says which is chosen for it")
+    return choice.choose_tiling(problem, where, copies=copies)
 
 
 def as_machine(machine: MachineLike) -> Machine:

@@ -138,7 +138,7 @@ def supertune(
     *,
     shape: tuple[int, ...],
     steps: int,
-    machine: MachineLike,
+    machine: MachineLike = "host",
     metric: str = "time",
     dtype: str = "float32",
     boundary: BoundarySpec = "fixed",

@@ -37,8 +37,6 @@ _SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost mod
 Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
 """
 _LONGEST = 500
-_LONGEST_OF_TYPER = 200
-"""Its errors are set in a box of a terminal's width."""
 
 
 class _Group(TyperGroup):
@@ -48,29 +46,33 @@ class _Group(TyperGroup):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         ctx.meta[self.debug] = "--debug" in args
-        return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
+        try:
+            return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
+        except Exception as error:
+            if not _of_typer(error) or type(error).__name__ == "NoArgsIsHelpError":
+                raise
+            raise typer.Exit(_report(error)) from None
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # noqa: ANN401
         try:
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (reported in a sentence)
             if ctx.meta[self.debug]:
                 traceback.print_exc()
             if isinstance(error, BrokenPipeError):  # as `| head` leaves it: nobody reads on, also not at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(1) from None
-            if hasattr(error, "exit_code") and hasattr(error, "show"):
-                if isinstance(getattr(error, "message", None), str):  # it may quote a whole argument
-                    error.message = _short(error.message, _LONGEST_OF_TYPER)  # type: ignore[attr-defined]
-                raise  # typer's own errors
             raise typer.Exit(_report(error)) from None
 
 
 def _report(error: Exception) -> int:
     """Print an error to standard error and return the exit status."""
-    if isinstance(error, TilewrightError):
+    status: int
+    if _of_typer(error):
+        message, hint, status = error.format_message().rstrip("."), _help_of(error), error.exit_code  # type: ignore[attr-defined]
+    elif isinstance(error, TilewrightError):
         message, hint, status = error.message, error.hint, error.exit_status
     elif isinstance(error, MemoryError):
         message, hint, status = "there is not enough memory for this", "use a smaller --shape", 1
@@ -82,6 +84,17 @@ def _report(error: Exception) -> int:
         hint, status = "run it again with --debug and report what it prints", 1
     sys.stderr.write(f"error: {_short(message)}\n" + (f"hint: {_short(hint)}\n" if hint else ""))
     return status
+
+
+def _of_typer(error: Exception) -> bool:
+    """Whether it is typer's own, of an argument or an option; its classes come from one of two packages."""
+    return hasattr(error, "exit_code") and hasattr(error, "format_message")
+
+
+def _help_of(error: Exception) -> str:
+    """Return the command that says how a command is called."""
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path} --help says what it takes" if context is not None else ""
 
 
 def _short(text: str, most: int = _LONGEST) -> str:
@@ -117,9 +130,15 @@ def _root(
 ) -> None:
     """Read the settings that apply to every command."""
     values = settings.load(os.environ, Path("tilewright.toml"))
-    ctx.default_map = dict.fromkeys(_COMMANDS, values)
+    ctx.default_map = {name: _settings_of(name, values) for name in _COMMANDS}
 
 
+def _settings_of(command: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a command: boundaries are set for runs; pipelines of stencils have other ones."""
+    return {key: value for key, value in values.items() if key != "boundary" or command not in _PIPELINES}
+
+
+_PIPELINES = ("fuse", "image")
 _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "tune": tune.tune,
@@ -141,6 +160,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "image": image.image,
     "report": report.report,
 }
+_RESEARCH = ("codesign", "area", "energy", "whatif")
+"""Commands that answer questions about machines, not about a program of one's own; they have a panel of their own."""
 for _name, _command in _COMMANDS.items():
-    app.command(_name)(_command)
+    app.command(_name, rich_help_panel="Research: hardware, energy, what if" if _name in _RESEARCH else None)(_command)
 app.add_typer(wisdom.app, name="wisdom")

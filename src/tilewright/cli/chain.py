@@ -13,7 +13,13 @@ def chain(
         list[int], typer.Argument(metavar="P0 P1 … Pn", help="Sizes: matrix i is P(i-1) x Pi.", show_default=False)
     ],
     memory: Annotated[
-        int, typer.Option("--memory", metavar="WORDS", help="Matrix elements that fit on chip.", show_default=False)
+        int,
+        typer.Option(
+            "--memory",
+            metavar="WORDS",
+            help="On-chip memory in words, that is matrix elements: 65536 are 512 KiB in float64.",
+            show_default=False,
+        ),
     ],
     model: Annotated[
         str,

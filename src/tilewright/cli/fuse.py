@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import Json
+from tilewright.cli.options import Json, boundary_option
 
 
 def fuse(
@@ -37,7 +37,14 @@ def fuse(
     dtype: Annotated[
         str | None, typer.Option("--dtype", help="Element type of the inputs; float32 by default, uint8 for blend.")
     ] = None,
-    border: Annotated[str, typer.Option("--border", help="What lies outside the grids, as scipy.ndimage.")] = "reflect",
+    boundary: Annotated[
+        str | None,
+        typer.Option(
+            "--boundary",
+            help="What lies outside the grids: reflect (default), nearest, mirror, wrap or constant:VALUE.",
+        ),
+    ] = None,
+    border: Annotated[str | None, typer.Option("--border", hidden=True)] = None,
     model: Annotated[str, typer.Option("--model", help="exact, or published (the paper as printed).")] = "exact",
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Look beyond the vendor's guidelines for blocks of threads.")
@@ -63,7 +70,7 @@ def fuse(
         top=top,
         fusion=fusion,
         dtype=dtype,
-        border=border,
+        boundary=boundary_option(boundary, border),
         model=model,
         exhaustive=exhaustive,
     )

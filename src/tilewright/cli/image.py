@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import Json
+from tilewright.cli.options import Json, boundary_option
 
 
 def image(
@@ -20,23 +20,25 @@ def image(
         float, typer.Option("--low", help="Lower threshold of canny, of the picture's range (0 to 1).")
     ] = 0.1,
     high: Annotated[float, typer.Option("--high", help="Upper threshold of canny.")] = 0.2,
-    border: Annotated[
+    boundary: Annotated[
         str | None,
         typer.Option(
-            "--border",
+            "--boundary",
             help="reflect (default), nearest, mirror, wrap or constant:VALUE; canny's default is scikit-image's.",
         ),
     ] = None,
+    border: Annotated[str | None, typer.Option("--border", hidden=True)] = None,
     threads: Annotated[int | None, typer.Option("--threads", metavar="N", help="Threads; all by default.")] = None,
     as_json: Json = False,
 ) -> None:
     """Blur a picture, or find its edges: grey or colour, 8 or 16 bits.
 
-    Example: tilewright image canny photo.png edges.png --sigma 1.4 --low 0.1 --high 0.2
+    Example: tilewright image canny examples/data/photo.png edges.png --sigma 1.4 --low 0.1 --high 0.2
     """
     from tilewright.api.image import process
 
-    done = process(operation, source, target, sigma=sigma, low=low, high=high, border=border, threads=threads)
+    chosen = boundary_option(boundary, border)
+    done = process(operation, source, target, sigma=sigma, low=low, high=high, boundary=chosen, threads=threads)
     if as_json:
         output.emit(done.to_dict())
     output.say(str(done), as_json)

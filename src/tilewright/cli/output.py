@@ -2,14 +2,16 @@
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import typer
 
-_FILE_WIDTH = 180
-"""Columns of a table that goes to a file or a pipe."""
+_FILE_WIDTH = 80
+"""Columns of a table that goes to a file or a pipe, where ``COLUMNS`` does not say; more where cells would be cut."""
+_WIDEST = 1000
 
 
 def show(document: object, table: Callable[[], Any], as_json: bool) -> None:
@@ -21,11 +23,19 @@ def show(document: object, table: Callable[[], Any], as_json: bool) -> None:
         as_json: Whether the JSON document is wanted.
     """
     from rich.console import Console
+    from rich.measure import Measurement
 
     if as_json:
         emit(document)
     stream = sys.stderr if as_json else sys.stdout
-    Console(file=stream, width=None if stream.isatty() else _FILE_WIDTH).print(table())
+    shown = table()
+    if stream.isatty():
+        Console(file=stream).print(shown)
+        return
+    asked = os.environ.get("COLUMNS", "")
+    wide = Console(file=stream, width=_WIDEST)
+    least = Measurement.get(wide, wide.options, shown).minimum
+    Console(file=stream, width=max(int(asked) if asked.isdecimal() else _FILE_WIDTH, least)).print(shown)
 
 
 def emit(document: object) -> None:

@@ -108,7 +108,7 @@ def _borders(pipeline: Pipeline, border: BoundarySpec) -> tuple[Sides, ...]:
     for sides in every:
         for side in (side for pair in sides for side in pair):
             if side.kind not in BORDERS:
-                raise UsageError(f"the border of a grid is one of {', '.join(BORDERS)}, got {side.kind!r}")
+                raise UsageError(f"the boundary of a grid is one of {', '.join(BORDERS)}, got {side.kind!r}")
     return every
 
 

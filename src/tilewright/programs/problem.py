@@ -22,7 +22,7 @@ COMPILED = ("float32", "float64", "int32", "int64")
 MAX_CELLS = 2**46
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Boundary:
     """What a read outside one side of the grid yields, with ``scipy.ndimage``'s names.
 
@@ -32,6 +32,10 @@ class Boundary:
     Attributes:
         kind: One of :data:`KINDS`.
         value: The value outside, for ``constant``.
+
+    Examples:
+        >>> str(Boundary("constant", 1.5)), str(Boundary("wrap"))
+        ('constant:1.5', 'wrap')
     """
 
     kind: str = "fixed"

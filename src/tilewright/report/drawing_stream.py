@@ -242,7 +242,7 @@ def _time_axis(panel: "Axes", stages: int, top: int) -> None:
     if len(ticks) > 2 and ticks[-1] - ticks[-2] < math.ceil(top / 8) / 2:
         ticks = [*ticks[:-2], top]
     panel.set_yticks(ticks, [*map(str, ticks[:-1]), f"t={top // stages}" if stages == 1 else str(top)])
-    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per step)")
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)

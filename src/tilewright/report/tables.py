@@ -19,8 +19,15 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
-    """Make a table of texts; columns whose name starts with ``>`` are right-aligned."""
-    result = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    """Make a table of texts.
+
+    Columns whose name starts with ``>`` are right-aligned; the last one is as wide as the terminal leaves it. A column
+    that holds nothing is left out.
+    """
+    cells = [tuple(row) for row in rows]
+    kept = [i for i in range(len(columns)) if not cells or any(row[i] not in {"", "-"} for row in cells)]
+    columns, rows = [columns[i] for i in kept], [tuple(row[i] for i in kept) for row in cells]
+    result = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0))
     for i, column in enumerate(columns):
         last = i + 1 == len(columns)
         justify: Literal["left", "right"] = "right" if column.startswith(">") else "left"

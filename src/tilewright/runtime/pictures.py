@@ -33,11 +33,13 @@ class Picture:
 
     @property
     def grey(self) -> Array:
-        """The luminance: 0.2125 red, 0.7154 green, 0.0721 blue."""
-        if len(self.planes) == 1:
-            return self.planes[0]
-        red, green, blue = self.planes
-        return np.asarray(0.2125 * red + 0.7154 * green + 0.0721 * blue, dtype=np.float32)
+        """The luminance."""
+        return self.planes[0] if len(self.planes) == 1 else luminance(*self.planes).astype(np.float32)
+
+
+def luminance(red: Array, green: Array, blue: Array) -> Array:
+    """Return the luminance: 0.2125 red, 0.7154 green, 0.0721 blue."""
+    return np.asarray(0.2125 * red + 0.7154 * green + 0.0721 * blue)
 
 
 def read_picture(path: Path) -> Picture:
