@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu_emit import SCHEDULES
-from tilewright.codegen.gpu_prelude import TYPES
 from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
 from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import Extended, wrapped_axes
-from tilewright.programs.problem import Problem, instead_of
+from tilewright.programs.problem import GPU_COMPILED, Problem, instead_of
 from tilewright.runtime import wisdom
 from tilewright.runtime.devices import circumstances, device_machine, open_device
 from tilewright.runtime.host import thread_count
@@ -90,8 +89,10 @@ def _on_cpu(problem: Problem, asked: Tiling | None, *, copies: bool) -> tuple[Ti
 def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:
     if asked is not None:
         asked = _asked_of_device(problem, asked)
-    if problem.dtype not in TYPES:
-        raise UsageError(f"GPU backends compute in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
+    if problem.dtype not in GPU_COMPILED:
+        raise UsageError(
+            f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='numpy'"
+        )
     evidence, machine = "asked", None
 
     def planned(tiling: Tiling, block: Extended | None) -> Plan:

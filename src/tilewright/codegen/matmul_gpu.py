@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.gpu_prelude import DIALECTS, TYPES, prelude
+from tilewright.codegen.print.elements import GPU_ELEMENTS
+from tilewright.codegen.print.gpu_prelude import DIALECTS, prelude
 from tilewright.codegen.source import EntryPoint, KernelSource
 
 _BYTES = {"float32": 4, "float64": 8}
@@ -82,7 +83,7 @@ def emit_gpu(fusion: str, dtype: str, dialect: str, block: Block, *, counting: b
     }
     lines = [
         prelude(dialect, (dtype,), index=False),
-        f"typedef {TYPES[dtype]} real;",
+        f"typedef {GPU_ELEMENTS[dtype]} real;",
         *(f"#define {key} {value}" for key, value in constants.items()),
     ]
     lines += [
