@@ -15,8 +15,9 @@ from tilewright import codegen
 
 FOLDER = Path(codegen.__file__).parent
 MODULES = (
-    *("borders", "box_rows", "box_sums", "c", "c_helpers", "c_lift", "emit", "expression", "faces", "header"),
+    *("borders", "box_rows", "box_sums", "emit", "expression", "faces", "header"),
     *("ir", "ir.build", "ir.divergence", "ir.nodes", "ir.rewrite", "ir.types", "ir.verify"),
+    *("print", "print.base", "print.c", "print.c_lift", "print.c_prelude", "print.elements"),
     *("overlapped", "pipeline", "regroup", "row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
     *("row_kernel", "row_linear", "row_pairs", "row_planes", "row_values", "schedules", "sites", "skewed", "source"),
     *("statements", "stream_io", "stream_tile", "streaming", "untiled"),
@@ -39,18 +40,15 @@ OTHERS = (
 """What those of alignments, tables, pipelines, chains of matrices, diagonals and solvers are made by."""
 STRUCTURAL = {
     "box_rows._COPIED": "cells of three vectors, of 16 lanes at most: how large an array must be",
-    "c._TABLE_LINE": "how many numbers stand in a line of text",
-    "c._WIDTH": "how long a line of text is",
-    "c_helpers._BYTES": "bytes of the element types",
-    "c_lift._LANES": "lanes of the element types in vectors of 64, 32 and 16 bytes",
+    "print.c._TABLE_LINE": "how many numbers stand in a line of text",
+    "print.c._WIDTH": "how long a line of text is",
+    "print.c_lift._WIDTHS": "bytes of the vectors of processors",
     "ir.verify._OPERATORS": "how many operands an operator takes",
     "row_pairs.TURNED": "the transform of F(2, 3): which values are added and subtracted",
     "row_pairs._OF_TWO": "the transform of F(2, 2)",
     "align.BITS": "bits of the types of scores",
     "bratu._EXP": "degree, bits and constants of an exponential within a unit in the last place",
-    "dia.C_TYPES": "bytes of the element types",
     "dia._WORDS": "bytes of the element types",
-    "matmul._C_TYPES": "bytes of the element types",
     "matmul_gpu._BYTES": "bytes of the element types",
     "pipeline_gpu._LIMITS": "ranges of the element types",
     "rows_text._LIMITS": "ranges of the element types",
