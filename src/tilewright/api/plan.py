@@ -13,9 +13,8 @@ from tilewright.api.study import Case, of_case
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.header import banner, header
-from tilewright.driver import emit_tiling
+from tilewright.driver import emit, emit_tiling
 from tilewright.plan import Plan as Decision
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
@@ -181,12 +180,10 @@ class Plan:
 
     @property
     def source(self) -> str:
-        """The text of the kernel, or of a GPU's kernels."""
-        if self.decision.schedule is not None:
-            return emit_device(
-                self.problem, self.decision.schedule, self.decision.target.backend, strict=self.strict
-            ).text
-        return self._banner() + emit_tiling(self.problem, self.tiling, strict=self.strict).text
+        """The text of the kernels that :meth:`run` calls, those that refresh periodic copies among them."""
+        source = emit(self.decision)
+        text = "" if source is None else source.text
+        return text if self.decision.target.on_device else self._banner() + text
 
     def _banner(self) -> str:
         costs = self.prediction.costs
