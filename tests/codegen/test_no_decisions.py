@@ -18,6 +18,7 @@ MODULES = (
     *("borders", "box_rows", "box_sums", "emit", "expression", "faces", "header"),
     *("ir", "ir.build", "ir.divergence", "ir.nodes", "ir.rewrite", "ir.types", "ir.verify"),
     *("print", "print.base", "print.c", "print.c_lift", "print.c_prelude", "print.elements"),
+    *("print.cuda", "print.gpu", "print.gpu_prelude", "print.opencl"),
     *("overlapped", "pipeline", "regroup", "row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
     *("row_kernel", "row_linear", "row_pairs", "row_planes", "row_values", "schedules", "sites", "skewed", "source"),
     *("statements", "stream_io", "stream_tile", "streaming", "untiled"),
