@@ -101,7 +101,8 @@ def read(listing: str) -> dict[str, Code]:
         UsageError: If there is none: nothing was found, or encodings are missing.
     """
     found: dict[str, Code] = {}
-    kernel, pending, text = "", [], ""
+    kernel, text = "", ""
+    pending: list[str] = []
     instructions: list[Instruction] = []
     labels: dict[str, int] = {}
 
