@@ -9,12 +9,14 @@ from tilewright.programs.problem import Problem
 from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict, require
+from tilewright.tilings.order import order
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tree import Node
 
 
 class Family(Protocol):
-    """What the module of a tiling family exports. ``check``, ``counts`` and ``scan`` take completed tilings."""
+    """What the module of a tiling family exports. ``check``, ``counts`` and ``tree`` take completed tilings."""
 
     NAME: str
     RANKS: tuple[int, ...]
@@ -29,8 +31,8 @@ class Family(Protocol):
     def counts(self, problem: Problem, tiling: Tiling) -> Counts:
         """Count exactly what the tiling runs and moves."""
 
-    def scan(self, problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-        """Yield the pieces in execution order."""
+    def tree(self, problem: Problem, tiling: Tiling) -> Node:
+        """Return the schedule tree: the order of execution, as data that others interpret."""
 
 
 FAMILIES: dict[str, Family] = {
@@ -110,10 +112,19 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     return family(tiling.family).counts(problem, complete(problem, tiling))
 
 
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the schedule tree of a tiling; see :mod:`tilewright.tilings.tree`.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+    """
+    return family(tiling.family).tree(problem, complete(problem, tiling))
+
+
 def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
     """Yield the pieces of a tiling in execution order: the order that generated code follows.
 
     Raises:
         UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
     """
-    return family(tiling.family).scan(problem, complete(problem, tiling))
+    return order(problem, tree(problem, tiling))

@@ -1,6 +1,5 @@
 """Diamond tiles: diamonds on (time, axis 0), classic skewed cuts on the other axes."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
@@ -11,8 +10,8 @@ from tilewright.tilings import counts as counting
 from tilewright.tilings import prism
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
-from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tree import Node
 
 NAME = prism.DIAMOND
 RANKS: tuple[int, ...] = (1, 2, 3)
@@ -64,6 +63,6 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     return counting.of_prism(problem, prism.geometry(problem, tiling))
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a completed tiling in execution order."""
-    return prism.scan(problem, tiling)
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of execution of a completed tiling."""
+    return prism.tree(problem, tiling)

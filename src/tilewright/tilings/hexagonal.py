@@ -1,14 +1,12 @@
 """Hexagonal tiles of (time, x) for 1D programs."""
 
-from collections.abc import Iterator
-
 from tilewright.programs.problem import Problem
 from tilewright.tilings import counts as counting
 from tilewright.tilings import prism
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
-from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tree import Node
 
 NAME = "hexagonal"
 RANKS: tuple[int, ...] = (1,)
@@ -31,6 +29,6 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     return counting.of_prism(problem, prism.geometry(problem, tiling))
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a completed tiling in execution order."""
-    return prism.scan(problem, tiling)
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of execution of a completed tiling."""
+    return prism.tree(problem, tiling)

@@ -1,14 +1,12 @@
 """Hybrid tiles for 2D and 3D programs: hexagons on (time, axis 0), classic skewed cuts on the other axes."""
 
-from collections.abc import Iterator
-
 from tilewright.programs.problem import Problem
 from tilewright.tilings import counts as counting
 from tilewright.tilings import prism
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
-from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tree import Node
 
 NAME = "hybrid"
 RANKS: tuple[int, ...] = (2, 3)
@@ -31,6 +29,6 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     return counting.of_prism(problem, prism.geometry(problem, tiling))
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a completed tiling in execution order."""
-    return prism.scan(problem, tiling)
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of execution of a completed tiling."""
+    return prism.tree(problem, tiling)
