@@ -14,6 +14,7 @@ from tilewright.codegen.gpu_wrap import wrap_function
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.gpu_schedule import GpuSchedule
 
 Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, EntryPoint], ...]]
@@ -68,7 +69,7 @@ def made(
     about = (problem.program, problem.dtype, problem.boundaries)
     key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    kept = gpu_stream.kept(problem) if schedule.tiling.family == "streaming" else analyse(problem.program).copies
+    kept = gpu_stream.kept(problem) if traits(schedule.tiling.family).streams else analyse(problem.program).copies
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
     parts = make(site, schedule)
     if periodic:
@@ -103,6 +104,6 @@ def _maker(schedule: GpuSchedule) -> tuple[Make, Start]:
 def _decisive(schedule: GpuSchedule) -> GpuSchedule:
     """The schedule without what its text does not depend on: sizes that are parameters have decided the threads."""
     tiling = replace(schedule.tiling, k=None)
-    if tiling.variant == "param" and tiling.family in {"hexagonal", "hybrid"}:
+    if tiling.variant == "param" and traits(tiling.family).hexagons:
         tiling = replace(tiling, time=2, space=(), threads=())
     return replace(schedule, tiling=tiling)

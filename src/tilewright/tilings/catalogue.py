@@ -12,6 +12,7 @@ from tilewright.tilings.legality import Verdict, require
 from tilewright.tilings.order import order
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
 from tilewright.tilings.tree import Node
 
 
@@ -21,6 +22,7 @@ class Family(Protocol):
     NAME: str
     RANKS: tuple[int, ...]
     SUMMARY: str
+    TRAITS: Traits
 
     def complete(self, problem: Problem, tiling: Tiling) -> Tiling:
         """Fill in defaults; raise UsageError for keys and values that do not apply."""
@@ -65,6 +67,18 @@ def family(name: str) -> Family:
     raise UsageError(f"there is no tiling family {name!r}", hint)
 
 
+def traits(name: str) -> Traits:
+    """Return what distinguishes a family from others.
+
+    Raises:
+        UsageError: If there is none of that name.
+
+    >>> traits("none").untiled, traits("hybrid").prisms
+    (True, True)
+    """
+    return family(name).TRAITS
+
+
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
     """Fill in what a tiling leaves out.
 
@@ -74,7 +88,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     one = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
     if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
-    if tiling.columns and not (tiling.family == streaming.NAME and tiling.threads):
+    if tiling.columns and not (traits(tiling.family).streams and tiling.threads):
         raise UsageError(
             f"columns belong to streaming tilings of thread blocks, got {str(tiling)!r}",
             "write it like streaming:t=4,s=256x248,threads=1x256,columns=shared",

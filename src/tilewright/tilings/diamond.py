@@ -11,11 +11,13 @@ from tilewright.tilings import prism
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
 from tilewright.tilings.tree import Node
 
 NAME = prism.DIAMOND
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "diamonds on (time, axis 0), all tiles of a wavefront at once; classic skewed cuts on the other axes"
+TRAITS = Traits(diamonds=True)
 _TIMES = {1: 256, 2: 16, 3: 8}
 _SIZES: dict[int, tuple[int, ...]] = {1: (), 2: (4096,), 3: (16, 4096)}
 

@@ -6,11 +6,13 @@ from tilewright.tilings import prism
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
 from tilewright.tilings.tree import Node
 
 NAME = "hexagonal"
 RANKS: tuple[int, ...] = (1,)
 SUMMARY = "hexagons on (time, x) in two colours; all tiles of a wavefront run at once (1D)"
+TRAITS = Traits(hexagons=True)
 _DEFAULT = Tiling(family=NAME, time=32, space=(1024,))
 
 

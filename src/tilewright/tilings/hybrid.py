@@ -6,11 +6,13 @@ from tilewright.tilings import prism
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
 from tilewright.tilings.tree import Node
 
 NAME = "hybrid"
 RANKS: tuple[int, ...] = (2, 3)
 SUMMARY = "hexagons on (time, axis 0), classic skewed cuts on the other axes, in sequence inside a tile (2D, 3D)"
+TRAITS = Traits(hexagons=True)
 _DEFAULTS = {2: Tiling(family=NAME, time=16, space=(32, 512)), 3: Tiling(family=NAME, time=8, space=(8, 16, 256))}
 
 

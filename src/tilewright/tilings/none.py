@@ -8,11 +8,13 @@ from tilewright.tilings.affine import STEPS, Name, Whole, extent_of
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
 from tilewright.tilings.tree import Compute, Loop, Node, Sequence
 
 NAME = "none"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "no tiling: one sweep over the grid per statement and step; legal for every program"
+TRAITS = Traits(untiled=True)
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:

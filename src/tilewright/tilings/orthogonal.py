@@ -19,11 +19,13 @@ from tilewright.tilings.affine import STEPS, Name, Whole, ceiling, extent_of, le
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, require
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
 from tilewright.tilings.tree import Compute, Let, Loop, Node, Parallel, Range, nest
 
 NAME = "orthogonal"
 RANKS: tuple[int, ...] = (2,)
 SUMMARY = "rectangles of a table that a recurrence fills, in wavefronts along anti-diagonals, cut into sub-tiles"
+TRAITS = Traits(tables=True)
 Offset = tuple[int, int]
 _ROWS, _COLUMNS, _SUB = 64, 256, 8
 """Sizes of the tile that the family's name alone stands for."""

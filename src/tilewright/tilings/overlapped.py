@@ -25,6 +25,7 @@ from tilewright.tilings.legality import Legal, Verdict, untileable
 from tilewright.tilings.pieces import Box, volume
 from tilewright.tilings.pipeline import Growth, of_problem
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
 from tilewright.tilings.tree import (
     Buffer,
     Compute,
@@ -44,6 +45,7 @@ from tilewright.tilings.tree import (
 NAME = "overlapped"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "overlapped tiles with ghost zones: independent tiles that compute again what they need of their neighbours"
+TRAITS = Traits(ghosts=True)
 MAX_LEVELS = 1024
 _DEFAULTS = {1: (32, (2048,)), 2: (8, (64, 512)), 3: (3, (16, 32, 256))}
 

@@ -33,11 +33,13 @@ from tilewright.tilings.geometry import Skew
 from tilewright.tilings.legality import Legal, Verdict, broken_by_skew, untileable
 from tilewright.tilings.pieces import Box
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
 from tilewright.tilings.tree import Guard, Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
 
 NAME = "skewed"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "time skewing: parallelograms in time and every axis, wavefronts over the tiles, sub-tiles in sequence"
+TRAITS = Traits()
 MAX_HEIGHT = 4096
 _DEFAULTS = {1: (64, (4096,)), 2: (16, (32, 4096)), 3: (8, (16, 32, 4096))}
 

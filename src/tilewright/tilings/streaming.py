@@ -25,11 +25,13 @@ from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
 from tilewright.tilings.pieces import volume
 from tilewright.tilings.pipeline import Pipeline, line_cells, of_problem
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
 from tilewright.tilings.tree import Compute, Guard, Loop, Node, Parallel, Range, Sequence, nest
 
 NAME = "streaming"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "overlapped tiles that stream along the first axis, several time levels in a pipeline"
+TRAITS = Traits(ghosts=True, streams=True)
 MAX_LEVELS = 1024
 MAX_ROWS = 16
 _DEFAULTS = {1: (32, (4096,)), 2: (16, (1024, 704)), 3: (5, (1024, 40, 1024))}
