@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_stream, gpu_sweep, ir
+from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_stream, gpu_sweep, ir
 from tilewright.codegen.gpu import print_gpu
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
 from tilewright.codegen.gpu_site import DeviceLayout, GpuSite, Launch
 from tilewright.codegen.gpu_wrap import wrap_function
+from tilewright.codegen.lower import gpu as tiles_in_memory
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
@@ -24,7 +25,7 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "hexagonal": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "hybrid": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
-    "skewed": (gpu_skewed.skewed_functions, gpu_skewed.skewed_launches),
+    "skewed": (tiles_in_memory.tile_functions, tiles_in_memory.tile_launches),
     "overlapped": (gpu_overlapped.overlapped_functions, gpu_overlapped.overlapped_launches),
     "streaming": (gpu_stream.stream_functions, gpu_stream.stream_launches),
 }

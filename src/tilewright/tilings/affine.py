@@ -229,3 +229,18 @@ def value(expression: Expr, names: Mapping[str, int]) -> int:
             return names[name]
         case Combined(operator, first, second):
             return _COMPUTE[operator](value(first, names), value(second, names))
+
+
+def names_in(expression: Expr) -> frozenset[str]:
+    """Return the names in an expression.
+
+    >>> sorted(names_in(extent_of(0) * Name("wave") + 1))
+    ['n0', 'wave']
+    """
+    match expression:
+        case Whole():
+            return frozenset()
+        case Name(name):
+            return frozenset({name})
+        case Combined(_, first, second):
+            return names_in(first) | names_in(second)

@@ -29,7 +29,7 @@ parallel code generation for CUDA" (TACO 9(4), 2013).
 
 from dataclasses import dataclass
 
-from tilewright.tilings.affine import Expr, Name, Whole
+from tilewright.tilings.affine import Expr, Name, Whole, names_in
 
 Box = tuple[tuple[Expr, Expr], ...]
 """Per axis, outermost first, a half-open range of cells; perhaps empty, perhaps beyond the grid."""
@@ -194,3 +194,45 @@ def nest(child: Node, *around: tuple[str, Expr]) -> Node:
     for name, value in reversed(around):
         child = Let(name, value, child)
     return child
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes right below a node."""
+    if isinstance(node, Sequence):
+        return node.children
+    return () if isinstance(node, Compute | CopyIn | CopyOut) else (node.child,)
+
+
+def free_names(node: Node) -> frozenset[str]:
+    """Return the names that a node uses and nothing in it binds, the sizes of the problem among them."""
+    below = frozenset[str]().union(*map(free_names, children(node)))
+    return (below - _bound(node)).union(*map(names_in, _expressions(node)))
+
+
+def _bound(node: Node) -> frozenset[str]:
+    """The names that a node binds for its children."""
+    if isinstance(node, Parallel):
+        return frozenset(each.name for each in node.ranges)
+    return frozenset({node.name}) if isinstance(node, Let | Loop) else frozenset()
+
+
+def _expressions(node: Node) -> tuple[Expr, ...]:
+    """The expressions in a node itself."""
+    match node:
+        case Let():
+            own: tuple[Expr, ...] = (node.value,)
+        case Loop():
+            own = (node.low, node.high)
+        case Parallel():
+            own = tuple(end for each in node.ranges for end in (each.low, each.count))
+        case Guard():
+            own = (node.low, node.value, node.high)
+        case Private():
+            own = (*node.origin, node.side, node.bands)
+        case Compute():
+            own = (node.step, node.stage, *(end for pair in node.box for end in pair))
+        case CopyIn() | CopyOut():
+            own = (node.newest, *(end for pair in node.box for end in pair))
+        case _:
+            own = ()
+    return own

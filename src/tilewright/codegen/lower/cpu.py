@@ -35,6 +35,7 @@ from tilewright.tilings.tree import (
     Private,
     Range,
     Sequence,
+    children,
 )
 
 Names = Mapping[str, ir.Expr]
@@ -64,12 +65,8 @@ def private_memory(tree: Node) -> Private | None:
 
 def _nodes(tree: Node) -> Iterator[Node]:
     yield tree
-    match tree:
-        case Sequence(children):
-            for child in children:
-                yield from _nodes(child)
-        case Mark() | Let() | Loop() | Parallel() | Guard() | Private():
-            yield from _nodes(tree.child)
+    for child in children(tree):
+        yield from _nodes(child)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +93,7 @@ class _Lowering:
         if isinstance(node, Mark):
             return (ir.Comment(node.text), *self.team(node.child, names))
         if isinstance(node, Let):
-            lets, names = _bound(node, names)
+            lets, names = bound(node, names)
             return (*lets, *self.team(node.child, names))
         body = self.node(node, names)
         if self.own is not None:
@@ -110,7 +107,7 @@ class _Lowering:
             case Mark(text, child):
                 return (ir.Comment(text), *self.node(child, names))
             case Let():
-                lets, names = _bound(node, names)
+                lets, names = bound(node, names)
                 return (*lets, *self.node(node.child, names))
             case Sequence(children):
                 return tuple(stmt for child in children for stmt in self._apart(child, names))
@@ -178,7 +175,7 @@ class _Lowering:
         return tuple(ir.If(ir.eq(chosen, place), calls) for place, calls in enumerate(every))
 
 
-def _bound(let: Let, names: Names) -> tuple[tuple[ir.Stmt, ...], Names]:
+def bound(let: Let, names: Names) -> tuple[tuple[ir.Stmt, ...], Names]:
     """The statement that binds a name, if it needs one, and the names below it."""
     number = index(let.value, names)
     if isinstance(number, ir.Var | ir.Int):
