@@ -127,7 +127,7 @@ def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extende
     found: list[tuple[Tiling, Extended | None]] = []
     if blocks is not None:
         ranked = gpu_defaults(blocks.extended.problem, machine)
-        found = [(each.tiling, blocks.extended) for each in ranked if each.tiling.family != "none"]
+        found = [(each.tiling, blocks.extended) for each in ranked if not catalogue.traits(each.tiling.family).untiled]
     return (*found, *((each.tiling, None) for each in gpu_defaults(problem, machine)))
 
 
@@ -139,7 +139,7 @@ def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
         raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {', '.join(SCHEDULES)}")
     if asked.neighbours or asked.sums or asked.piece:
         raise UsageError(f"neighbours, sums and piece say how code for CPUs is written, got {str(asked)!r} for a GPU")
-    if asked.family == "streaming":
+    if catalogue.traits(asked.family).streams:
         asked = stream_block.threads_for(problem, asked)
     block = plain_block(problem, asked, asked.time)
     return catalogue.legal(problem if block is None else block.problem, asked)

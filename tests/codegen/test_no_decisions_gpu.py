@@ -18,7 +18,8 @@ import pytest
 import tilewright.codegen
 from tilewright.base import constants
 
-FILES = sorted(Path(tilewright.codegen.__file__).parent.glob("gpu*.py"))
+FOLDER = Path(tilewright.codegen.__file__).parent
+FILES = [*sorted(FOLDER.glob("gpu*.py")), FOLDER / "lower" / "gpu.py"]
 SIZES = frozenset(name for name in vars(constants) if name.isupper())
 OWN_KERNELS = {"gpu_micro.py", "gpu_energy.py"}
 """Micro-benchmarks: what they measure is their size, and no schedule asks for another."""
@@ -30,7 +31,6 @@ STRUCTURE = {
     ("gpu_table.py", "12"): "digits of a fingerprint in them",
     ("gpu_table.py", "ABOVE"): "position of an argument",
     ("gpu_table.py", "BESIDE"): "position of an argument",
-    ("gpu_skewed.py", "4"): "numbers of a launch before the counts of tiles",
     ("gpu_site.py", "size <= STATIC_SHARED"): "what a text may declare on chip, by the language",
     ("gpu_table.py", "passed > STATIC_SHARED"): "what a text may declare, else refused",
     ("gpu_table.py", "shape.threads > MAX_BLOCK_THREADS"): "what a device may start, else refused",

@@ -12,6 +12,7 @@ from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.programs.table import recurrence
 from tilewright.tilings import catalogue, orthogonal
 from tilewright.tilings.legality import Legal, Violation
+from tilewright.tilings.order import walk
 from tilewright.tilings.tiling import Tiling, parse
 
 isl = pytest.importorskip("islpy")
@@ -105,7 +106,7 @@ def test_numbers_of_tiles(shape, offsets, t, s, sub):
     grid = isl.Set(f"{{ [i, j] : 0 <= i < {shape[0]} and 0 <= j < {shape[1]} }}")
     tiles = _schedule(t, s).intersect_domain(grid).range()
     fronts = tiles.project_out(isl.dim_type.set, 1, 1)
-    pieces = list(orthogonal.scan_table(shape, tiling))
+    pieces = list(walk(orthogonal.table_tree(tiling), shape))
     widest = max(len({piece.tile for piece in pieces if piece.wavefront == w}) for w in range(counts.wavefronts))
     assert counts.tiles == _count(tiles)
     assert counts.wavefronts == _count(fronts)
@@ -120,7 +121,7 @@ def test_numbers_of_tiles(shape, offsets, t, s, sub):
 
 def test_a_scan_yields_every_cell_once_and_in_order():
     seen = {}
-    for piece in orthogonal.scan_table((11, 13), _tiling(3, 4, 2)):
+    for piece in walk(orthogonal.table_tree(_tiling(3, 4, 2)), (11, 13)):
         for i in range(*piece.box[0]):
             for j in range(*piece.box[1]):
                 assert (i, j) not in seen

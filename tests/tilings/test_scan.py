@@ -7,6 +7,7 @@ from tilewright.programs.catalogue import names, program
 from tilewright.programs.problem import make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.tilings import catalogue
+from tilewright.tilings.affine import ceiling, least, most
 from tilewright.tilings.geometry import Hexagon, Skew
 from tilewright.tilings.legality import Legal, Violation
 from tilewright.tilings.tiling import NONE, Tiling, parse
@@ -61,19 +62,18 @@ def test_a_base_below_the_slope_is_really_broken(oracle, reach):
     assert oracle(problem, Tiling(family="hexagonal", time=4, space=(reach,))) is None
 
 
-def _late_row(self, i):
-    grow = self.slope * min(i, self.height - i)
-    return -grow, self.base + grow
+def _late(self, i):
+    return least(i, self.height - i) * self.slope
 
 
-def _wide_row(self, i):
-    grow = self.slope * min(i, self.height - 1 - i) + (i == self.half)
-    return -grow, self.base + grow
+def _wide(self, i):
+    middle = most(0, least(i - self.half + 1, self.half + 1 - i))
+    return least(i, self.height - 1 - i) * self.slope + middle
 
 
 _HEXAGON_FAULTS = {
-    "rows shrink one step late": ("row", _late_row),
-    "one row is too wide": ("row", _wide_row),
+    "rows shrink one step late": ("grown", _late),
+    "one row is too wide": ("grown", _wide),
     "pitch too long": ("pitch", property(lambda self: self.width + self.base + 1)),
     "printed pitch": ("pitch", property(lambda self: 2 * self.base + self.height)),
     "pitch too short": ("pitch", property(lambda self: self.width + self.base - 1)),
@@ -83,11 +83,11 @@ _HEXAGON_FAULTS = {
     ),
     "colour 0 one step late": (
         "time_origin",
-        lambda self, colour, phase: phase * self.height - (0 if colour else self.half - 1),
+        lambda self, colour, phase: phase * self.height - (1 - colour) * (self.half - 1),
     ),
     "colours swapped in time": (
         "time_origin",
-        lambda self, colour, phase: phase * self.height - (self.half if colour else 0),
+        lambda self, colour, phase: phase * self.height - colour * self.half,
     ),
     "one phase too few": ("phases", lambda self, colour, steps: steps // self.height),
     "one tile too few": ("tiles", lambda self, colour, extent: extent // self.pitch),
@@ -95,7 +95,7 @@ _HEXAGON_FAULTS = {
 _SKEW_FAULTS = {
     "slope one too small": ("row", lambda self, index, i: (index * self.size - (self.slope - 1) * i,) * 2),
     "one cell late": ("row", lambda self, index, i: (index * self.size - self.slope * i + 1,) * 2),
-    "one tile too few": ("tiles", lambda self, extent, height: -(-extent // self.size)),
+    "one tile too few": ("tiles", lambda self, extent, height: ceiling(extent, self.size)),
 }
 
 

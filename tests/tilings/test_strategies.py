@@ -13,7 +13,8 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import make_problem
 from tilewright.programs.reference import map_index
 from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.tilings import catalogue, diamond, overlapped, skewed
+from tilewright.tilings import catalogue, diamond, overlapped
+from tilewright.tilings.affine import least, most
 from tilewright.tilings.geometry import Diamond, Skew
 from tilewright.tilings.legality import Legal, Violation
 from tilewright.tilings.tiling import Tiling, parse
@@ -218,16 +219,16 @@ def test_a_parallelogram_that_leans_too_little_is_found(monkeypatch, oracle):
 def test_bands_that_follow_too_early_are_found(monkeypatch, oracle):
     problem = make_problem(program("jacobi1d"), (90,), 16)
     assert oracle(problem, parse("skewed:t=4,s=3")) is None
-    monkeypatch.setattr(skewed.Leaning, "delays", lambda self: (0,) * len(self.skews))
+    monkeypatch.setattr(Skew, "delay", lambda self, height, tiles: tiles * 0)
     assert oracle(problem, parse("skewed:t=4,s=3")).startswith(("flow", "memory"))
 
 
 @pytest.mark.parametrize(
     ("method", "wrong"),
     [
-        ("row", lambda self, i: (-min(i, self.height - 1 - i), 1 + min(i, self.height - 1 - i))),
+        ("grown", lambda self, i: least(i, self.height - 1 - i)),
         ("pitch", None),
-        ("time_origin", lambda self, colour, phase: phase * self.height - (self.half if colour else 0)),
+        ("time_origin", lambda self, colour, phase: phase * self.height - colour * self.half),
         ("space_origin", lambda self, colour, index: index * self.pitch + colour * (self.pitch // 2 + 1)),
     ],
 )
@@ -251,7 +252,11 @@ class Walk:
         self.stages = analyse(self.program).stages
         shape = overlapped.geometry(problem, catalogue.complete(problem, tiling))
         starts = [shape.bands.start(band) for band in range(shape.bands.count + 1)] if problem.steps else []
-        own = dict(enumerate(itertools.product(*overlapped._cuts(problem, shape))))
+        cuts = [
+            [(low, min(low + size, cells)) for low in range(0, cells, size)]
+            for cells, size in zip(problem.shape, shape.space, strict=True)
+        ]
+        own = dict(enumerate(itertools.product(*cuts)))
         self.complaint, self.computed, self.seen, self.full = None, 0, [], 0
         groups = itertools.groupby(catalogue.scan(problem, tiling), key=lambda piece: (piece.wavefront, piece.tile))
         for (wavefront, tile), pieces in groups:
@@ -314,7 +319,7 @@ def test_a_ghost_zone_one_short_is_found(monkeypatch):
     assert Walk(problem, parse("overlapped:t=3,s=7x5")).complaint is None
     original = overlapped.Ghosts.grown
     monkeypatch.setattr(
-        overlapped.Ghosts, "grown", lambda self, box, left, stage: original(self, box, max(0, left - 1), stage)
+        overlapped.Ghosts, "grown", lambda self, box, left, stage: original(self, box, most(0, left - 1), stage)
     )
     assert "has not computed" in Walk(problem, parse("overlapped:t=3,s=7x5")).complaint
 
@@ -334,8 +339,9 @@ def test_an_overlapped_tile_far_from_every_edge():
 def test_tiles_are_numbered_from_zero_and_apart(text):
     problem = make_problem(program("j2d5pt"), (40, 50), 7)
     tiling = catalogue.complete(problem, parse(text))
-    found: dict[int, set[int]] = {}
+    found: dict[tuple[int, int], set[int]] = {}
     for piece in catalogue.scan(problem, tiling):
-        found.setdefault(piece.tile, set()).add(piece.wavefront)
-    assert min(found) == 0
-    assert all(len(wavefronts) == 1 for wavefronts in found.values())
+        found.setdefault((piece.wavefront, piece.tile), set()).add(piece.time // tiling.time)
+    assert min(tile for _, tile in found) == 0
+    assert all(len(bands) == 1 for bands in found.values())
+    assert len(found) == catalogue.counts(problem, tiling).blocks

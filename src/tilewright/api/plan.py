@@ -20,6 +20,7 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.programs.stencil import Program
 from tilewright.report.study import Candidate, Study
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import Tiling
 
 
@@ -304,7 +305,7 @@ class Plan:
         good = [each for each in self.candidates if each.measured_seconds is not None]
         lines = []
         for each in good:
-            if each.tiling.family == "none" and each is not self.winner and each.measured_seconds:
+            if traits(each.tiling.family).untiled and each is not self.winner and each.measured_seconds:
                 ratio = f"{each.measured_seconds / best:.2f} times as fast as without time tiling"
                 lines.append(self._doubt("without time tiling", each) or ratio)
         first = min(good, key=lambda each: each.predicted_seconds)

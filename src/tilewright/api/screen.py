@@ -93,7 +93,7 @@ def architecture(machine: Machine) -> str:
 
 def with_threads(problem: Problem, tiling: Tiling, machine: Machine) -> Tiling:
     """Return a tiling with the thread shape that the model of thread blocks prefers; others as they are."""
-    if tiling.family != "hybrid" or tiling.threads:
+    if tiling.threads or not time_model.models_threads(tiling, problem.program.rank):
         return tiling
     best, lowest = tiling, float("inf")
     for threads in _shapes(tiling):

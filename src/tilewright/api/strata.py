@@ -42,7 +42,7 @@ def strata(
     if block is not None:
         share = problem.steps / block.steps
         blocks = _strata_of(block, machine, (model, metric), share, every=every and model == "exact")
-        found += [each for each in blocks if each.family != "none"]
+        found += [each for each in blocks if not tilings.traits(each.family).untiled]
     return tuple(found)
 
 
@@ -71,7 +71,7 @@ def _maker(problem: Problem, machine: Machine, family: str, sizes: Sizes) -> Cal
     """Return what makes the complete tiling of a point; on a GPU hybrid ones get the threads that the model prefers."""
 
     def make(index: int) -> Tiling:
-        if family == "none":
+        if tilings.traits(family).untiled:
             return NONE
         tiling = tilings.complete(problem, space.tiling_at(family, sizes, index))
         return tiling if machine.kind == "cpu" else with_threads(problem, tiling, machine)

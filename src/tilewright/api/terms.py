@@ -4,7 +4,7 @@ from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import UsageError
 from tilewright.costs.setting import make_setting
-from tilewright.costs.time import thread_terms
+from tilewright.costs.time import models_threads, thread_terms
 from tilewright.programs.problem import BoundarySpec, make_problem
 from tilewright.tilings.tiling import Tiling, parse
 
@@ -42,8 +42,8 @@ def explain(
     'latency'
     """
     chosen = parse(tiling) if isinstance(tiling, str) else tiling
-    if chosen.family != "hybrid" or not chosen.threads:
-        raise UsageError(f"the terms are those of a hybrid tile with threads, got {str(chosen)!r}", "add threads=1x64")
     problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
+    if not chosen.threads or not models_threads(chosen, problem.program.rank):
+        raise UsageError(f"the terms are those of a hybrid tile with threads, got {str(chosen)!r}", "add threads=1x64")
     terms = thread_terms(problem, chosen, where, make_setting(problem, where))
     return terms.to_dict(0)

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import ir, overlapped
+from tilewright.codegen import ir
+from tilewright.codegen.lower import cpu, private
 from tilewright.codegen.print import c
-from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.statements import box_functions, cells_function
 from tilewright.codegen.streaming import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import COMPILED, Problem
+from tilewright.tilings import catalogue
 from tilewright.tilings.body import Body
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tilings.tree import Node
 
 DIALECTS = ("c",)
 
@@ -105,8 +107,8 @@ def _describe(
     kept, scratch = analyse(problem.program).copies, 0
     if streams(tiling):
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
-    elif overlapped.overlaps(tiling):
-        kept, scratch = overlapped.copies(problem), overlapped.scratch_bytes(problem, tiling)
+    elif own := cpu.private_memory(_tree(problem, tiling)):
+        kept, scratch = private.copies(problem), private.memory(problem, own).size * problem.itemsize
     layout = StencilLayout(
         dtype=problem.dtype,
         copies=kept,
@@ -129,4 +131,13 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...
         statements.append(cells_function(site, number))
         if not recurrent:
             statements += box_functions(site, number)
-    return (*(f for f in helpers if f is not None), *statements, entry_function(site, tiling, entry))
+    return (
+        *(f for f in helpers if f is not None),
+        *statements,
+        cpu.entry_function(site, _tree(site.problem, tiling), entry),
+    )
+
+
+def _tree(problem: Problem, tiling: Tiling) -> Node:
+    """The order of execution; a program with a recurrence is swept, whatever the tiling."""
+    return catalogue.tree(problem, NONE if analyse(problem.program).sweep else tiling)

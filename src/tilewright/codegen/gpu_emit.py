@@ -6,14 +6,16 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_stream, gpu_sweep, ir
+from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_stream, gpu_sweep, ir
 from tilewright.codegen.gpu_site import DeviceLayout, GpuSite, Launch
 from tilewright.codegen.gpu_wrap import wrap_function
+from tilewright.codegen.lower import gpu as tiles_in_memory
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import GPU_COMPILED, Problem
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.gpu_schedule import GpuSchedule
 
 Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, EntryPoint], ...]]
@@ -23,7 +25,7 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "hexagonal": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "hybrid": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
-    "skewed": (gpu_skewed.skewed_functions, gpu_skewed.skewed_launches),
+    "skewed": (tiles_in_memory.tile_functions, tiles_in_memory.tile_launches),
     "overlapped": (gpu_overlapped.overlapped_functions, gpu_overlapped.overlapped_launches),
     "streaming": (gpu_stream.stream_functions, gpu_stream.stream_launches),
 }
@@ -68,7 +70,7 @@ def made(
     about = (problem.program, problem.dtype, problem.boundaries)
     key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    kept = gpu_stream.kept(problem) if schedule.tiling.family == "streaming" else analyse(problem.program).copies
+    kept = gpu_stream.kept(problem) if traits(schedule.tiling.family).streams else analyse(problem.program).copies
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
     parts = make(site, schedule)
     if periodic:
@@ -103,6 +105,6 @@ def _maker(schedule: GpuSchedule) -> tuple[Make, Start]:
 def _decisive(schedule: GpuSchedule) -> GpuSchedule:
     """The schedule without what its text does not depend on: sizes that are parameters have decided the threads."""
     tiling = replace(schedule.tiling, k=None)
-    if tiling.variant == "param" and tiling.family in {"hexagonal", "hybrid"}:
+    if tiling.variant == "param" and traits(tiling.family).hexagons:
         tiling = replace(tiling, time=2, space=(), threads=())
     return replace(schedule, tiling=tiling)

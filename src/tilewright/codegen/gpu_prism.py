@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterator
 
 from tilewright.codegen import ir
-from tilewright.codegen.faces import face_note
 from tilewright.codegen.gpu_chip import fixed_chip, parametric_chip, parametric_values
 from tilewright.codegen.gpu_prism_rows import PrismRows
 from tilewright.codegen.gpu_site import GpuSite, Launch, on_chip, unpacked
@@ -100,7 +99,7 @@ class _Maker(PrismRows):
             pitch: ir.Expr = ir.add(ir.mul(self.base, 2), ir.mul(ir.sub(ir.Var("waist"), 1), 2 * self.slope))
         else:
             hexagon = self.cut.hexagon
-            lets.append(ir.Comment(f"{face_note(hexagon)}, {self.tiling}"))
+            lets.append(ir.Comment(f"{hexagon.note}, {self.tiling}"))
             pitch = ir.Int(hexagon.pitch)
         lets += unpacked(ir.THREAD, threads, tuple(ir.Int(n) for n in self.shape))
         lets += [

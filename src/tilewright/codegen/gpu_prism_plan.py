@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.faces import face_grown
 from tilewright.codegen.gpu_chip import (
     Chip,
     ChipField,
     hexagon_of,
 )
 from tilewright.codegen.gpu_site import GpuSite
+from tilewright.codegen.lower.index import index
 from tilewright.programs.stencil import Statement
+from tilewright.tilings.affine import Name
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.prism import Prism
 from tilewright.tilings.tiling import Tiling
@@ -78,7 +79,7 @@ class PrismPlan:
     def grown(self, row: ir.Expr) -> ir.Expr:
         """Cells by which a row extends the first one on either side."""
         if not self.parametric:
-            return face_grown(self.cut.hexagon, row)
+            return index(self.cut.hexagon.grown(Name("row")), {"row": row})
         return ir.mul(ir.smallest(row, ir.sub(ir.sub(self.height, 1), row)), self.slope)
 
     # Places on chip.

@@ -12,6 +12,7 @@ from tilewright.codegen.sites import Site, constants, unpack
 from tilewright.codegen.stream_io import ahead_function, fetch_function, load_function, store_function
 from tilewright.codegen.stream_tile import tile_function
 from tilewright.programs.problem import Problem
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.pipeline import line_cells, of_problem
 from tilewright.tilings.tiling import Tiling
 
@@ -20,7 +21,7 @@ STEPS, THREADS = ir.Var("steps"), ir.Var("threads")
 
 def streams(tiling: Tiling) -> bool:
     """Whether a tiling is of this family."""
-    return tiling.family == "streaming"
+    return traits(tiling.family).streams
 
 
 def copies(problem: Problem) -> tuple[int, ...]:

@@ -151,15 +151,15 @@ def printed(program: str, shape: tuple[int, ...], steps: int, tiling: Tiling) ->
     """
     if INSTANCES.get(program) != tiling.family:
         return None
-    rank = 2 if tiling.family == "hybrid" else 1
+    rank = 2 if program == "jacobi2d" else 1
     if len(tiling.space) != rank or (rank == 1 and len(tiling.sub) != 1):
         needed = "s=8x64" if rank == 2 else "s=128,sub=32"
         raise UsageError(
             f"the printed energy of {program} needs sizes such as {tiling.family}:t=32,{needed}, got {str(tiling)!r}"
         )
-    if tiling.family == "orthogonal":
+    if program == "smith_waterman":
         return smith_waterman((shape[0], shape[1]), tiling.space[0], tiling.time, tiling.sub[0])
-    if tiling.family == "skewed":
+    if program == "jacobi1d":
         return jacobi1d(shape[0], steps, tiling.space[0], tiling.time, tiling.sub[0])
     return jacobi2d((shape[0], shape[1]), steps, tiling.time, tiling.space[0], tiling.space[1])
 

@@ -12,6 +12,7 @@ from tilewright.costs.arrays import Floats
 from tilewright.costs.levels import grid_seconds
 from tilewright.costs.setting import Setting
 from tilewright.tilings import streaming
+from tilewright.tilings.catalogue import traits
 
 Seconds = TypeVar("Seconds", float, Floats)
 
@@ -29,7 +30,7 @@ def run_seconds(family: str, seconds: Seconds, setting: Setting, *, copies: bool
         The kernel's seconds, with the margin of models that are less certain, and the copies.
     """
     margin = setting.coefficients.strategy_margin if family in strategies.FAMILIES else 1.0
-    if setting.guessed and family != "none":
+    if setting.guessed and not traits(family).untiled:
         margin *= setting.coefficients.uncalibrated_margin
     return whole_seconds(family, margin * seconds, setting) if copies else margin * seconds
 

@@ -24,6 +24,7 @@ from tilewright.costs.levels import (
 )
 from tilewright.costs.setting import Setting
 from tilewright.costs.strategy_work import Work, work_of
+from tilewright.tilings.catalogue import traits
 
 FAMILIES = ("skewed", "diamond", "overlapped")
 
@@ -184,7 +185,7 @@ def check(family: str, sizes: tuple[int, ...], time: int, setting: Setting) -> N
     if len(sizes) != len(setting.shape):
         raise UsageError(f"{family} tiles have one size per axis: {len(setting.shape)}, got {len(sizes)}")
     least = setting.slopes[0] * time * setting.stages
-    if family == "diamond" and (time % 2 or sizes[0] % 2 or sizes[0] < least):
+    if traits(family).diamonds and (time % 2 or sizes[0] % 2 or sizes[0] < least):
         raise UsageError(
             f"diamonds have an even height and an even pitch of at least {least}, got t={time}, s={sizes[0]}"
         )

@@ -17,6 +17,8 @@ from tilewright.costs.hardware import hardware
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
+from tilewright.tilings.catalogue import family as family_of
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import Tiling
 
 MODELS = ("exact", "published")
@@ -100,7 +102,7 @@ def predict(
     """
     setting = make_setting(problem, machine, scope)
     sizes = sizes_of(tiling, setting)
-    if tiling.family == "streaming" and setting.gpu is not None:
+    if traits(tiling.family).streams and setting.gpu is not None:
         result = streaming_gpu.evaluate(sizes, setting, setting.gpu, _compiled(resources))
         result = _with_energy(result, tiling.family, sizes, setting, model)
     else:
@@ -112,11 +114,16 @@ def predict(
             f"{limit} for each of {tiling.k or 1}, and runs at most {setting.max_tiles} per SM",
             "take smaller sizes or a smaller k",
         )
-    if model == "exact" and tiling.threads and tiling.family == "hybrid" and not setting.cpu:
+    if model == "exact" and tiling.threads and models_threads(tiling, len(setting.shape)) and not setting.cpu:
         terms = thread_terms(problem, tiling, machine, setting, resources)
         costs = costs_at(replace(result, seconds=terms.seconds), 0, setting)
         return replace(costs, tiles_per_sm=int(terms.resident[0]), bound_by=terms.bound_by(0))
     return costs_at(result, 0, setting)
+
+
+def models_threads(tiling: Tiling, rank: int) -> bool:
+    """Whether the exact model knows the thread blocks of a tiling: those of hexagons with other axes beside them."""
+    return traits(tiling.family).hexagons and rank > 1
 
 
 def thread_terms(
@@ -178,9 +185,9 @@ def evaluate(family: str, sizes: Sizes, setting: Setting, model: str = "exact") 
 
 
 def _timed(family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown:
-    if family == "none":
+    if traits(family).untiled:
         return untiled.evaluate(setting)
-    if family == "streaming":
+    if traits(family).streams:
         if setting.cpu:
             return streaming.evaluate(sizes, setting)
         if setting.gpu is None:
@@ -200,11 +207,11 @@ def _with_energy(result: Breakdown, family: str, sizes: Sizes, setting: Setting,
         return result
     moved = result.dram_bytes
     updates = np.full(moved.shape, rule.updates)
-    if family == "hybrid" and model == "published" and len(setting.shape) == 2:
+    if traits(family).hexagons and model == "published" and len(setting.shape) == 2:
         moved, updates = printed_amounts(setting.shape, setting.steps, setting.itemsize, sizes)
     elif family in strategies.FAMILIES:
         updates = strategies.updates(family, sizes, setting)
-    elif family == "streaming" or (family != "none" and model == "published"):
+    elif traits(family).streams or (not traits(family).untiled and model == "published"):
         whole = 1.0 * result.tile_points * result.tiles_per_prism
         updates = np.maximum(updates, whole * result.tiles_per_wavefront * result.wavefronts)
     joules = rule.joules(result.seconds, moved, updates)
@@ -219,8 +226,8 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
             odd, or the base is narrower than the reach.
     """
     rank = len(setting.shape)
-    if tiling.family in {"hexagonal", "hybrid"}:
-        if (tiling.family == "hexagonal") != (rank == 1):
+    if traits(tiling.family).hexagons:
+        if rank not in family_of(tiling.family).RANKS:
             raise IllegalTilingError(
                 f"hexagonal tiles are for 1D and hybrid ones for 2D and 3D, got {str(tiling)!r} in {rank}D"
             )
@@ -284,7 +291,7 @@ def ideal_seconds(setting: Setting, family: str = "") -> float:
         family: ``streaming`` for C_iter of rows blocked in registers, which is lower than that of all other families.
     """
     iteration = setting.c_iter.value
-    if family == "streaming":
+    if traits(family).streams:
         gpu = setting.gpu
         iteration = setting.blocked.value if gpu is None else streaming_gpu.iteration_seconds(setting, gpu)
     return setting.cells * setting.steps * iteration / (setting.sm_count * setting.vector_width)

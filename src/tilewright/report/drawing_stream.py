@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.problem import Problem
-from tilewright.tilings import streaming
+from tilewright.tilings import catalogue, streaming
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
 
@@ -111,7 +111,7 @@ def _two_tiles(problem: Problem, tiling: Tiling) -> Problem:
 
 
 def _first_tile(problem: Problem, tiling: Tiling, number: int = 0) -> list[Piece]:
-    pieces = streaming.scan(problem, tiling)
+    pieces = catalogue.scan(problem, tiling)
     return [p for p in itertools.takewhile(lambda p: p.wavefront == 0 and p.tile <= number, pieces) if p.tile == number]
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from tilewright.programs.problem import Problem
-from tilewright.tilings import orthogonal
+from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import Tiling
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: A
     panel.set_xlim(0, shape[1])
     panel.set_ylim(shape[0], 0)
     tiles: dict[tuple[int, int], list[tuple[tuple[int, int], ...]]] = {}
-    for piece in orthogonal.scan(shown, tiling):
+    for piece in catalogue.scan(shown, tiling):
         tiles.setdefault((piece.wavefront, piece.tile), []).append(piece.box)
     for (wavefront, _), boxes in tiles.items():
         _tile(panel, wavefront, boxes)

@@ -9,16 +9,20 @@ from tilewright.programs.problem import Problem
 from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict, require
+from tilewright.tilings.order import order
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
+from tilewright.tilings.tree import Node
 
 
 class Family(Protocol):
-    """What the module of a tiling family exports. ``check``, ``counts`` and ``scan`` take completed tilings."""
+    """What the module of a tiling family exports. ``check``, ``counts`` and ``tree`` take completed tilings."""
 
     NAME: str
     RANKS: tuple[int, ...]
     SUMMARY: str
+    TRAITS: Traits
 
     def complete(self, problem: Problem, tiling: Tiling) -> Tiling:
         """Fill in defaults; raise UsageError for keys and values that do not apply."""
@@ -29,8 +33,8 @@ class Family(Protocol):
     def counts(self, problem: Problem, tiling: Tiling) -> Counts:
         """Count exactly what the tiling runs and moves."""
 
-    def scan(self, problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-        """Yield the pieces in execution order."""
+    def tree(self, problem: Problem, tiling: Tiling) -> Node:
+        """Return the schedule tree: the order of execution, as data that others interpret."""
 
 
 FAMILIES: dict[str, Family] = {
@@ -63,6 +67,18 @@ def family(name: str) -> Family:
     raise UsageError(f"there is no tiling family {name!r}", hint)
 
 
+def traits(name: str) -> Traits:
+    """Return what distinguishes a family from others.
+
+    Raises:
+        UsageError: If there is none of that name.
+
+    >>> traits("none").untiled, traits("hybrid").prisms
+    (True, True)
+    """
+    return family(name).TRAITS
+
+
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
     """Fill in what a tiling leaves out.
 
@@ -72,7 +88,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     one = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
     if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
-    if tiling.columns and not (tiling.family == streaming.NAME and tiling.threads):
+    if tiling.columns and not (traits(tiling.family).streams and tiling.threads):
         raise UsageError(
             f"columns belong to streaming tilings of thread blocks, got {str(tiling)!r}",
             "write it like streaming:t=4,s=256x248,threads=1x256,columns=shared",
@@ -110,10 +126,19 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     return family(tiling.family).counts(problem, complete(problem, tiling))
 
 
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the schedule tree of a tiling; see :mod:`tilewright.tilings.tree`.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+    """
+    return family(tiling.family).tree(problem, complete(problem, tiling))
+
+
 def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
     """Yield the pieces of a tiling in execution order: the order that generated code follows.
 
     Raises:
         UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
     """
-    return family(tiling.family).scan(problem, complete(problem, tiling))
+    return order(problem, tree(problem, tiling))

@@ -1,6 +1,5 @@
 """Diamond tiles: diamonds on (time, axis 0), classic skewed cuts on the other axes."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
@@ -11,12 +10,14 @@ from tilewright.tilings import counts as counting
 from tilewright.tilings import prism
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
-from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
+from tilewright.tilings.tree import Node
 
 NAME = prism.DIAMOND
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "diamonds on (time, axis 0), all tiles of a wavefront at once; classic skewed cuts on the other axes"
+TRAITS = Traits(diamonds=True)
 _TIMES = {1: 256, 2: 16, 3: 8}
 _SIZES: dict[int, tuple[int, ...]] = {1: (), 2: (4096,), 3: (16, 4096)}
 
@@ -64,6 +65,6 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     return counting.of_prism(problem, prism.geometry(problem, tiling))
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a completed tiling in execution order."""
-    return prism.scan(problem, tiling)
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of execution of a completed tiling."""
+    return prism.tree(problem, tiling)

@@ -12,6 +12,7 @@ Source: Prajapati et al. 2017, section 3, with the exact pitch ``2 s + r (height
 from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div
+from tilewright.tilings.affine import Integer, ceiling, least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,11 @@ class Hexagon:
     height: int
     base: int
     slope: int
+
+    @property
+    def note(self) -> str:
+        """A line about it for the reader of a kernel."""
+        return f"hexagons of {self.height} rows, base {self.base}, slope {self.slope}, pitch {self.pitch}"
 
     @property
     def half(self) -> int:
@@ -53,29 +59,31 @@ class Hexagon:
         """Cells by which the widest row extends beyond the first one on each side."""
         return self.slope * (self.half - 1)
 
+    def grown(self, i: Integer) -> Integer:
+        """Cells by which row ``i`` (0 to ``height - 1``) extends beyond the first one on each side."""
+        return least(i, self.height - 1 - i) * self.slope
+
     def row(self, i: int) -> tuple[int, int]:
-        """Half-open range of row ``i`` (0 to ``height - 1``), relative to the left end of the first row."""
-        grow = self.slope * min(i, self.height - 1 - i)
-        return -grow, self.base + grow
+        """Half-open range of row ``i``, relative to the left end of the first row."""
+        return -self.grown(i), self.base + self.grown(i)
 
-    def time_origin(self, colour: int, phase: int) -> int:
+    def time_origin(self, colour: Integer, phase: Integer) -> Integer:
         """Logical time of the first row."""
-        return phase * self.height - (0 if colour else self.half)
+        return phase * self.height - (1 - colour) * self.half
 
-    def space_origin(self, colour: int, index: int) -> int:
+    def space_origin(self, colour: Integer, index: Integer | int) -> Integer:
         """Left end of the first row of tile ``index``."""
-        shift = self.base + self.slope * (self.half - 1)
-        return index * self.pitch + (shift if colour else 0)
+        return index * self.pitch + colour * (self.base + self.slope * (self.half - 1))
 
-    def phases(self, colour: int, steps: int) -> int:
-        """Number of phases of a colour that hold any of ``steps`` logical steps (equation 3)."""
+    def phases(self, colour: int, steps: Integer) -> Integer:
+        """Number of phases of a colour that hold any of ``steps`` logical steps (equation 3), or more by one."""
         if steps == 0:
-            return 0
-        return ceil_div(steps, self.height) if colour else ceil_div(steps + self.half, self.height)
+            return steps
+        return ceiling(steps if colour else steps + self.half, self.height)
 
-    def tiles(self, colour: int, extent: int) -> int:
+    def tiles(self, colour: Integer, extent: Integer) -> Integer:
         """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
-        return ceil_div(extent - (self.space_origin(colour, 0) - self.overhang), self.pitch)
+        return ceiling(extent + self.overhang - self.space_origin(colour, 0), self.pitch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +104,11 @@ class Diamond:
 
     height: int
     pitch: int
+
+    @property
+    def note(self) -> str:
+        """A line about it for the reader of a kernel."""
+        return f"diamonds of {self.height} rows, pitch {self.pitch}"
 
     @property
     def half(self) -> int:
@@ -122,29 +135,37 @@ class Diamond:
         """Cells of a whole tile, over all its rows."""
         return self.half * self.pitch
 
+    def grown(self, i: Integer) -> Integer:
+        """Cells by which row ``i`` (0 to ``height - 1``) extends beyond the first one on each side.
+
+        The staircase goes on rising in the second half; seen from the other end it falls.
+        """
+        rise = self.pitch // 2
+        whole = rise % self.half == 0
+        risen = i * (rise // self.half) if whole else i * rise // self.half
+        return least(risen, 2 * rise - 1 - risen)
+
     def row(self, i: int) -> tuple[int, int]:
-        """Half-open range of row ``i`` (0 to ``height - 1``), relative to the cell of the first row."""
-        rise = self.pitch // 2 * (i % self.half) // self.half
-        grow = rise if i < self.half else self.overhang - rise
-        return -grow, 1 + grow
+        """Half-open range of row ``i``, relative to the cell of the first row."""
+        return -self.grown(i), 1 + self.grown(i)
 
-    def time_origin(self, colour: int, phase: int) -> int:
+    def time_origin(self, colour: Integer, phase: Integer) -> Integer:
         """Logical time of the first row."""
-        return phase * self.height - (0 if colour else self.half)
+        return phase * self.height - (1 - colour) * self.half
 
-    def space_origin(self, colour: int, index: int) -> int:
+    def space_origin(self, colour: Integer, index: Integer | int) -> Integer:
         """The cell of the first row of tile ``index``."""
-        return index * self.pitch + (self.pitch // 2 if colour else 0)
+        return index * self.pitch + colour * (self.pitch // 2)
 
-    def phases(self, colour: int, steps: int) -> int:
-        """Number of phases of a colour that hold any of ``steps`` logical steps."""
+    def phases(self, colour: int, steps: Integer) -> Integer:
+        """Number of phases of a colour that hold any of ``steps`` logical steps, or more by one."""
         if steps == 0:
-            return 0
-        return ceil_div(steps, self.height) if colour else ceil_div(steps + self.half, self.height)
+            return steps
+        return ceiling(steps if colour else steps + self.half, self.height)
 
-    def tiles(self, colour: int, extent: int) -> int:
+    def tiles(self, colour: Integer, extent: Integer) -> Integer:
         """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
-        return ceil_div(extent - (self.space_origin(colour, 0) - self.overhang), self.pitch)
+        return ceiling(extent + self.overhang - self.space_origin(colour, 0), self.pitch)
 
 
 Face = Hexagon | Diamond
@@ -163,11 +184,15 @@ class Skew:
     size: int
     slope: int
 
-    def row(self, index: int, i: int) -> tuple[int, int]:
+    def row(self, index: Integer, i: Integer) -> tuple[Integer, Integer]:
         """Half-open range of row ``i`` of tile ``index``."""
-        low = index * self.size - self.slope * i
+        low = index * self.size - i * self.slope
         return low, low + self.size
 
-    def tiles(self, extent: int, height: int) -> int:
+    def tiles(self, extent: Integer, height: int) -> Integer:
         """Number of tiles that cut ``[0, extent)`` over ``height`` rows."""
-        return ceil_div(extent + self.slope * (height - 1), self.size)
+        return ceiling(extent + self.slope * (height - 1), self.size)
+
+    def delay(self, height: int, tiles: Integer) -> Integer:
+        """How many tiles to the right a dependence on the band before leads, at most, of so many that there are."""
+        return least(ceil_div(self.slope * height, self.size), tiles - 1) if self.slope else tiles * 0

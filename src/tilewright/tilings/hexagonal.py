@@ -1,18 +1,18 @@
 """Hexagonal tiles of (time, x) for 1D programs."""
 
-from collections.abc import Iterator
-
 from tilewright.programs.problem import Problem
 from tilewright.tilings import counts as counting
 from tilewright.tilings import prism
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
-from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
+from tilewright.tilings.tree import Node
 
 NAME = "hexagonal"
 RANKS: tuple[int, ...] = (1,)
 SUMMARY = "hexagons on (time, x) in two colours; all tiles of a wavefront run at once (1D)"
+TRAITS = Traits(hexagons=True)
 _DEFAULT = Tiling(family=NAME, time=32, space=(1024,))
 
 
@@ -31,6 +31,6 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     return counting.of_prism(problem, prism.geometry(problem, tiling))
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a completed tiling in execution order."""
-    return prism.scan(problem, tiling)
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of execution of a completed tiling."""
+    return prism.tree(problem, tiling)

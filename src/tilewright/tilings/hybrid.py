@@ -1,18 +1,18 @@
 """Hybrid tiles for 2D and 3D programs: hexagons on (time, axis 0), classic skewed cuts on the other axes."""
 
-from collections.abc import Iterator
-
 from tilewright.programs.problem import Problem
 from tilewright.tilings import counts as counting
 from tilewright.tilings import prism
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
-from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
+from tilewright.tilings.tree import Node
 
 NAME = "hybrid"
 RANKS: tuple[int, ...] = (2, 3)
 SUMMARY = "hexagons on (time, axis 0), classic skewed cuts on the other axes, in sequence inside a tile (2D, 3D)"
+TRAITS = Traits(hexagons=True)
 _DEFAULTS = {2: Tiling(family=NAME, time=16, space=(32, 512)), 3: Tiling(family=NAME, time=8, space=(8, 16, 256))}
 
 
@@ -31,6 +31,6 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     return counting.of_prism(problem, prism.geometry(problem, tiling))
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a completed tiling in execution order."""
-    return prism.scan(problem, tiling)
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of execution of a completed tiling."""
+    return prism.tree(problem, tiling)

@@ -1,19 +1,20 @@
 """No tiling: one sweep over the grid per logical step."""
 
-from collections.abc import Iterator
-
 from tilewright.base.errors import UsageError
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings import counts as counting
+from tilewright.tilings.affine import STEPS, Name, Whole, extent_of
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict
-from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
+from tilewright.tilings.tree import Compute, Loop, Node, Sequence
 
 NAME = "none"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "no tiling: one sweep over the grid per statement and step; legal for every program"
+TRAITS = Traits(untiled=True)
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
@@ -44,8 +45,10 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:  # noqa: ARG001
     return counting.of_sweeps(problem)
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:  # noqa: ARG001
-    """Yield one piece per logical step."""
-    box = tuple((0, extent) for extent in problem.shape)
-    for time in range(problem.steps * len(analyse(problem.program).stages)):
-        yield Piece(wavefront=time, tile=0, time=time, box=box)
+def tree(problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG001
+    """Return the sweeps: the stages of a step one after the other, each over the whole grid."""
+    grid = tuple((Whole(0), extent_of(axis)) for axis in range(problem.program.rank))
+    stages = range(len(analyse(problem.program).stages))
+    step = Name("t")
+    sweeps = Sequence(tuple(Compute(step, Whole(stage), grid) for stage in stages))
+    return Loop(name="t", low=Whole(0), high=STEPS, child=sweeps)

@@ -7,7 +7,7 @@ with all its sub-tiles: what passes between these stays on chip.
 """
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
@@ -15,14 +15,17 @@ from tilewright.base.intmath import ceil_div
 from tilewright.programs.dependences import Dependence, analyse
 from tilewright.programs.problem import Problem
 from tilewright.programs.table import Recurrence
+from tilewright.tilings.affine import STEPS, Name, Whole, ceiling, extent_of, least, most
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, require
-from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
+from tilewright.tilings.tree import Compute, Let, Loop, Node, Parallel, Range, nest
 
 NAME = "orthogonal"
 RANKS: tuple[int, ...] = (2,)
 SUMMARY = "rectangles of a table that a recurrence fills, in wavefronts along anti-diagonals, cut into sub-tiles"
+TRAITS = Traits(tables=True)
 Offset = tuple[int, int]
 _ROWS, _COLUMNS, _SUB = 64, 256, 8
 """Sizes of the tile that the family's name alone stands for."""
@@ -265,30 +268,29 @@ def _live_out(offsets: tuple[Offset, ...], t: int, s: int) -> int:
     return up * s + (t - up) * left
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the sub-tiles, wavefront by wavefront; cells of a piece are swept row by row."""
-    fronts = ceil_div(problem.shape[0], tiling.time) + ceil_div(problem.shape[1], tiling.space[0]) - 1
-    for step in range(problem.steps):
-        for piece in scan_table((problem.shape[0], problem.shape[1]), tiling):
-            yield replace(piece, wavefront=piece.wavefront + step * fronts, time=step)
+def tree(problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG001
+    """Return the order of a completed tiling; see :func:`table_tree`."""
+    return table_tree(tiling)
 
 
-def scan_table(shape: tuple[int, int], tiling: Tiling) -> Iterator[Piece]:
-    """Yield the sub-tiles of a table, wavefront by wavefront.
+def table_tree(tiling: Tiling) -> Node:
+    """Return the order in which tiles fill a table: anti-diagonals of tiles, sub-tiles from left to right inside each.
 
-    Args:
-        shape: Rows and columns.
-        tiling: A complete tiling.
-
-    Yields:
-        A piece per sub-tile; its tile is the number of the row of tiles.
+    The cells of a sub-tile are computed row by row.
     """
     t, s, sub = tiling.time, tiling.space[0], tiling.sub[0]
-    tall, wide = ceil_div(shape[0], t), ceil_div(shape[1], s)
-    for front in range(tall + wide - 1):
-        for a in range(max(0, front - wide + 1), min(tall, front + 1)):
-            rows = (a * t, min((a + 1) * t, shape[0]))
-            low, high = (front - a) * s, min((front - a + 1) * s, shape[1])
-            for number, start in enumerate(range(low, high, sub)):
-                box = (rows, (start, min(start + sub, high)))
-                yield Piece(wavefront=front, tile=a, sub=(number,), time=0, box=box)
+    tall, wide, front, row = Name("tall"), Name("wide"), Name("front"), Name("row")
+    low = Name("column") * s + Name("sub") * sub
+    cells = Compute(Name("t"), Whole(0), ((row * t, row * t + t), (low, low + sub)))
+    inside = Loop(name="sub", low=Whole(0), high=Whole(s // sub), child=cells, subtile=True)
+    first = most(0, front - wide + 1)
+    tiles = Parallel(
+        (Range("row", first, least(tall, front + 1) - first),),
+        Let("column", front - row, inside),
+    )
+    fronts = Loop(name="front", low=Whole(0), high=tall + wide - 1, child=tiles)
+    return nest(
+        Loop(name="t", low=Whole(0), high=STEPS, child=fronts),
+        ("tall", ceiling(extent_of(0), t)),
+        ("wide", ceiling(extent_of(1), s)),
+    )

@@ -8,25 +8,44 @@ Source: Meng and Skadron, "Performance modeling and automatic ghost zone optimiz
 GPUs" (ICS 2009). The ghost zones are those of :mod:`tilewright.tilings.pipeline`, exact per stage and boundary.
 """
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Generic
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
+from tilewright.tilings.affine import STEPS, Expr, Integer, Name, Whole, ceiling, extent_of, least, most
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, untileable
-from tilewright.tilings.pieces import Box, Piece, clip, volume
+from tilewright.tilings.pieces import Box, volume
 from tilewright.tilings.pipeline import Growth, of_problem
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
+from tilewright.tilings.tree import (
+    Buffer,
+    Compute,
+    CopyIn,
+    CopyOut,
+    Let,
+    Loop,
+    Mark,
+    Node,
+    Parallel,
+    Private,
+    Range,
+    Sequence,
+    nest,
+)
 
 NAME = "overlapped"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "overlapped tiles with ghost zones: independent tiles that compute again what they need of their neighbours"
+TRAITS = Traits(ghosts=True)
 MAX_LEVELS = 1024
 _DEFAULTS = {1: (32, (2048,)), 2: (8, (64, 512)), 3: (3, (16, 32, 256))}
 
@@ -43,20 +62,22 @@ class Ghosts:
         stage_of: Per field, the stage that produces it.
     """
 
-    bands: "Bands"
+    bands: "Bands[int]"
     space: tuple[int, ...]
     below: tuple[Growth, ...]
     above: tuple[Growth, ...]
     stage_of: tuple[int, ...]
 
-    def grown(self, box: Box, left: int, stage: int) -> Box:
+    def grown(
+        self, box: tuple[tuple[Integer, Integer], ...], left: Integer, stage: int
+    ) -> tuple[tuple[Integer, Integer], ...]:
         """The cells that a tile of these own cells computes at a stage with so many steps to come, cut by no grid."""
         sides = zip(box, self.below, self.above, strict=True)
         return tuple((a - low.at(left, stage), b + high.at(left, stage)) for (a, b), low, high in sides)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bands:
+class Bands(Generic[Integer]):
     """The fewest bands of a most length, as equal as they can be.
 
     Attributes:
@@ -64,14 +85,14 @@ class Bands:
         count: Number of bands.
     """
 
-    steps: int
-    count: int
+    steps: Integer
+    count: Integer
 
-    def start(self, band: int) -> int:
+    def start(self, band: Integer) -> Integer:
         """First step of a band."""
         return self.steps * band // self.count
 
-    def lengths(self) -> tuple[tuple[int, int], ...]:
+    def lengths(self: "Bands[int]") -> tuple[tuple[int, int], ...]:
         """Every length with the number of bands that have it, the longest last.
 
         >>> Bands(steps=10, count=3).lengths()
@@ -135,25 +156,52 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:  # noqa: ARG001  (legal 
     return untileable(problem) or Legal()
 
 
-def _cuts(problem: Problem, shape: Ghosts) -> list[list[tuple[int, int]]]:
-    return [
-        [(low, min(low + size, extent)) for low in range(0, extent, size)]
-        for extent, size in zip(problem.shape, shape.space, strict=True)
-    ]
-
-
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a completed tiling in execution order; tiles of a band overlap."""
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of a completed tiling: bands in sequence; their tiles load, advance and store on their own."""
     shape = geometry(problem, tiling)
-    stages = len(analyse(problem.program).stages)
-    for wavefront in range(shape.bands.count):
-        step = shape.bands.start(wavefront)
-        levels = shape.bands.start(wavefront + 1) - step
-        for tile, own in enumerate(itertools.product(*_cuts(problem, shape))):
-            for t, stage in itertools.product(range(levels), range(stages)):
-                box = clip(shape.grown(own, levels - 1 - t, stage), problem.shape)
-                if box is not None:
-                    yield Piece(wavefront=wavefront, tile=tile, time=(step + t) * stages + stage, box=box)
+    program, axes = problem.program, range(problem.program.rank)
+    bands = Bands(steps=STEPS, count=Name("bands"))
+    band, begin, levels, t = Name("band"), Name("begin"), Name("levels"), Name("t")
+    own = tuple((Name(f"low{axis}"), Name(f"high{axis}")) for axis in axes)
+    numbers = [Name(f"tiles{axis}") for axis in axes]
+    analysis, left = analyse(program), Name("left")
+    stages = range(len(analysis.stages))
+    ages = [(field, age) for field, name in enumerate(program.fields) for age in range(program.history(name))]
+    step = Sequence(tuple(Compute(begin + t, Whole(stage), shape.grown(own, left, stage)) for stage in stages))
+    loads = (
+        CopyIn(field=f, newest=begin, age=age, box=shape.grown(own, levels + age, shape.stage_of[f])) for f, age in ages
+    )
+    stores = (
+        CopyOut(field=f, newest=begin + levels, age=age, box=own)
+        for f, age in ages
+        if program.fields[f] in program.updated
+    )
+    advance = Loop(name="t", low=Whole(0), high=levels, child=Let("left", levels - 1 - t, step))
+    lengths = tuple(high - low for low, high in local_box(problem, shape, tiling.time))
+    work = Private(
+        buffers=tuple(Buffer(field=f, depth=depth, lengths=lengths) for f, depth in enumerate(analysis.copies)),
+        origin=tuple(most(0, low) for low, _ in _loaded(problem, shape, own, levels)),
+        side=Name("side"),
+        bands=Name("bands"),
+        child=Sequence((*loads, advance, *stores)),
+    )
+    ends: list[tuple[str, Expr]] = []
+    for axis, size in enumerate(shape.space):
+        low = Name(f"low{axis}")
+        ends += [(low.name, Name(f"tile{axis}") * size), (f"high{axis}", least(low + size, extent_of(axis)))]
+    tiles = Parallel(
+        tuple(Range(f"tile{axis}", Whole(0), number) for axis, number in enumerate(numbers)),
+        nest(work, *ends),
+    )
+    each = nest(tiles, ("side", band % 2), ("begin", bands.start(band)), ("levels", bands.start(band + 1) - begin))
+    return Mark(
+        f"overlapped tiles of {format_shape(tiling.space)} cells, bands of at most {tiling.time} steps",
+        nest(
+            Loop(name="band", low=Whole(0), high=Name("bands"), child=each),
+            *((f"tiles{axis}", ceiling(extent_of(axis), size)) for axis, size in enumerate(shape.space)),
+            ("bands", ceiling(STEPS, tiling.time)),
+        ),
+    )
 
 
 def counts(problem: Problem, tiling: Tiling) -> Counts:
@@ -189,10 +237,19 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
 
 def local_box(problem: Problem, shape: Ghosts, levels: int) -> Box:
     """The cells of every field that a tile keeps to itself, from its first own cell on: all that it loads."""
-    own = tuple((0, size) for size in shape.space)
+    return _loaded(problem, shape, tuple((0, size) for size in shape.space), levels)
+
+
+def _loaded(
+    problem: Problem, shape: Ghosts, own: tuple[tuple[Integer, Integer], ...], levels: Integer
+) -> tuple[tuple[Integer, Integer], ...]:
+    """The smallest box that holds the cells of every field and version that a tile of these own cells loads."""
     oldest = max(problem.program.history(field) for field in problem.program.fields)
-    boxes = [shape.grown(own, levels + oldest - 1, stage) for stage in set(shape.stage_of)]
-    return tuple((min(low for low, _ in axis), max(high for _, high in axis)) for axis in zip(*boxes, strict=True))
+    boxes = [shape.grown(own, levels + oldest - 1, stage) for stage in sorted(set(shape.stage_of))]
+    return tuple(
+        (functools.reduce(least, (low for low, _ in axis)), functools.reduce(most, (high for _, high in axis)))
+        for axis in zip(*boxes, strict=True)
+    )
 
 
 def _computed(problem: Problem, shape: Ghosts, levels: int) -> int:

@@ -16,6 +16,7 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Boundary, Problem
 from tilewright.programs.stencil import Program
+from tilewright.tilings.affine import Integer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Growth:
     period: int
     offsets: tuple[int, ...]
 
-    def at(self, steps: int, stage: int) -> int:
+    def at(self, steps: Integer, stage: int) -> Integer:
         """Cells after (or before) a number of steps, for a stage."""
         return steps * self.period + self.offsets[stage]
 

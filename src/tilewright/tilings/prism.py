@@ -7,14 +7,13 @@ the other axes; its *sub-tiles*, one per combination of classic cuts, run in lex
 Source: Grosser et al., "Hybrid hexagonal/classical tiling for GPUs" (CGO 2014), and Prajapati et al. 2017, section 3.
 """
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
+from tilewright.tilings.affine import STEPS, Expr, Name, Whole, extent_of, least, most
 from tilewright.tilings.geometry import Diamond, Face, Hexagon, Skew
 from tilewright.tilings.legality import (
     Legal,
@@ -24,8 +23,8 @@ from tilewright.tilings.legality import (
     broken_by_skew,
     untileable,
 )
-from tilewright.tilings.pieces import Piece, clip
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tree import Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
 
 DIAMOND = "diamond"
 """Name of the family whose prisms have diamonds for faces."""
@@ -116,21 +115,38 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     return violation or Legal()
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a completed prism tiling in execution order, empty ones left out."""
-    shape = geometry(problem, tiling)
-    hexagon, steps = shape.hexagon, problem.steps * shape.stages
-    cuts = [
-        range(skew.tiles(extent, hexagon.height)) for skew, extent in zip(shape.skews, problem.shape[1:], strict=True)
-    ]
-    for phase, colour in itertools.product(range(hexagon.phases(0, steps)), (0, 1)):
-        start = hexagon.time_origin(colour, phase)
-        rows = range(max(0, -start), min(hexagon.height, steps - start))
-        for tile in range(hexagon.tiles(colour, problem.shape[0])):
-            origin = hexagon.space_origin(colour, tile)
-            for sub, i in itertools.product(itertools.product(*cuts), rows):
-                low, high = hexagon.row(i)
-                others = (skew.row(cut, i) for skew, cut in zip(shape.skews, sub, strict=True))
-                box = clip(((origin + low, origin + high), *others), problem.shape)
-                if box is not None:
-                    yield Piece(wavefront=2 * phase + colour, tile=tile, sub=sub, time=start + i, box=box)
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of a completed prism tiling: wavefronts of the two colours in turn, which threads share.
+
+    Inside a tile the classic cuts run in sequence, inside such a cut the rows of the face follow each other in time.
+    """
+    cut = geometry(problem, tiling)
+    face, total = cut.hexagon, Name("total")
+    wave, colour, start, left = Name("wave"), Name("colour"), Name("start"), Name("left")
+    tau, row, grow = Name("tau"), Name("row"), Name("grow")
+    names: list[tuple[str, Expr]] = [("row", tau - start), ("grow", face.grown(row))]
+    box: list[tuple[Expr, Expr]] = [(left - grow, left + face.base + grow)]
+    for axis, skew in enumerate(cut.skews, 1):
+        low = skew.row(Name(f"classic{axis}"), row)[0]
+        names.append((f"from{axis}", low))
+        box.append((Name(f"from{axis}"), Name(f"from{axis}") + skew.size))
+    inside: Node = Loop(
+        name="tau",
+        low=most(start, 0),
+        high=least(start + face.height, total),
+        child=nest(logical_step(tau, cut.stages, tuple(box)), *names),
+    )
+    for axis in range(len(cut.skews), 0, -1):
+        cuts = cut.skews[axis - 1].tiles(extent_of(axis), face.height)
+        inside = Loop(name=f"classic{axis}", low=Whole(0), high=cuts, child=inside, subtile=True)
+    tiles = Parallel(
+        (Range("tile", Whole(0), face.tiles(colour, extent_of(0))),),
+        Let("left", face.space_origin(colour, Name("tile")), inside),
+    )
+    wavefronts = Loop(
+        name="wave",
+        low=Whole(0),
+        high=face.phases(0, total) * 2,
+        child=nest(tiles, ("colour", wave % 2), ("start", face.time_origin(colour, wave // 2))),
+    )
+    return Mark(face.note, Let("total", STEPS * cut.stages, wavefronts))

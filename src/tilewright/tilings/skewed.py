@@ -27,15 +27,19 @@ from tilewright.base.units import format_shape
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
 from tilewright.tilings import words
+from tilewright.tilings.affine import STEPS, Expr, Name, Whole, ceiling, extent_of, least, most
 from tilewright.tilings.counts import Counts, interior
 from tilewright.tilings.geometry import Skew
 from tilewright.tilings.legality import Legal, Verdict, broken_by_skew, untileable
-from tilewright.tilings.pieces import Box, Piece, clip
+from tilewright.tilings.pieces import Box
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
+from tilewright.tilings.tree import Guard, Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
 
 NAME = "skewed"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "time skewing: parallelograms in time and every axis, wavefronts over the tiles, sub-tiles in sequence"
+TRAITS = Traits()
 MAX_HEIGHT = 4096
 _DEFAULTS = {1: (64, (4096,)), 2: (16, (32, 4096)), 3: (8, (16, 32, 4096))}
 
@@ -60,13 +64,6 @@ class Leaning:
     tiles: tuple[int, ...]
     lag: int
 
-    def delays(self) -> tuple[int, ...]:
-        """Per axis, how many tiles to the right a dependence on the band before leads, of those that there are."""
-        return tuple(
-            min(ceil_div(skew.slope * self.height, skew.size), count - 1)
-            for skew, count in zip(self.skews, self.tiles, strict=True)
-        )
-
     def sub_skews(self) -> tuple[Skew, ...]:
         """The cuts into sub-tiles per axis."""
         cuts = zip(self.skews, self.parts, strict=True)
@@ -80,15 +77,14 @@ def geometry(problem: Problem, tiling: Tiling) -> Leaning:
     skews = tuple(Skew(size=size, slope=slope.right) for size, slope in zip(tiling.space, slopes(problem), strict=True))
     tiles = tuple(skew.tiles(extent, height) for skew, extent in zip(skews, problem.shape, strict=True))
     sub = tiling.sub or tiling.space
-    shape = Leaning(
+    return Leaning(
         height=height,
         stages=stages,
         skews=skews,
         parts=tuple(size // part for size, part in zip(tiling.space, sub, strict=True)),
         tiles=tiles,
-        lag=1,
+        lag=1 + sum(skew.delay(height, count) for skew, count in zip(skews, tiles, strict=True)),
     )
-    return replace(shape, lag=1 + sum(shape.delays()))
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
@@ -131,26 +127,62 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     return violation or Legal()
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a completed tiling in execution order, empty ones left out."""
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of a completed tiling: wavefronts over the tiles of all bands, sub-tiles inside each tile.
+
+    The bands that have tiles on a wavefront and the numbers of all axes but the first are counted off, and the number
+    on axis 0 follows from them; where it is out of range there is no tile.
+    """
     shape = geometry(problem, tiling)
-    steps = problem.steps * shape.stages
-    bands = ceil_div(steps, shape.height)
-    numbers = sorted(
-        (shape.lag * band + sum(tile), band, tile)
-        for band in range(bands)
-        for tile in itertools.product(*map(range, shape.tiles))
+    rank, total, wave, band, lag = len(shape.skews), Name("total"), Name("wave"), Name("band"), Name("lag")
+    counts = [Name(f"tiles{axis}") for axis in range(rank)]
+    places = [Name(f"tile{axis}") for axis in range(rank)]
+    last_sum = sum((count - 1 for count in counts), Whole(0))
+    first, start, tau, row = Name("first_band"), Name("start"), Name("tau"), Name("row")
+    names: list[tuple[str, Expr]] = [("row", tau - start)]
+    box: list[tuple[Expr, Expr]] = []
+    for axis, skew in enumerate(shape.sub_skews()):
+        names.append((f"from{axis}", skew.row(Name(f"sub{axis}"), row)[0]))
+        box.append((Name(f"from{axis}"), Name(f"from{axis}") + skew.size))
+    inside: Node = Loop(
+        name="tau",
+        low=start,
+        high=least(start + shape.height, total),
+        child=nest(logical_step(tau, shape.stages, tuple(box)), *names),
     )
-    strides = [math.prod(shape.tiles[axis + 1 :]) for axis in range(len(shape.tiles))]
-    for wavefront, band, tile in numbers:
-        number = band * math.prod(shape.tiles) + sum(t * s for t, s in zip(tile, strides, strict=True))
-        rows = range(min(shape.height, steps - band * shape.height))
-        for sub, i in itertools.product(itertools.product(*map(range, shape.parts)), rows):
-            places = (t * part + s for t, part, s in zip(tile, shape.parts, sub, strict=True))
-            ranges = tuple(skew.row(place, i) for skew, place in zip(shape.sub_skews(), places, strict=True))
-            box = clip(ranges, problem.shape)
-            if box is not None:
-                yield Piece(wavefront=wavefront, tile=number, sub=sub, time=band * shape.height + i, box=box)
+    for axis in range(rank - 1, -1, -1):
+        low = places[axis] * shape.parts[axis]
+        inside = Loop(name=f"sub{axis}", low=low, high=low + shape.parts[axis], child=inside, subtile=True)
+    zeroth: Expr = wave - band * lag
+    for place in places[1:]:
+        zeroth = zeroth - place
+    tile = Guard(low=Whole(0), value=places[0], high=counts[0], child=Let("start", band * shape.height, inside))
+    ends = least(Name("bands"), wave // lag + 1)
+    tiles = Parallel(
+        (
+            Range("band", first, most(ends - first, 0)),
+            *(Range(f"tile{axis}", Whole(0), counts[axis]) for axis in range(1, rank)),
+        ),
+        Let("tile0", zeroth, tile),
+    )
+    wavefronts = Loop(
+        name="wave",
+        low=Whole(0),
+        high=Name("waves"),
+        child=Let("first_band", most(0, ceiling(wave - last_sum, lag)), tiles),
+    )
+    sizes = "x".join(str(skew.size) for skew in shape.skews)
+    return Mark(
+        f"parallelograms of {shape.height} rows, {sizes} cells",
+        nest(
+            wavefronts,
+            ("total", STEPS * shape.stages),
+            ("bands", ceiling(total, shape.height)),
+            *((f"tiles{axis}", skew.tiles(extent_of(axis), shape.height)) for axis, skew in enumerate(shape.skews)),
+            ("lag", sum((skew.delay(shape.height, n) for skew, n in zip(shape.skews, counts, strict=True)), Whole(1))),
+            ("waves", least(Name("bands"), 1) * ((Name("bands") - 1) * lag + (last_sum + 1))),
+        ),
+    )
 
 
 def counts(problem: Problem, tiling: Tiling) -> Counts:

@@ -11,7 +11,6 @@ computes is ever read. A tiling with ``threads`` is one for a GPU's thread block
 
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
@@ -20,20 +19,45 @@ from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
 from tilewright.programs.weights import shares_products
 from tilewright.tilings import stream_block
+from tilewright.tilings.affine import Expr, Integer, Name, Whole, least, most
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
-from tilewright.tilings.pieces import Box, Piece, clip, volume
+from tilewright.tilings.pieces import volume
 from tilewright.tilings.pipeline import Pipeline, line_cells, of_problem
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.traits import Traits
+from tilewright.tilings.tree import Compute, Guard, Loop, Node, Parallel, Range, Sequence, nest
 
 NAME = "streaming"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "overlapped tiles that stream along the first axis, several time levels in a pipeline"
+TRAITS = Traits(ghosts=True, streams=True)
 MAX_LEVELS = 1024
 MAX_ROWS = 16
 _DEFAULTS = {1: (32, (4096,)), 2: (16, (1024, 704)), 3: (5, (1024, 40, 1024))}
 _MANY_READS = 16
 """Reads per cell above which the results of four planes and what they read do not fit into registers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts into which an axis is cut: as equal as whole units of cells allow.
+
+    Attributes:
+        extent: Cells of the axis.
+        unit: Cells of a unit.
+        count: Number of parts.
+        units: Units of all.
+    """
+
+    extent: int
+    unit: int
+    count: int
+    units: int
+
+    def start(self, part: Integer) -> Integer:
+        """First cell of a part."""
+        return part * self.units // self.count * self.unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +68,18 @@ class Stream:
         pipeline: The pipeline inside a tile.
         rows: Cells of axis 0 by which all levels advance together.
         levels: Lengths of the bands, in steps.
-        cuts: Per axis (two at least), the boundaries of the tiles.
+        axes: Per axis (two at least), the parts that tiles are.
     """
 
     pipeline: Pipeline
     rows: int
     levels: tuple[int, ...]
-    cuts: tuple[tuple[int, ...], ...]
+    axes: tuple[Parts, ...]
+
+    @property
+    def cuts(self) -> tuple[tuple[int, ...], ...]:
+        """Per axis (two at least), the boundaries of the tiles."""
+        return tuple((*map(parts.start, range(parts.count)), parts.extent) for parts in self.axes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,13 +228,13 @@ def geometry(problem: Problem, tiling: Tiling) -> Stream:
     shape, space = problem.shape, tiling.space
     if len(shape) == 1:
         shape, space = (1, *shape), (1, *space)
-    cuts = [_cuts(extent, size, 1) for extent, size in zip(shape[:-1], space[:-1], strict=True)]
-    cuts.append(_cuts(shape[-1], space[-1], line_cells(problem)))
+    axes = [_parts(extent, size, 1) for extent, size in zip(shape[:-1], space[:-1], strict=True)]
+    axes.append(_parts(shape[-1], space[-1], line_cells(problem)))
     return Stream(
         pipeline=pipeline,
         rows=tiling.rows or 1,
         levels=tuple(problem.steps * (b + 1) // count - problem.steps * b // count for b in range(count)),
-        cuts=tuple(cuts),
+        axes=tuple(axes),
     )
 
 
@@ -215,53 +244,68 @@ def _of_block(problem: Problem, tiling: Tiling) -> Stream:
         pipeline=stream_block.of_block(problem),
         rows=1,
         levels=tuple(band.levels for band in bands),
-        cuts=tuple((*range(0, n, size), n) for n, size in zip(problem.shape, tiling.space, strict=True)),
+        axes=tuple(_blocks(extent, size) for extent, size in zip(problem.shape, tiling.space, strict=True)),
     )
 
 
-def _cuts(extent: int, size: int, unit: int) -> tuple[int, ...]:
-    """Cut an axis into the fewest parts of at most ``size`` cells, as equal as whole units of cells allow."""
+def _parts(extent: int, size: int, unit: int) -> Parts:
+    """Cut an axis into the fewest parts of at most ``size`` cells."""
     units = ceil_div(extent, unit)
-    parts = ceil_div(units, max(1, size // unit))
-    return (*(units * i // parts * unit for i in range(parts)), extent)
+    return Parts(extent=extent, unit=unit, count=ceil_div(units, max(1, size // unit)), units=units)
 
 
-def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces in execution order; tiles of a band overlap, and every one computes all that it needs."""
+def _blocks(extent: int, size: int) -> Parts:
+    """Cut an axis into parts of ``size`` cells and a rest."""
+    count = ceil_div(extent, size)
+    return Parts(extent=extent, unit=size, count=count, units=count)
+
+
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of a completed tiling; the bands and the tiles' ends are those of this very problem.
+
+    Tiles of a band overlap, and every one computes all that it needs. Inside a tile the stages of all levels advance
+    together along axis 0, each behind those that it reads by the pipeline's lag.
+    """
     stream = geometry(problem, tiling)
-    stages, step = len(stream.pipeline.stages), 0
-    for wavefront, levels in enumerate(stream.levels):
-        for tile, own in enumerate(_tiles(stream)):
-            for t, stage, rows in _advances(stream, levels, own[0]):
-                box = _box(stream, own, levels - 1 - t, stage)
-                ranges = (rows, *box[1:])[-problem.program.rank :]
-                clipped = clip(ranges, problem.shape)
-                if clipped is not None:
-                    yield Piece(wavefront=wavefront, tile=tile, time=(step + t) * stages + stage, box=clipped)
-        step += levels
+    begin, bands = 0, []
+    for levels in stream.levels:
+        bands.append(_band(stream, begin, levels, problem.program.rank))
+        begin += levels
+    return Sequence(tuple(bands))
 
 
-def _tiles(stream: Stream) -> Iterator[Box]:
-    yield from itertools.product(*(tuple(itertools.pairwise(cuts)) for cuts in stream.cuts))
+def _band(stream: Stream, begin: int, levels: int, rank: int) -> Node:
+    """One band: its tiles, which run side by side."""
+    pipeline, t, y = stream.pipeline, Name("t"), Name("y")
+    own = tuple((Name(f"low{axis}"), Name(f"high{axis}")) for axis in range(len(stream.cuts)))
+    stages = range(len(pipeline.stages))
+    units: list[Node] = []
+    for stage in stages:
+        (low, high), *others = _box(stream, own, levels - 1 - t, stage)
+        row = y - pipeline.lag.at(t, stage)
+        rows = most(row, low), least(row + stream.rows, high)
+        unit: Node = Compute(begin + t, Whole(stage), (rows, *others)[-rank:])
+        if rank == 1:  # no box says that the single cell along which levels advance is this unit's now
+            unit = Guard(low=rows[0], value=rows[0], high=rows[1], child=unit)
+        units.append(unit)
+    start = own[0][0] - (max(pipeline.below[0].at(levels, stage) for stage in stages) + pipeline.lag.period)
+    stop = own[0][1] + max(pipeline.lag.at(levels, stage) for stage in stages)
+    steps = Loop(name="t", low=Whole(0), high=Whole(levels), child=Sequence(tuple(units)))
+    advances = Loop(name="y", low=start, high=stop, step=stream.rows, child=steps)
+    ends: list[tuple[str, Expr]] = []
+    for axis, parts in enumerate(stream.axes):
+        tile = Name(f"tile{axis}")
+        ends += [(f"low{axis}", parts.start(tile)), (f"high{axis}", least(parts.start(tile + 1), parts.extent))]
+    ranges = tuple(Range(f"tile{axis}", Whole(0), Whole(parts.count)) for axis, parts in enumerate(stream.axes))
+    return Parallel(ranges, nest(advances, *ends))
 
 
-def _box(stream: Stream, own: Box, left: int, stage: int) -> Box:
+def _box(
+    stream: Stream, own: tuple[tuple[Integer, Integer], ...], left: Integer, stage: int
+) -> tuple[tuple[Integer, Integer], ...]:
     """The cells that a tile computes at a stage with ``left`` steps of its band to come, cut by no grid."""
     sides = zip(own, stream.pipeline.below, stream.pipeline.above, strict=True)
     return tuple((a - below.at(left, stage), b + above.at(left, stage)) for (a, b), below, above in sides)
-
-
-def _advances(stream: Stream, levels: int, own: tuple[int, int]) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Yield step, stage and cells of axis 0 of every unit of a tile, advance by advance."""
-    lag, stages = stream.pipeline.lag, range(len(stream.pipeline.stages))
-    start = own[0] - max(stream.pipeline.below[0].at(levels, stage) for stage in stages) - lag.period
-    stop = own[1] + max(lag.at(levels, stage) for stage in stages)
-    for y, t, stage in itertools.product(range(start, stop, stream.rows), range(levels), stages):
-        first = y - lag.at(t, stage)
-        low, high = _box(stream, (own,) * len(stream.cuts), levels - 1 - t, stage)[0]
-        rows = max(first, low), min(first + stream.rows, high)
-        if rows[0] < rows[1]:
-            yield t, stage, rows
 
 
 def counts(problem: Problem, tiling: Tiling) -> Counts:

@@ -9,6 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.body import Body, BoxCode, Stage
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.box_bodies import box_code
 from tilewright.tuning.stream_bodies import stream_stages
@@ -37,7 +38,7 @@ def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False) -> Bo
     _check(problem, tiling)
     boxes: tuple[BoxCode, ...] = ()
     stages: tuple[Stage, ...] = ()
-    if tiling.family == "streaming":
+    if traits(tiling.family).streams:
         stages = stream_stages(problem, tiling, strict=strict)
     else:
         boxes = tuple(box_code(problem, each, tiling, strict=strict) for each in problem.program.statements)
@@ -56,7 +57,7 @@ def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False) -> Bo
 def _check(problem: Problem, tiling: Tiling) -> None:
     """Refuse what a tiling asks for of the code where there is none of that kind."""
     name = problem.program.name
-    if tiling.piece and (tiling.family != "none" or len(problem.program.statements) == 1):
+    if tiling.piece and (not traits(tiling.family).untiled or len(problem.program.statements) == 1):
         raise UsageError(
             f"piece is a size of the tiling none for programs of several statements, got {str(tiling)!r} for {name!r}",
             "leave piece out",

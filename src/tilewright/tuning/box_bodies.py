@@ -12,6 +12,7 @@ from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Statement
 from tilewright.programs.weights import Terms, apart, box_sum
 from tilewright.tilings.body import Block, BoxCode, Sum
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.sum_forms import asked_form, column_sum
 
@@ -66,7 +67,7 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
     return BoxCode(
         block=block,
         rest=rest,
-        cached=_MOST_SWEPT if tiling.family == "none" and rank > 2 and not loops else None,
+        cached=_MOST_SWEPT if traits(tiling.family).untiled and rank > 2 and not loops else None,
         short=1 if many > _MOST_BLOCK_READS else rows,
         shuffled=_SHUFFLED_WEIGHTS if _many_weights(statement) else _SHUFFLED,
         end_vectors=loops or many <= _MOST_END_READS,
@@ -89,11 +90,11 @@ def rows_together(rank: int, statement: Statement, family: str) -> int:
         return 1
     if rank == 2:
         levels = {(read.field, read.level) for read in statement.reads}
-        return 4 if family == "none" and len(levels) == 1 else 2
+        return 4 if traits(family).untiled and len(levels) == 1 else 2
     outer = [_row(read, 0) for read in statement.reads]
     if sum(outer.count(row) > 1 for row in set(outer)) > 1:
         return 4
-    return 2 if family == "none" else 1
+    return 2 if traits(family).untiled else 1
 
 
 def _form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:

@@ -62,7 +62,7 @@ def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = No
     Raises:
         UsageError: If the tiling that was asked for fits no block.
     """
-    if problem.steps < 2 or not wrapped_axes(problem) or (tiling is not None and tiling.family == "none"):
+    if problem.steps < 2 or not wrapped_axes(problem) or (tiling and catalogue.traits(tiling.family).untiled):
         return None
     if tiling is None:
         return plan_blocks(problem, machine, lambda block: choose_tiling(block, machine, copies=False))
@@ -95,7 +95,7 @@ def best_tiling(
 
 def evaluated(setting: Setting, family: str, model: str, *, coarse: bool = False) -> tuple[Sizes, Breakdown]:
     """Return a family's space and its costs; without tiling, the space is one point."""
-    if family == "none":
+    if catalogue.traits(family).untiled:
         sizes = time_model.sizes_of(NONE, setting)
     else:
         sizes = space.feasible(setting, coarse=coarse, family=family)

@@ -17,6 +17,7 @@ from tilewright.costs import strategies, strategy_work
 from tilewright.costs.arrays import Floats, Ints, Sizes
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
+from tilewright.tilings.catalogue import traits
 from tilewright.tuning.codesign import Axes, Case, Options, expand
 from tilewright.tuning.codesign_energy import Energy
 from tilewright.tuning.codesign_search import Search
@@ -137,7 +138,7 @@ def family_search(
 def _grid(family: str, setting: Setting, *, coarse: bool) -> Sizes:
     rank, density = len(setting.shape), 1 if coarse else 2
     heights = [int(t) for t in _geometric(2, min(_HIGHEST, 2 * max(1, setting.steps)), 2, density)]
-    if family == "overlapped":
+    if traits(family).ghosts:
         heights = [t for t in heights if t <= max(1, setting.steps)] or [1]
     last = _geometric(WARP, _LAST_1D if rank == 1 else _LAST, WARP, density)
     axes: list[Ints] = [np.array(heights, dtype=np.int64)]

@@ -18,6 +18,7 @@ from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
 from tilewright.tilings import catalogue
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
@@ -51,11 +52,11 @@ def gpu_defaults(problem: Problem, machine: Machine) -> tuple[Candidate, ...]:
     least = plain
     hybrid = math.inf
     for family in space.families(problem):
-        if family == "none":
+        if traits(family).untiled:
             continue
         sizes = space.feasible(setting, coarse=True, family=family)
         seconds = _within_threads(time_model.evaluate(family, sizes, setting).seconds, sizes, machine)
-        if family == "hybrid":
+        if traits(family).hexagons and problem.program.rank > 1:
             hybrid = float(np.min(seconds, initial=np.inf))
             continue
         found += _best(problem, family, sizes, seconds, plain)

@@ -12,7 +12,7 @@ from tilewright.costs.streaming_gpu import in_registers
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
 from tilewright.tilings import stream_block
-from tilewright.tilings.catalogue import complete
+from tilewright.tilings.catalogue import complete, traits
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.thread_shapes import default_threads
@@ -35,7 +35,7 @@ def gpu_schedule(problem: Problem, tiling: Tiling, machine: Machine | None = Non
         UsageError: If the tiling does not apply to the problem.
         IllegalTilingError: If it streams and the program has one dimension.
     """
-    if tiling.family == "streaming":
+    if traits(tiling.family).streams:
         return _streaming(problem, tiling, machine)
     tiling = complete(problem, tiling)
     threads = tiling.threads or default_threads(problem, tiling)

@@ -12,6 +12,7 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.programs.periodic import Extended, extend, wrapped_axes
 from tilewright.programs.problem import Problem
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import NONE, Tiling
 
 _LENGTHS = (2, 4, 8, 16, 32, 64, 128)
@@ -51,7 +52,7 @@ def plain_block(problem: Problem, tiling: Tiling, steps: int = _PLAIN_LENGTH) ->
     Returns:
         The grid, or None where nothing wraps or time is not tiled.
     """
-    if problem.steps < 2 or tiling.family == "none" or not wrapped_axes(problem):
+    if problem.steps < 2 or traits(tiling.family).untiled or not wrapped_axes(problem):
         return None
     return extend(problem, max(1, min(steps, problem.steps)))
 
@@ -86,7 +87,7 @@ def plan_blocks(
         except UsageError as error:
             failure = error
             continue
-        candidate = None if tiling.family == "none" else _blocks(problem, extended, machine, tiling)
+        candidate = None if traits(tiling.family).untiled else _blocks(problem, extended, machine, tiling)
         if candidate is not None and (found is None or candidate.costs.seconds < found.costs.seconds):
             found = candidate
     if always and found is None and failure is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.select import rank
 
@@ -141,7 +142,7 @@ def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
         Distinct candidates.
     """
     first = _varied(strata, TOP)
-    untiled = [stratum.at(index) for stratum in strata if stratum.family == "none" for index in _best(stratum, 1)]
+    untiled = [stratum.at(index) for stratum in strata if traits(stratum.family).untiled for index in _best(stratum, 1)]
     heads = [candidate for stratum in strata for candidate in ranked([stratum], 1)]
     chosen = {candidate.tiling: candidate for candidate in [*first[:1], *untiled, *first[1:]][:TOP]}
     rest, walk = iter(ranked(strata, max(TOP, count // 2))), itertools.chain(heads, _walk(strata, count))
@@ -216,7 +217,7 @@ def _best(stratum: Stratum, top: int, among: Ints | None = None) -> list[int]:
 
 def _walk(strata: Sequence[Stratum], count: int) -> Iterator[Candidate]:
     """Yield the best of every height, family by family in turn, then even steps of cost through each family."""
-    tiled = [stratum for stratum in strata if stratum.family != "none" and np.isfinite(stratum.cost).any()]
+    tiled = [stratum for stratum in strata if not traits(stratum.family).untiled and np.isfinite(stratum.cost).any()]
     for heads in itertools.zip_longest(*(_best_of_heights(stratum) for stratum in tiled)):
         for stratum, head in zip(tiled, heads, strict=True):
             if head is not None:

@@ -10,6 +10,7 @@ from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
 from tilewright.programs.problem import Problem
 from tilewright.tilings import overlapped, streaming
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning import strategy_space, stream_block_space, streaming_space
@@ -79,12 +80,12 @@ def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterat
 def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
     """Say at which sizes a family has a legal tile, whatever the machine can hold; shape (n,)."""
     even, reach = sizes.time % 2 == 0, setting.slopes[0]
-    if family in {"hexagonal", "hybrid"}:
+    if traits(family).hexagons:
         return np.asarray(even & (sizes.space[0] >= max(1, reach)))
-    if family == "diamond":
+    if traits(family).diamonds:
         least = np.maximum(2, reach * sizes.time * setting.stages)
         return np.asarray(even & (sizes.space[0] % 2 == 0) & (sizes.space[0] >= least))
-    if family in {"overlapped", streaming.NAME}:
+    if traits(family).ghosts:
         return np.asarray(sizes.time <= max(1, setting.steps))
     return np.ones(len(sizes.time), dtype=bool)
 

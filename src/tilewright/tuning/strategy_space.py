@@ -7,6 +7,7 @@ from tilewright.base.intmath import round_up
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
+from tilewright.tilings.catalogue import traits
 
 _PITCHES = (2, 3, 4, 6, 8, 16)
 """Pitches of diamonds as multiples of half the smallest one."""
@@ -29,14 +30,14 @@ def points(family: str, setting: Setting) -> Sizes:
         The sizes in lexicographic order, k left open; shape (n,), possibly empty.
     """
     axes = _cpu_axes(setting) if setting.cpu else _gpu_axes(setting)
-    if family == "diamond":
+    if traits(family).diamonds:
         axes[0] = axes[0][axes[0] % 2 == 0]
-    if family == "overlapped":
+    if traits(family).ghosts:
         axes[0] = axes[0][axes[0] <= max(1, setting.steps)]
     time, *space = crossed(family, axes, setting)
     if not setting.cpu:
         # A tile keeps its own cells at least, a diamond all but one row of its pitch; most points end here.
-        own = np.maximum(1, space[0] - (family == "diamond"))
+        own = np.maximum(1, space[0] - (traits(family).diamonds))
         for size in space[1:]:
             own = own * size
         kept = own * setting.copies * setting.itemsize <= setting.block_bytes
@@ -49,10 +50,10 @@ def points(family: str, setting: Setting) -> Sizes:
 
 def crossed(family: str, axes: list[Ints], setting: Setting) -> list[Ints]:
     """Return every combination of heights and sizes; the first sizes of diamonds are their pitches, by the height."""
-    if family == "diamond":
+    if traits(family).diamonds:
         axes = [axes[0], np.array(_PITCHES, dtype=np.int64), *axes[2:]]
     time, *space = (grid.ravel() for grid in np.meshgrid(*axes, indexing="ij"))
-    if family == "diamond":
+    if traits(family).diamonds:
         pitch = np.maximum(1, setting.slopes[0] * time * setting.stages // 2) * space[0]
         space[0] = pitch + pitch % 2
     return [time, *space]
@@ -60,7 +61,7 @@ def crossed(family: str, axes: list[Ints], setting: Setting) -> list[Ints]:
 
 def ordered(family: str, columns: list[Ints]) -> Sizes:
     """Return combinations in lexicographic order, each once; only pitches of diamonds come otherwise."""
-    if family == "diamond":
+    if traits(family).diamonds:
         rows = np.unique(np.stack(columns, axis=1), axis=0)
         columns = [rows[:, axis].copy() for axis in range(rows.shape[1])]
     return Sizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros_like(columns[0]))

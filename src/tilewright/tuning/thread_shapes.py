@@ -19,6 +19,7 @@ from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning.enumeration import pieces
@@ -37,7 +38,7 @@ def default_threads(problem: Problem, tiling: Tiling) -> Shape:
     Prisms have whole warps along rows, as long as the tile's where they may be, and no more threads than compute.
     """
     rank = problem.program.rank
-    if tiling.family not in {"hexagonal", "hybrid", "diamond"}:
+    if not traits(tiling.family).prisms:
         return _GRID[rank]
     if rank == 1:
         return (_PRISM_1D,)

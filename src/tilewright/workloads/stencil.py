@@ -155,7 +155,7 @@ class StencilWorkload:
         def cost(sizes: Sizes) -> Floats:
             return choices.cost(time_model.evaluate(family, sizes, self.setting, self.model), metric)
 
-        if family == "none":
+        if tilings.traits(family).untiled:
             pieces = iter((time_model.sizes_of(NONE, self.setting),))
         else:
             pieces = space.parts(self.setting, coarse=coarse, family=family)
@@ -215,7 +215,8 @@ class StencilWorkload:
 
     def most_tiles(self, tiling: Tiling) -> int:
         """Return how many tiles may be resident on an SM; 0 on a CPU, and of families that do not count them."""
-        counted = not self.setting.cpu and tiling.family not in {"none", "streaming"}
+        kind = tilings.traits(tiling.family)
+        counted = not self.setting.cpu and not kind.untiled and not kind.streams
         return min(self.setting.max_tiles, _MOST_TILES) if counted else 0
 
     def ideal_seconds(self, tiling: Tiling) -> float:
@@ -224,6 +225,6 @@ class StencilWorkload:
 
     def printed_overhead(self, tiling: Tiling) -> float | None:
         """Return the printed estimate (8.5) of hexagons, in seconds."""
-        if tiling.family not in {"hexagonal", "hybrid"}:
+        if not tilings.traits(tiling.family).hexagons:
             return None
         return float(time_model.overhead_estimate(time_model.sizes_of(tiling, self.setting), self.setting)[0])

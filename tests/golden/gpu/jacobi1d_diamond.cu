@@ -50,7 +50,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int star
     TW_BARRIER_MEMORY();
     TW_UNROLL_BY(1)
     for (int row = 0; row < 4; ++row) {
-      const int grow = ((row < 2) ? ((row % 2) * 2) : (3 - ((row % 2) * 2)));
+      const int grow = tw_min((row * 2), (7 - (row * 2)));
       const int step = row;
       {
         TW_LOCAL float *const u0 = (chip + ((step % 2) * 9));
@@ -71,7 +71,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int star
           u0_new[(x + 4)] = t6;
         }
         const int all = ((row + 2) >= 4);
-        const int later = (((row + 2) < 2) ? (((row + 2) % 2) * 2) : (3 - (((row + 2) % 2) * 2)));
+        const int later = tw_min(((row + 2) * 2), (7 - ((row + 2) * 2)));
         const int kept0 = (all ? high : tw_min(high, tw_max(low, (0 - later))));
         const int kept1 = (all ? high : tw_min(high, tw_max(low, (later + 1))));
         TW_GLOBAL float *const out = ((f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot)) + ((tw_wide)left));
@@ -102,7 +102,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int star
     TW_BARRIER_MEMORY();
     TW_UNROLL_BY(1)
     for (int row = row0; row < row1; ++row) {
-      const int grow = ((row < 2) ? ((row % 2) * 2) : (3 - ((row % 2) * 2)));
+      const int grow = tw_min((row * 2), (7 - (row * 2)));
       const int step = row;
       {
         TW_LOCAL float *const u0 = (chip + ((step % 2) * 9));
@@ -119,7 +119,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int star
             const float t6 = (t4 * 0.33333334f);
             const float v = t6;
             u0_new[(x + 4)] = v;
-            if ((((row + 2) >= row1) | ((x < (0 - (((row + 2) < 2) ? (((row + 2) % 2) * 2) : (3 - (((row + 2) % 2) * 2))))) | (x >= ((((row + 2) < 2) ? (((row + 2) % 2) * 2) : (3 - (((row + 2) % 2) * 2))) + 1))))) {
+            if ((((row + 2) >= row1) | ((x < (0 - tw_min(((row + 2) * 2), (7 - ((row + 2) * 2))))) | (x >= (tw_min(((row + 2) * 2), (7 - ((row + 2) * 2))) + 1))))) {
               (f0 + (((tw_wide)((turn2 + ((step + 1) % 2)) % 2)) * slot))[x0] = v;
             }
           }

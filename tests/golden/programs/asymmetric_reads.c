@@ -31,23 +31,18 @@ void tw_asymmetric(float *const *field, const int64_t *size, const float *scalar
   const int64_t n0 = size[2];
   const int64_t slot = size[3];
   /* hexagons of 2 rows, base 8, slope 3, pitch 16 */
-  const int64_t total = steps;
   #pragma omp parallel num_threads(threads)
   {
-    for (int64_t wave = 0; wave < (tw_ceildiv((total + 1), 2) * 2); ++wave) {
-      const int64_t phase = wave / 2;
+    for (int64_t wave = 0; wave < (tw_ceildiv((steps + 1), 2) * 2); ++wave) {
       const int64_t colour = wave % 2;
-      const int64_t origin = (colour ? 8 : 0);
-      const int64_t start = (phase * 2) - (colour ? 0 : 1);
-      const int64_t past = tw_floordiv(((n0 + 15) - origin), 16);
+      const int64_t start = ((wave / 2) * 2) - (1 - colour);
       #pragma omp for schedule(dynamic, 1)
-      for (int64_t tile = 0; tile < past; ++tile) {
-        const int64_t left = (tile * 16) + origin;
-        for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 2), total); ++tau) {
+      for (int64_t tile = 0; tile < tw_ceildiv((n0 - (colour * 8)), 16); ++tile) {
+        const int64_t left = (tile * 16) + (colour * 8);
+        for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 2), steps); ++tau) {
           const int64_t row = tau - start;
           const int64_t grow = tw_min(row, (1 - row)) * 3;
-          const int64_t t = tau;
-          tw_asymmetric_box_0(field, size, scalar, constant, t, left - grow, (left + 8) + grow);
+          tw_asymmetric_box_0(field, size, scalar, constant, tau, left - grow, (left + 8) + grow);
         }
       }
     }

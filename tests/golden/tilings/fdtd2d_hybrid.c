@@ -18,14 +18,11 @@ void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     for (int64_t wave = 0; wave < (tw_ceildiv((total + 2), 4) * 2); ++wave) {
-      const int64_t phase = wave / 2;
       const int64_t colour = wave % 2;
-      const int64_t origin = (colour ? 5 : 0);
-      const int64_t start = (phase * 4) - (colour ? 0 : 2);
-      const int64_t past = tw_floordiv(((n0 + 10) - origin), 10);
+      const int64_t start = ((wave / 2) * 4) - ((1 - colour) * 2);
       #pragma omp for schedule(dynamic, 1)
-      for (int64_t tile = 0; tile < past; ++tile) {
-        const int64_t left = (tile * 10) + origin;
+      for (int64_t tile = 0; tile < tw_ceildiv(((n0 + 1) - (colour * 5)), 10); ++tile) {
+        const int64_t left = (tile * 10) + (colour * 5);
         for (int64_t classic1 = 0; classic1 < tw_ceildiv((n1 + 3), 16); ++classic1) {
           for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 4), total); ++tau) {
             const int64_t row = tau - start;

@@ -18,17 +18,16 @@ void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t bands = tw_ceildiv(total, 4);
   const int64_t tiles0 = tw_ceildiv((n0 + 3), 8);
   const int64_t tiles1 = tw_ceildiv((n1 + 3), 8);
-  const int64_t lag = tw_min(1, (tiles1 - 1)) + (tw_min(1, (tiles0 - 1)) + 1);
-  const int64_t waves = ((bands > 0) ? (((bands - 1) * lag) + (((tiles0 - 1) + (tiles1 - 1)) + 1)) : 0);
+  const int64_t lag = (tw_min(1, (tiles0 - 1)) + 1) + tw_min(1, (tiles1 - 1));
+  const int64_t waves = tw_min(bands, 1) * (((bands - 1) * lag) + (((tiles0 - 1) + (tiles1 - 1)) + 1));
   #pragma omp parallel num_threads(threads)
   {
     for (int64_t wave = 0; wave < waves; ++wave) {
       const int64_t first_band = tw_max(0, tw_ceildiv((wave - ((tiles0 - 1) + (tiles1 - 1))), lag));
       #pragma omp for schedule(dynamic, 1)
       for (int64_t place = 0; place < (tw_max((tw_min(bands, ((wave / lag) + 1)) - first_band), 0) * tiles1); ++place) {
+        const int64_t tile1 = place % tiles1;
         const int64_t band = first_band + (place / tiles1);
-        const int64_t rest = place % tiles1;
-        const int64_t tile1 = rest;
         const int64_t tile0 = (wave - (band * lag)) - tile1;
         if ((tile0 >= 0) & (tile0 < tiles0)) {
           const int64_t start = band * 4;

@@ -29,28 +29,25 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
       const int64_t begin = (steps * band) / bands;
       const int64_t levels = ((steps * (band + 1)) / bands) - begin;
       #pragma omp for schedule(dynamic, 1)
-      for (int64_t tile = 0; tile < tiles0; ++tile) {
-        const int64_t tile0 = tile;
+      for (int64_t tile0 = 0; tile0 < tiles0; ++tile0) {
         const int64_t low0 = tile0 * 8;
         const int64_t high0 = tw_min((low0 + 8), n0);
         const int64_t origin0 = tw_max(0, (low0 - levels));
         const int64_t moved = origin0;
         own_field[0] = ring - moved;
         {
+          const int64_t a0 = tw_max(0, (low0 - levels));
+          const int64_t b0 = tw_min(n0, (high0 + levels));
+          const float *const grid = field[0] + ((side ? 1 : 0) * slot);
+          float *const own = own_field[0] + ((begin % 2) * 144);
           {
-            const int64_t a0 = tw_max(0, (low0 - levels));
-            const int64_t b0 = tw_min(n0, (high0 + levels));
-            const float *const grid = field[0] + ((side ? 1 : 0) * slot);
-            float *const own = own_field[0] + ((begin % 2) * 144);
+            tw_copy_f32(own + a0, grid + a0, b0 - a0);
+          }
+          if ((a0 == 0) | (b0 == n0)) {
             {
-              tw_copy_f32(own + a0, grid + a0, b0 - a0);
-            }
-            if ((a0 == 0) | (b0 == n0)) {
+              float *const own = own_field[0] + (((begin + 1) % 2) * 144);
               {
-                float *const own = own_field[0] + (((begin + 1) % 2) * 144);
-                {
-                  tw_copy_f32(own + a0, grid + a0, b0 - a0);
-                }
+                tw_copy_f32(own + a0, grid + a0, b0 - a0);
               }
             }
           }
@@ -60,12 +57,10 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
           tw_jacobi1d_box_0(own_field, own_size, scalar, constant, begin + t, low0 - left, high0 + left);
         }
         {
+          float *const grid = field[0] + (((1 - side) ? 1 : 0) * slot);
+          const float *const own = own_field[0] + (((begin + levels) % 2) * 144);
           {
-            float *const grid = field[0] + (((1 - side) ? 1 : 0) * slot);
-            const float *const own = own_field[0] + (((begin + levels) % 2) * 144);
-            {
-              tw_copy_f32(grid + low0, own + low0, high0 - low0);
-            }
+            tw_copy_f32(grid + low0, own + low0, high0 - low0);
           }
         }
       }

@@ -10,26 +10,23 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t n0 = size[2];
   const int64_t slot = size[3];
   /* parallelograms of 2 rows, 8 cells */
-  const int64_t total = steps;
-  const int64_t bands = tw_ceildiv(total, 2);
+  const int64_t bands = tw_ceildiv(steps, 2);
   const int64_t tiles0 = tw_ceildiv((n0 + 1), 8);
   const int64_t lag = tw_min(1, (tiles0 - 1)) + 1;
-  const int64_t waves = ((bands > 0) ? (((bands - 1) * lag) + ((tiles0 - 1) + 1)) : 0);
+  const int64_t waves = tw_min(bands, 1) * (((bands - 1) * lag) + tiles0);
   #pragma omp parallel num_threads(threads)
   {
     for (int64_t wave = 0; wave < waves; ++wave) {
       const int64_t first_band = tw_max(0, tw_ceildiv((wave - (tiles0 - 1)), lag));
       #pragma omp for schedule(dynamic, 1)
-      for (int64_t place = 0; place < tw_max((tw_min(bands, ((wave / lag) + 1)) - first_band), 0); ++place) {
-        const int64_t band = first_band + place;
+      for (int64_t band = first_band; band < (first_band + tw_max((tw_min(bands, ((wave / lag) + 1)) - first_band), 0)); ++band) {
         const int64_t tile0 = wave - (band * lag);
         if ((tile0 >= 0) & (tile0 < tiles0)) {
           const int64_t start = band * 2;
-          for (int64_t tau = start; tau < tw_min((start + 2), total); ++tau) {
+          for (int64_t tau = start; tau < tw_min((start + 2), steps); ++tau) {
             const int64_t row = tau - start;
             const int64_t from0 = (tile0 * 8) - row;
-            const int64_t t = tau;
-            tw_jacobi1d_box_0(field, size, scalar, constant, t, from0, from0 + 8);
+            tw_jacobi1d_box_0(field, size, scalar, constant, tau, from0, from0 + 8);
           }
         }
       }

@@ -34,9 +34,9 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
       const int64_t begin = (steps * band) / bands;
       const int64_t levels = ((steps * (band + 1)) / bands) - begin;
       #pragma omp for schedule(dynamic, 1)
-      for (int64_t tile = 0; tile < (tiles0 * tiles1); ++tile) {
-        const int64_t tile1 = tile % tiles1;
-        const int64_t tile0 = tile / tiles1;
+      for (int64_t place = 0; place < (tiles0 * tiles1); ++place) {
+        const int64_t tile1 = place % tiles1;
+        const int64_t tile0 = place / tiles1;
         const int64_t low0 = tile0 * 8;
         const int64_t high0 = tw_min((low0 + 8), n0);
         const int64_t low1 = tile1 * 8;
@@ -46,25 +46,23 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
         const int64_t moved = (origin0 * 16) + origin1;
         own_field[0] = ring - moved;
         {
+          const int64_t a0 = tw_max(0, (low0 - levels));
+          const int64_t b0 = tw_min(n0, (high0 + levels));
+          const int64_t a1 = tw_max(0, (low1 - levels));
+          const int64_t b1 = tw_min(n1, (high1 + levels));
+          const float *const grid = field[0] + ((side ? 1 : 0) * slot);
+          float *const own = own_field[0] + ((begin % 2) * 320);
           {
-            const int64_t a0 = tw_max(0, (low0 - levels));
-            const int64_t b0 = tw_min(n0, (high0 + levels));
-            const int64_t a1 = tw_max(0, (low1 - levels));
-            const int64_t b1 = tw_min(n1, (high1 + levels));
-            const float *const grid = field[0] + ((side ? 1 : 0) * slot);
-            float *const own = own_field[0] + ((begin % 2) * 320);
-            {
-              for (int64_t x0 = a0; x0 < b0; ++x0) {
-                tw_copy_f32((own + (x0 * 16)) + a1, (grid + (x0 * s0)) + a1, b1 - a1);
-              }
+            for (int64_t x0 = a0; x0 < b0; ++x0) {
+              tw_copy_f32((own + (x0 * 16)) + a1, (grid + (x0 * s0)) + a1, b1 - a1);
             }
-            if ((((a0 == 0) | (b0 == n0)) | (a1 == 0)) | (b1 == n1)) {
+          }
+          if ((((a0 == 0) | (b0 == n0)) | (a1 == 0)) | (b1 == n1)) {
+            {
+              float *const own = own_field[0] + (((begin + 1) % 2) * 320);
               {
-                float *const own = own_field[0] + (((begin + 1) % 2) * 320);
-                {
-                  for (int64_t x0 = a0; x0 < b0; ++x0) {
-                    tw_copy_f32((own + (x0 * 16)) + a1, (grid + (x0 * s0)) + a1, b1 - a1);
-                  }
+                for (int64_t x0 = a0; x0 < b0; ++x0) {
+                  tw_copy_f32((own + (x0 * 16)) + a1, (grid + (x0 * s0)) + a1, b1 - a1);
                 }
               }
             }
@@ -75,13 +73,11 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
           tw_jacobi2d_box_0(own_field, own_size, scalar, constant, begin + t, low0 - left, high0 + left, low1 - left, high1 + left);
         }
         {
+          float *const grid = field[0] + (((1 - side) ? 1 : 0) * slot);
+          const float *const own = own_field[0] + (((begin + levels) % 2) * 320);
           {
-            float *const grid = field[0] + (((1 - side) ? 1 : 0) * slot);
-            const float *const own = own_field[0] + (((begin + levels) % 2) * 320);
-            {
-              for (int64_t x0 = low0; x0 < high0; ++x0) {
-                tw_copy_f32((grid + (x0 * s0)) + low1, (own + (x0 * 16)) + low1, high1 - low1);
-              }
+            for (int64_t x0 = low0; x0 < high0; ++x0) {
+              tw_copy_f32((grid + (x0 * s0)) + low1, (own + (x0 * 16)) + low1, high1 - low1);
             }
           }
         }

@@ -13,32 +13,29 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t s0 = size[4];
   const int64_t slot = size[5];
   /* parallelograms of 4 rows, 16x16 cells */
-  const int64_t total = steps;
-  const int64_t bands = tw_ceildiv(total, 4);
+  const int64_t bands = tw_ceildiv(steps, 4);
   const int64_t tiles0 = tw_ceildiv((n0 + 3), 16);
   const int64_t tiles1 = tw_ceildiv((n1 + 3), 16);
-  const int64_t lag = tw_min(1, (tiles1 - 1)) + (tw_min(1, (tiles0 - 1)) + 1);
-  const int64_t waves = ((bands > 0) ? (((bands - 1) * lag) + (((tiles0 - 1) + (tiles1 - 1)) + 1)) : 0);
+  const int64_t lag = (tw_min(1, (tiles0 - 1)) + 1) + tw_min(1, (tiles1 - 1));
+  const int64_t waves = tw_min(bands, 1) * (((bands - 1) * lag) + (((tiles0 - 1) + (tiles1 - 1)) + 1));
   #pragma omp parallel num_threads(threads)
   {
     for (int64_t wave = 0; wave < waves; ++wave) {
       const int64_t first_band = tw_max(0, tw_ceildiv((wave - ((tiles0 - 1) + (tiles1 - 1))), lag));
       #pragma omp for schedule(dynamic, 1)
       for (int64_t place = 0; place < (tw_max((tw_min(bands, ((wave / lag) + 1)) - first_band), 0) * tiles1); ++place) {
+        const int64_t tile1 = place % tiles1;
         const int64_t band = first_band + (place / tiles1);
-        const int64_t rest = place % tiles1;
-        const int64_t tile1 = rest;
         const int64_t tile0 = (wave - (band * lag)) - tile1;
         if ((tile0 >= 0) & (tile0 < tiles0)) {
           const int64_t start = band * 4;
           for (int64_t sub0 = tile0 * 4; sub0 < ((tile0 * 4) + 4); ++sub0) {
             for (int64_t sub1 = tile1 * 2; sub1 < ((tile1 * 2) + 2); ++sub1) {
-              for (int64_t tau = start; tau < tw_min((start + 4), total); ++tau) {
+              for (int64_t tau = start; tau < tw_min((start + 4), steps); ++tau) {
                 const int64_t row = tau - start;
                 const int64_t from0 = (sub0 * 4) - row;
                 const int64_t from1 = (sub1 * 8) - row;
-                const int64_t t = tau;
-                tw_jacobi2d_box_0(field, size, scalar, constant, t, from0, from0 + 4, from1, from1 + 8);
+                tw_jacobi2d_box_0(field, size, scalar, constant, tau, from0, from0 + 4, from1, from1 + 8);
               }
             }
           }

@@ -39,10 +39,10 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
       const int64_t begin = (steps * band) / bands;
       const int64_t levels = ((steps * (band + 1)) / bands) - begin;
       #pragma omp for schedule(dynamic, 1)
-      for (int64_t tile = 0; tile < ((tiles0 * tiles1) * tiles2); ++tile) {
-        const int64_t tile2 = tile % tiles2;
-        const int64_t tile1 = (tile / tiles2) % tiles1;
-        const int64_t tile0 = (tile / tiles2) / tiles1;
+      for (int64_t place = 0; place < ((tiles0 * tiles1) * tiles2); ++place) {
+        const int64_t tile2 = place % tiles2;
+        const int64_t tile1 = (place / tiles2) % tiles1;
+        const int64_t tile0 = (place / tiles2) / tiles1;
         const int64_t low0 = tile0 * 8;
         const int64_t high0 = tw_min((low0 + 8), n0);
         const int64_t low1 = tile1 * 8;
@@ -55,30 +55,28 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
         const int64_t moved = ((origin0 * 384) + (origin1 * 32)) + origin2;
         own_field[0] = ring - moved;
         {
+          const int64_t a0 = tw_max(0, (low0 - levels));
+          const int64_t b0 = tw_min(n0, (high0 + levels));
+          const int64_t a1 = tw_max(0, (low1 - levels));
+          const int64_t b1 = tw_min(n1, (high1 + levels));
+          const int64_t a2 = tw_max(0, (low2 - levels));
+          const int64_t b2 = tw_min(n2, (high2 + levels));
+          const float *const grid = field[0] + ((side ? 1 : 0) * slot);
+          float *const own = own_field[0] + ((begin % 2) * 4736);
           {
-            const int64_t a0 = tw_max(0, (low0 - levels));
-            const int64_t b0 = tw_min(n0, (high0 + levels));
-            const int64_t a1 = tw_max(0, (low1 - levels));
-            const int64_t b1 = tw_min(n1, (high1 + levels));
-            const int64_t a2 = tw_max(0, (low2 - levels));
-            const int64_t b2 = tw_min(n2, (high2 + levels));
-            const float *const grid = field[0] + ((side ? 1 : 0) * slot);
-            float *const own = own_field[0] + ((begin % 2) * 4736);
-            {
-              for (int64_t x0 = a0; x0 < b0; ++x0) {
-                for (int64_t x1 = a1; x1 < b1; ++x1) {
-                  tw_copy_f32(((own + (x0 * 384)) + (x1 * 32)) + a2, ((grid + (x0 * s0)) + (x1 * s1)) + a2, b2 - a2);
-                }
+            for (int64_t x0 = a0; x0 < b0; ++x0) {
+              for (int64_t x1 = a1; x1 < b1; ++x1) {
+                tw_copy_f32(((own + (x0 * 384)) + (x1 * 32)) + a2, ((grid + (x0 * s0)) + (x1 * s1)) + a2, b2 - a2);
               }
             }
-            if ((((((a0 == 0) | (b0 == n0)) | (a1 == 0)) | (b1 == n1)) | (a2 == 0)) | (b2 == n2)) {
+          }
+          if ((((((a0 == 0) | (b0 == n0)) | (a1 == 0)) | (b1 == n1)) | (a2 == 0)) | (b2 == n2)) {
+            {
+              float *const own = own_field[0] + (((begin + 1) % 2) * 4736);
               {
-                float *const own = own_field[0] + (((begin + 1) % 2) * 4736);
-                {
-                  for (int64_t x0 = a0; x0 < b0; ++x0) {
-                    for (int64_t x1 = a1; x1 < b1; ++x1) {
-                      tw_copy_f32(((own + (x0 * 384)) + (x1 * 32)) + a2, ((grid + (x0 * s0)) + (x1 * s1)) + a2, b2 - a2);
-                    }
+                for (int64_t x0 = a0; x0 < b0; ++x0) {
+                  for (int64_t x1 = a1; x1 < b1; ++x1) {
+                    tw_copy_f32(((own + (x0 * 384)) + (x1 * 32)) + a2, ((grid + (x0 * s0)) + (x1 * s1)) + a2, b2 - a2);
                   }
                 }
               }
@@ -90,14 +88,12 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
           tw_laplacian3d_box_0(own_field, own_size, scalar, constant, begin + t, low0 - left, high0 + left, low1 - left, high1 + left, low2 - left, high2 + left);
         }
         {
+          float *const grid = field[0] + (((1 - side) ? 1 : 0) * slot);
+          const float *const own = own_field[0] + (((begin + levels) % 2) * 4736);
           {
-            float *const grid = field[0] + (((1 - side) ? 1 : 0) * slot);
-            const float *const own = own_field[0] + (((begin + levels) % 2) * 4736);
-            {
-              for (int64_t x0 = low0; x0 < high0; ++x0) {
-                for (int64_t x1 = low1; x1 < high1; ++x1) {
-                  tw_copy_f32(((grid + (x0 * s0)) + (x1 * s1)) + low2, ((own + (x0 * 384)) + (x1 * 32)) + low2, high2 - low2);
-                }
+            for (int64_t x0 = low0; x0 < high0; ++x0) {
+              for (int64_t x1 = low1; x1 < high1; ++x1) {
+                tw_copy_f32(((grid + (x0 * s0)) + (x1 * s1)) + low2, ((own + (x0 * 384)) + (x1 * 32)) + low2, high2 - low2);
               }
             }
           }

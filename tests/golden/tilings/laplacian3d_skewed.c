@@ -15,33 +15,30 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   const int64_t s1 = size[6];
   const int64_t slot = size[7];
   /* parallelograms of 2 rows, 8x8x8 cells */
-  const int64_t total = steps;
-  const int64_t bands = tw_ceildiv(total, 2);
+  const int64_t bands = tw_ceildiv(steps, 2);
   const int64_t tiles0 = tw_ceildiv((n0 + 1), 8);
   const int64_t tiles1 = tw_ceildiv((n1 + 1), 8);
   const int64_t tiles2 = tw_ceildiv((n2 + 1), 8);
-  const int64_t lag = tw_min(1, (tiles2 - 1)) + (tw_min(1, (tiles1 - 1)) + (tw_min(1, (tiles0 - 1)) + 1));
-  const int64_t waves = ((bands > 0) ? (((bands - 1) * lag) + ((((tiles0 - 1) + (tiles1 - 1)) + (tiles2 - 1)) + 1)) : 0);
+  const int64_t lag = ((tw_min(1, (tiles0 - 1)) + 1) + tw_min(1, (tiles1 - 1))) + tw_min(1, (tiles2 - 1));
+  const int64_t waves = tw_min(bands, 1) * (((bands - 1) * lag) + ((((tiles0 - 1) + (tiles1 - 1)) + (tiles2 - 1)) + 1));
   #pragma omp parallel num_threads(threads)
   {
     for (int64_t wave = 0; wave < waves; ++wave) {
       const int64_t first_band = tw_max(0, tw_ceildiv((wave - (((tiles0 - 1) + (tiles1 - 1)) + (tiles2 - 1))), lag));
       #pragma omp for schedule(dynamic, 1)
-      for (int64_t place = 0; place < (tw_max((tw_min(bands, ((wave / lag) + 1)) - first_band), 0) * (tiles1 * tiles2)); ++place) {
-        const int64_t band = first_band + (place / (tiles1 * tiles2));
-        const int64_t rest = place % (tiles1 * tiles2);
-        const int64_t tile1 = rest / tiles2;
-        const int64_t tile2 = rest % tiles2;
+      for (int64_t place = 0; place < ((tw_max((tw_min(bands, ((wave / lag) + 1)) - first_band), 0) * tiles1) * tiles2); ++place) {
+        const int64_t tile2 = place % tiles2;
+        const int64_t tile1 = (place / tiles2) % tiles1;
+        const int64_t band = first_band + ((place / tiles2) / tiles1);
         const int64_t tile0 = ((wave - (band * lag)) - tile1) - tile2;
         if ((tile0 >= 0) & (tile0 < tiles0)) {
           const int64_t start = band * 2;
-          for (int64_t tau = start; tau < tw_min((start + 2), total); ++tau) {
+          for (int64_t tau = start; tau < tw_min((start + 2), steps); ++tau) {
             const int64_t row = tau - start;
             const int64_t from0 = (tile0 * 8) - row;
             const int64_t from1 = (tile1 * 8) - row;
             const int64_t from2 = (tile2 * 8) - row;
-            const int64_t t = tau;
-            tw_laplacian3d_box_0(field, size, scalar, constant, t, from0, from0 + 8, from1, from1 + 8, from2, from2 + 8);
+            tw_laplacian3d_box_0(field, size, scalar, constant, tau, from0, from0 + 8, from1, from1 + 8, from2, from2 + 8);
           }
         }
       }

@@ -1,14 +1,16 @@
-"""Untiled time in code: every step sweeps the grid once, each thread its part, stages close behind one another."""
+"""Trees without tiles: every step sweeps the grid once, each thread its part, stages close behind one another."""
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site, extent, stride
-from tilewright.codegen.statements import box_call
+from tilewright.codegen.lower.index import index
+from tilewright.codegen.sites import Site, box_bounds, extent, stride
+from tilewright.codegen.statements import box_call, cells_name
 from tilewright.programs.dependences import analyse
 from tilewright.programs.stencil import Program
+from tilewright.tilings.tree import Loop
 
-_T, _THREADS, _PART, _PARTS = ir.Var("t"), ir.Var("threads"), ir.Var("part"), ir.Var("parts")
+_THREADS, _PART, _PARTS = ir.Var("threads"), ir.Var("part"), ir.Var("parts")
 _FIRST, _LAST, _PIECE_ROWS, _LOW, _HIGH = (
     ir.Var("first"),
     ir.Var("last"),
@@ -18,19 +20,24 @@ _FIRST, _LAST, _PIECE_ROWS, _LOW, _HIGH = (
 )
 
 
-def sweeps(site: Site) -> tuple[ir.Stmt, ...]:
-    """Write the loops of an untiled program, whose outermost axis the threads share.
+def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
+    """Write the loops of a tree without tiles, whose outermost axis the threads share.
 
     A thread goes through the statements piece by piece, so that what they have in common is still in its cache. A
     stage follows the one that it needs at the distance of dependent rows. So many rows at both ends of the part, whose
     neighbours are another thread's or beyond the other end of the grid, it leaves until all threads have met; of a
     part that is one piece it leaves all.
+
+    Args:
+        site: Where code is written.
+        steps: The loop over time steps, around a sequence of sweeps over the grid.
     """
     program = site.problem.program
     stages = analyse(program).stages
+    step = ir.Var(steps.name)
     lets: list[ir.Stmt] = [ir.Let(_PARTS, ir.smallest(_units(site), _THREADS))]
     if len(program.statements) == 1:
-        return _steps(lets, [_shared(site, _stage(site, stages[0], _FIRST, _LAST))])
+        return _steps(steps, lets, [_shared(site, _stage(site, stages[0], step, _FIRST, _LAST))])
     lets.append(ir.Let(_PIECE_ROWS, _piece_rows(site)))
     several = ir.lt(_PIECE_ROWS, ir.sub(_LAST, _FIRST))
     piece: tuple[ir.Stmt, ...] = (ir.Let(_HIGH, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST)),)
@@ -38,20 +45,35 @@ def sweeps(site: Site) -> tuple[ir.Stmt, ...]:
     left = []
     for number, (rows, stage) in enumerate(zip(stage_distances(program), stages, strict=True)):
         if not rows:
-            piece += _stage(site, stage, _LOW, _HIGH)
+            piece += _stage(site, stage, step, _LOW, _HIGH)
             continue
         behind = ir.Var(f"behind{number}")
         gap = ir.Let(behind, ir.select(several, ir.Int(rows), extent(0)))
         gaps += (gap,)
         begin, end = ir.add(_FIRST, behind), ir.sub(_LAST, behind)
-        piece += _stage(site, stage, ir.largest(ir.sub(_LOW, behind), begin), ir.sub(_HIGH, behind))
+        piece += _stage(site, stage, step, ir.largest(ir.sub(_LOW, behind), begin), ir.sub(_HIGH, behind))
         edges = (
-            *_stage(site, stage, _FIRST, ir.smallest(begin, _LAST)),
-            *_stage(site, stage, ir.largest(begin, end), _LAST),
+            *_stage(site, stage, step, _FIRST, ir.smallest(begin, _LAST)),
+            *_stage(site, stage, step, ir.largest(begin, end), _LAST),
         )
         left.append(_shared(site, (gap, *edges)))
     pieces = ir.For(var=_LOW, low=_FIRST, high=_LAST, step=_PIECE_ROWS, body=piece)
-    return _steps(lets, [_shared(site, (*gaps, pieces)), *left])
+    return _steps(steps, lets, [_shared(site, (*gaps, pieces)), *left])
+
+
+def cell_by_cell(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
+    """Write the same tree for a program with a recurrence: one thread, in lexicographic order."""
+    body: list[ir.Stmt] = []
+    for stage in analyse(site.problem.program).stages:
+        for number in stage:
+            bounds = box_bounds(site, site.problem.program.statements[number])
+            places = tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
+            cells = (*site.params, ir.Var(steps.name), *places, *bounds[-1])
+            nest: tuple[ir.Stmt, ...] = (ir.Call(cells_name(site, number), cells),)
+            for axis in range(site.rank - 2, -1, -1):
+                nest = (ir.For(var=places[axis], low=bounds[axis][0], high=bounds[axis][1], body=nest),)
+            body += nest
+    return (_over(steps, body),)
 
 
 def stage_distances(program: Program) -> tuple[int, ...]:
@@ -82,9 +104,13 @@ def stage_distances(program: Program) -> tuple[int, ...]:
     return tuple(result)
 
 
-def _steps(lets: list[ir.Stmt], loops: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
+def _steps(steps: Loop, lets: list[ir.Stmt], loops: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
     """All steps by one team of threads."""
-    return (*lets, ir.Parallel(_THREADS, (ir.For(var=_T, low=ir.Int(0), high=ir.Var("steps"), body=tuple(loops)),)))
+    return (*lets, ir.Parallel(_THREADS, (_over(steps, loops),)))
+
+
+def _over(steps: Loop, body: list[ir.Stmt]) -> ir.For:
+    return ir.For(var=ir.Var(steps.name), low=index(steps.low, {}), high=index(steps.high, {}), body=tuple(body))
 
 
 def _shared(site: Site, body: tuple[ir.Stmt, ...]) -> ir.For:
@@ -113,7 +139,7 @@ def _piece_rows(site: Site) -> ir.Expr:
     return ir.largest(ir.Int(together if site.rank == 2 else 1), ir.div(ir.Int(values), stride(0)))
 
 
-def _stage(site: Site, statements: tuple[int, ...], low: ir.Expr, high: ir.Expr) -> tuple[ir.Call, ...]:
+def _stage(site: Site, statements: tuple[int, ...], step: ir.Expr, low: ir.Expr, high: ir.Expr) -> tuple[ir.Call, ...]:
     """The statements of a stage over rows of the grid."""
     ranges = [(low, high), *((ir.Int(0), extent(axis)) for axis in range(1, site.rank))]
-    return tuple(box_call(site, number, _T, ranges) for number in statements)
+    return tuple(box_call(site, number, step, ranges) for number in statements)

@@ -1,0 +1,1 @@
+"""Schedule trees -> the loop-nest IR, one interpreter per kind of target."""

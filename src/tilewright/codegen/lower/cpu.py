@@ -1,0 +1,183 @@
+"""Schedule trees -> loops on a CPU: the one place where a family's order becomes code for processors.
+
+    Mark                    a comment
+    Let                     a name; one for a name or a number is replaced by it
+    Loop                    for (…)                        without a loop where it has a single iteration
+    Parallel                #pragma omp for, dynamic       over all tiles of the wavefront, counted off in one number
+    Guard                   if (…)
+    Private, CopyIn/-Out    memory of the thread's own     :mod:`tilewright.codegen.lower.private`
+    Compute in a tile       calls of the statements' kernels, which cut the box to the grid
+    Compute in no tile      a sweep that threads share     :mod:`tilewright.codegen.lower.sweeps`
+
+One team of threads runs everything from the first node on that is not a name or a comment.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tilewright.codegen import ir
+from tilewright.codegen.lower import private, sweeps
+from tilewright.codegen.lower.index import index
+from tilewright.codegen.sites import Site, unpack
+from tilewright.codegen.statements import box_call
+from tilewright.programs.dependences import analyse
+from tilewright.tilings.affine import Whole
+from tilewright.tilings.tree import (
+    Compute,
+    CopyIn,
+    CopyOut,
+    Guard,
+    Let,
+    Loop,
+    Mark,
+    Node,
+    Parallel,
+    Private,
+    Range,
+    Sequence,
+    children,
+)
+
+Names = Mapping[str, ir.Expr]
+
+
+def entry_function(site: Site, tree: Node, name: str) -> ir.Function:
+    """Return the exported function that advances the fields by ``size[0]`` steps with ``size[1]`` threads."""
+    sizes = (
+        ir.Let(ir.Var("steps"), ir.Load(site.params[1], ir.Int(0), ir.INDEX)),
+        ir.Let(ir.Var("threads"), ir.Load(site.params[1], ir.Int(1), ir.INDEX)),
+    )
+    body = (*sizes, *unpack(site), *_loops(site, tree))
+    return ir.Function(name=name, params=site.params, body=body, kind="entry")
+
+
+def _loops(site: Site, tree: Node) -> tuple[ir.Stmt, ...]:
+    if isinstance(tree, Loop) and not any(isinstance(node, Parallel) for node in _nodes(tree)):
+        recurrent = analyse(site.problem.program).sweep
+        return sweeps.cell_by_cell(site, tree) if recurrent else sweeps.sweeps(site, tree)
+    return _Lowering(site=site, own=private_memory(tree)).team(tree, {})
+
+
+def private_memory(tree: Node) -> Private | None:
+    """Return the memory that every tile of a tree has of its own, if any."""
+    return next((node for node in _nodes(tree) if isinstance(node, Private)), None)
+
+
+def _nodes(tree: Node) -> Iterator[Node]:
+    yield tree
+    for child in children(tree):
+        yield from _nodes(child)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lowering:
+    """What nodes need to know of their surroundings besides the names.
+
+    Attributes:
+        site: Where code is written.
+        own: The memory that every tile has of its own, if any.
+    """
+
+    site: Site
+    own: Private | None
+
+    @property
+    def memory(self) -> private.Memory:
+        """How a thread's memory is laid out."""
+        if self.own is None:
+            raise ValueError("a tile copies to memory of its own and has none")
+        return private.memory(self.site.problem, self.own)
+
+    def team(self, node: Node, names: Names) -> tuple[ir.Stmt, ...]:
+        """Open a team of threads below names and comments."""
+        if isinstance(node, Mark):
+            return (ir.Comment(node.text), *self.team(node.child, names))
+        if isinstance(node, Let):
+            lets, names = bound(node, names)
+            return (*lets, *self.team(node.child, names))
+        body = self.node(node, names)
+        if self.own is not None:
+            last = private.last_versions(self.site, index(self.own.bands, names))
+            body = (*private.rooms(self.site, self.memory), *body, *last)
+        return (ir.Parallel(ir.Var("threads"), body),)
+
+    def node(self, node: Node, names: Names) -> tuple[ir.Stmt, ...]:  # noqa: PLR0911
+        """Return the statements of a node."""
+        match node:
+            case Mark(text, child):
+                return (ir.Comment(text), *self.node(child, names))
+            case Let():
+                lets, names = bound(node, names)
+                return (*lets, *self.node(node.child, names))
+            case Sequence(children):
+                return tuple(stmt for child in children for stmt in self._apart(child, names))
+            case Loop():
+                return self._loop(node, names)
+            case Parallel(ranges, child):
+                return self._tiles(ranges, child, names)
+            case Guard():
+                at = index(node.value, names)
+                holds = ir.and_(ir.ge(at, index(node.low, names)), ir.lt(at, index(node.high, names)))
+                return (ir.If(holds, self.node(node.child, names)),)
+            case Compute():
+                return self._cells(node, names)
+            case Private():
+                return (*private.places(self.site, self.memory, node, names), *self.node(node.child, names))
+            case CopyIn():
+                return (private.load(self.site, self.memory, node, self._side(names), names),)
+            case CopyOut():
+                return (private.store(self.site, self.memory, node, self._side(names), names),)
+
+    def _side(self, names: Names) -> ir.Expr:
+        return ir.Int(0) if self.own is None else index(self.own.side, names)
+
+    def _apart(self, child: Node, names: Names) -> tuple[ir.Stmt, ...]:
+        """A child among others: its names are its own."""
+        body = self.node(child, names)
+        return (ir.Scope(body),) if isinstance(child, Mark | Let | Private) else body
+
+    def _loop(self, loop: Loop, names: Names) -> tuple[ir.Stmt, ...]:
+        if loop.high == loop.low + 1:
+            return self.node(Let(loop.name, loop.low, loop.child), names)
+        inner = {**names, loop.name: ir.Var(loop.name)}
+        low, high = index(loop.low, names), index(loop.high, names)
+        body = self.node(loop.child, inner)
+        return (ir.For(var=ir.Var(loop.name), low=low, high=high, step=ir.Int(loop.step), body=body),)
+
+    def _tiles(self, ranges: tuple[Range, ...], child: Node, names: Names) -> tuple[ir.Stmt, ...]:
+        """Count all tiles off in one number, whose last digit is the last range's."""
+        counts = [index(each.count, names) for each in ranges]
+        lows = [index(each.low, names) for each in ranges]
+        inner = {**names, **{each.name: ir.Var(each.name) for each in ranges}}
+        body = self.node(child, inner)
+        if len(ranges) == 1:
+            high = ir.add(lows[0], counts[0])
+            return (ir.For(var=ir.Var(ranges[0].name), low=lows[0], high=high, body=body, share="dynamic"),)
+        rest: ir.Expr = ir.Var("place")
+        every, digits = counts[0], []
+        for count in counts[1:]:
+            every = ir.mul(every, count)
+        for number in range(len(ranges) - 1, -1, -1):
+            digit = ir.mod(rest, counts[number]) if number else rest
+            digits.append(ir.Let(ir.Var(ranges[number].name), ir.add(lows[number], digit)))
+            rest = ir.div(rest, counts[number]) if number else rest
+        return (ir.For(var=ir.Var("place"), low=ir.Int(0), high=every, body=(*digits, *body), share="dynamic"),)
+
+    def _cells(self, cells: Compute, names: Names) -> tuple[ir.Stmt, ...]:
+        step = index(cells.step, names)
+        box = [(index(low, names), index(high, names)) for low, high in cells.box]
+        params = () if self.own is None else private.parameters(self.site)
+        stages = analyse(self.site.problem.program).stages
+        if isinstance(cells.stage, Whole):
+            return tuple(box_call(self.site, number, step, box, params) for number in stages[cells.stage.value])
+        chosen = index(cells.stage, names)
+        every = (tuple(box_call(self.site, number, step, box, params) for number in stage) for stage in stages)
+        return tuple(ir.If(ir.eq(chosen, place), calls) for place, calls in enumerate(every))
+
+
+def bound(let: Let, names: Names) -> tuple[tuple[ir.Stmt, ...], Names]:
+    """The statement that binds a name, if it needs one, and the names below it."""
+    number = index(let.value, names)
+    if isinstance(number, ir.Var | ir.Int):
+        return (), {**names, let.name: number}
+    return (ir.Let(ir.Var(let.name), number),), {**names, let.name: ir.Var(let.name)}

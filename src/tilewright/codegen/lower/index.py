@@ -1,0 +1,37 @@
+"""Expressions of a schedule tree -> indices of the IR."""
+
+from collections.abc import Callable, Mapping
+
+from tilewright.codegen import ir
+from tilewright.tilings.affine import Combined, Expr, Name, Operator, Whole
+
+_BUILD: Mapping[Operator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
+    Operator.ADD: ir.add,
+    Operator.SUB: ir.sub,
+    Operator.MUL: ir.mul,
+    Operator.DIV: ir.div,
+    Operator.MOD: ir.mod,
+    Operator.FLOOR_DIV: ir.floordiv,
+    Operator.CEIL_DIV: ir.ceildiv,
+    Operator.MIN: ir.smallest,
+    Operator.MAX: ir.largest,
+}
+
+
+def index(expression: Expr, names: Mapping[str, ir.Expr]) -> ir.Expr:
+    """Return an expression as an index.
+
+    Args:
+        expression: The expression.
+        names: What stands for its names; others are variables of the same name.
+
+    >>> index(Name("n0") - 1, {"n0": ir.Int(8)})
+    Int(value=7)
+    """
+    match expression:
+        case Whole(number):
+            return ir.Int(number)
+        case Name(name):
+            return names.get(name, ir.Var(name))
+        case Combined(operator, first, second):
+            return _BUILD[operator](index(first, names), index(second, names))
