@@ -32,7 +32,7 @@ _ROUNDS = 30
 _STEP = 1e-4
 _SLOWEST = 0.1
 _FASTEST_FIRST = 25.0
-_OWN_PRIOR = 0.3
+_OWN_PRIOR = 2.0
 """Weight of a factor of 1 beside measured points, the fastest of which weighs 1."""
 
 
