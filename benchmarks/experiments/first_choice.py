@@ -22,7 +22,7 @@ from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.gpu_terms import Constants
 from tilewright.costs.hardware import hardware
 from tilewright.costs.selector import evaluate
-from tilewright.costs.selector_fit import Points, calibrate
+from tilewright.costs.selector_fit import FASTEST, Points, calibrate
 from tilewright.runtime.logs import TuningLog, read_stencilbench
 from tilewright.tuning.validation import Scores, mean, scores
 
@@ -37,8 +37,6 @@ ESTIMATES = Constants(
 _FIXED = ("spill_slots", "base_registers", "even_registers", "guarded_registers", "code_slots")
 FREE = {name: 0.3 for name in Constants.__slots__ if name not in _FIXED}
 """The fitted constants, each with its prior spread: tight, since there are many of them and only seven stencils."""
-FASTEST = 10.0
-"""Power of speed by which points count: those within a fifth of the best decide."""
 FACTORS = 0.1
 """Prior spread of a stencil's own factor: small, so that the constants explain the times of unseen stencils, too."""
 _POINTS = 700

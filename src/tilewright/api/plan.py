@@ -41,6 +41,7 @@ class Tried:
         spread: Range of the samples over their median, or None below two.
         unstable: Whether the samples differ too much to trust their median.
         range_seconds: The fastest and the slowest sample for the whole problem, or None if it was not measured.
+        predicted_interval: Seconds between which four of five measured times are expected, or None where nobody says.
     """
 
     tiling: Tiling
@@ -56,6 +57,7 @@ class Tried:
     spread: float | None = None
     unstable: bool = False
     range_seconds: tuple[float, float] | None = None
+    predicted_interval: tuple[float, float] | None = None
 
     @property
     def comparable(self) -> bool:
@@ -85,6 +87,7 @@ class Tried:
         return Candidate(
             tiling=str(self.tiling),
             predicted=self.predicted_seconds,
+            interval=self.predicted_interval,
             measured=self.measured_seconds,
             spread=self.spread,
             outcome="unstable" if self.unstable else failure,

@@ -16,7 +16,7 @@ from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, Sizes
 from tilewright.costs.gpu_terms import Constants
 from tilewright.costs.hardware import Hardware, hardware
-from tilewright.costs.selector_fit import Calibration, Points, calibrate, sample, scale_of
+from tilewright.costs.selector_fit import FASTEST, Calibration, Points, calibrate, sample, scale_of
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs import catalogue
@@ -171,12 +171,12 @@ def validate(
     gpu = hardware(where)
     used = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
     chosen = [Points(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, used, strict=True)]
-    every = calibrate(chosen, gpu) if points else None
+    every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
     results = []
     for number, (case, seconds) in enumerate(zip(cases, measured, strict=True)):
         fitted = every
         if held_out and points and len(cases) > 1:
-            fitted = calibrate([one for i, one in enumerate(chosen) if i != number], gpu)
+            fitted = calibrate([one for i, one in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
         constants = fitted.constants if fitted else Constants()
         results.append(_scored(case, seconds, used[number], gpu, constants, off))
     return Validation(
@@ -296,7 +296,7 @@ def _scored(
     return _result(case, terms.seconds * scale, seconds, used, gpu.shared_limit, (terms.resident[rest], scale))
 
 
-def _published(case: selector.Case, seconds: Floats, points: int, seed: int) -> StencilValidation:
+def _published(case: selector.Case, seconds: Floats, points: int, seed: tuple[int, int]) -> StencilValidation:
     """Score the printed model, C_iter fitted to the sample."""
     limit = min(case.setting.block_bytes, STATIC_SHARED)
     setting = dataclasses.replace(case.setting, block_bytes=limit)

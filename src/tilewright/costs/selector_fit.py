@@ -26,6 +26,8 @@ SPREADS = {
 """The constants that a calibration may change, and the prior spread of the logarithm of each."""
 SCALE_SPREAD = 0.2
 """Prior spread of the logarithm of a stencil's own factor."""
+FASTEST = 10.0
+"""Power of speed by which points count where a choice is to be made: those within a fifth of the best decide."""
 _SHARES = frozenset({"dram_share", "l2_share"})
 _PROMISING = 0.05
 _ROUNDS = 30

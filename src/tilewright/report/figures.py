@@ -138,6 +138,10 @@ def _ranking(axes: "Axes", study: Study) -> None:
         axes.legend(loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=2, fontsize="small", frameon=False)
     else:
         axes.barh(rows, predicted, 0.7, color=_PREDICTED, alpha=0.8)
+    ranges = [(row, each.interval) for row, each in zip(rows.tolist(), shown, strict=True) if each.interval]
+    above = 0.2 if any(measured) else 0.0
+    for row, (low, high) in ranges:
+        axes.plot((low, high), (row + above, row + above), "-", color="0.25", linewidth=1)
     axes.set_yticks(rows, [each.tiling for each in shown], fontsize="x-small")
     axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("seconds", loc="left")

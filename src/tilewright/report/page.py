@@ -108,7 +108,7 @@ def _ranked(candidates: Sequence[Candidate], most: int) -> str:
         (
             str(place),
             each.tiling,
-            format_seconds(each.predicted) if each.known else "-",
+            _predicted(each),
             *(_times(each) if measured else ()),
             "-" if each.dram_bytes is None else format_bytes(each.dram_bytes),
             "-" if each.joules is None else f"{each.joules:.4g}",
@@ -119,6 +119,13 @@ def _ranked(candidates: Sequence[Candidate], most: int) -> str:
     more = len(candidates) - len(rows)
     rest = f"<p>… and {more} more</p>" if more > 0 else ""
     return f"<h3>Candidates</h3>{_table(columns, rows)}{rest}"
+
+
+def _predicted(each: Candidate) -> str:
+    if not each.known:
+        return "-"
+    low_high = "" if each.interval is None else f" ({' to '.join(map(format_seconds, each.interval))})"
+    return format_seconds(each.predicted) + low_high
 
 
 def _times(each: Candidate) -> tuple[str, str]:

@@ -13,6 +13,7 @@ class Candidate:
     Attributes:
         tiling: The tiling as text.
         predicted: Predicted seconds; NaN where the model does not know it.
+        interval: Seconds between which four of five measured times are expected, or None.
         measured: Measured seconds, or None.
         spread: Range of the samples over their median, or None.
         outcome: ``ok``, how it failed, or empty where it was not tried.
@@ -31,6 +32,7 @@ class Candidate:
     dram_bytes: float | None = None
     joules: float | None = None
     bound_by: str = ""
+    interval: tuple[float, float] | None = None
 
     @property
     def family(self) -> str:
