@@ -45,7 +45,7 @@ _CPU = {
     "overlapped": (1.00, 2.02),
     "skewed": (0.86, 2.39),
 }
-_THREADS = (0.88, 1.57)
+_THREADS = (0.92, 1.66)
 _GUESS = (0.5, 2.0)
 
 
