@@ -50,6 +50,7 @@ def test_the_document_has_the_interfaces_keys():
         "model",
         "tiling",
         "costs",
+        "interval",
         "c_iter",
         "energy",
     ]

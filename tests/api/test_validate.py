@@ -53,6 +53,17 @@ def test_scoring_is_deterministic_and_seeded():
     assert validate([log], "v100", seed=1).to_dict() != validate([log], "v100").to_dict()
 
 
+def test_no_result_depends_on_the_order_of_logs_or_of_their_lines():
+    logs = [synthetic(name="j2d5pt"), synthetic(name="gradient2d"), synthetic(name="j2d9pt")]
+    turned = [dataclasses.replace(log, points=tuple(reversed(log.points))) for log in reversed(logs)]
+    for held_out in (False, True):
+        first, second = (validate(each, "v100", seed=3, held_out=held_out) for each in (logs, turned))
+        assert {one.name: one.to_dict() for one in first.stencils} == {
+            one.name: one.to_dict() for one in second.stencils
+        }
+        assert first.calibration.constants == second.calibration.constants
+
+
 def test_without_points_nothing_is_fitted():
     found = validate([synthetic()], "v100", points=0)
     assert found.calibration is None

@@ -20,7 +20,7 @@ from tilewright.costs.gpu_terms import (
 )
 from tilewright.costs.hardware import hardware
 from tilewright.costs.selector import PARTS, evaluate, make_case
-from tilewright.costs.selector_fit import CALIBRATED, Points, calibrate, sample
+from tilewright.costs.selector_fit import SPREADS, Points, calibrate, sample
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load, names
 from tilewright.programs.catalogue import program
@@ -239,12 +239,52 @@ def test_calibration_finds_constants_that_made_the_times():
     assert found.dram_share < Constants().dram_share
 
 
+def test_fast_points_count_most_where_asked_to():
+    case = _many()
+    plain = evaluate(case, GPU).seconds
+    times = np.where(plain <= np.quantile(plain, 0.1), 0.7 * plain, plain)
+    errors = [
+        abs(np.log(evaluate(case, GPU, found.constants).seconds * found.scales[0] / times)[plain.argmin()])
+        for found in (calibrate([Points(case=case, seconds=times)], GPU, fastest=power) for power in (0.0, 10.0))
+    ]
+    assert errors[1] < errors[0]
+
+
+def test_a_calibration_changes_what_it_may_only():
+    case = _many()
+    times = 1.3 * evaluate(case, GPU).seconds
+    found = calibrate([Points(case=case, seconds=times)], GPU, free={"issue": 0.3}).constants
+    assert found == dataclasses.replace(Constants(), issue=found.issue)
+    assert found.issue > Constants().issue
+
+
+def test_blocks_left_over_share_the_memory_among_themselves():
+    """Whole waves take the same time each; a last wave of few blocks takes less than one of many."""
+    case = case_of("j2d5pt", [(16, (6, 256), (1, 256))], shape=(16384, 16384))
+    pitch = 2 * 6 + 16 - 2
+    times = []
+    for blocks in (160, 168, 240, 320):
+        part = case_of("j2d5pt", [(16, (6, 256), (1, 256))], shape=(blocks * pitch - pitch // 2, 16384))
+        times.append(evaluate(part, GPU).seconds[0])
+    assert case.work.threads[0] == 256
+    assert times[0] < times[1] < times[2] < times[3]
+    assert times[3] == pytest.approx(2 * times[0], rel=0.02)
+
+
+def test_instructions_beyond_the_cache_are_waited_for():
+    short, long = [(8, (4, 256), (1, 256))], [(32, (16, 32), (1, 32))]
+    for tiles, grows in ((short, False), (long, True)):
+        case = case_of("j2d5pt", tiles)
+        times = [evaluate(case, GPU, off=off).latency[0] for off in ((), ("instruction_cache",))]
+        assert (times[0] > times[1]) == grows
+
+
 def test_calibration_keeps_the_fixed_constants_and_the_shares_below_one():
     case = _many()
     times = evaluate(case, GPU).seconds * np.random.default_rng(1).lognormal(-0.5, 0.3, len(case.work.rows))
     found = calibrate([Points(case=case, seconds=times)], GPU)
     for name in (field.name for field in dataclasses.fields(Constants)):
-        if name not in CALIBRATED:
+        if name not in SPREADS:
             assert getattr(found.constants, name) == getattr(Constants(), name)
     assert found.constants.dram_share <= 1.0
     assert found.points == len(times)

@@ -66,7 +66,7 @@ def test_the_fastest_that_was_measured_wins():
     assert len(choice.trials) == EFFORT.candidates
 
 
-def test_refinement_climbs_beyond_the_shortlist():
+def test_what_was_measured_leads_beyond_the_shortlist():
     without = search(SPACE, replace(EFFORT, refine=0.0), Table())
     climbed = search(SPACE, replace(EFFORT, candidates=60, refine=0.5), Table())
     assert climbed.winner.measurement.median < without.winner.measurement.median

@@ -9,7 +9,7 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Sizes
 from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tuning.shortlist import Stratum, effort_level, neighbours, ranked, shortlist
+from tilewright.tuning.shortlist import Stratum, effort_level, ranked, shortlist
 
 
 def stratum(family, heights, widths, cost, expected=None):
@@ -121,15 +121,6 @@ def test_the_order_does_not_depend_on_the_order_of_the_points():
         expected=HEXAGONS.expected[mixed],
     )
     assert [c.tiling for c in ranked((other,), 30)] == [c.tiling for c in ranked((HEXAGONS,), 30)]
-
-
-def test_neighbours_differ_in_one_size_by_one_place():
-    around = neighbours(SPACE, Tiling(family="hexagonal", time=20, space=(40,)))
-    assert {(c.tiling.time, c.tiling.space[0]) for c in around} == {(18, 40), (22, 40), (20, 32), (20, 48)}
-    corner = neighbours(SPACE, Tiling(family="hexagonal", time=2, space=(8,)))
-    assert {(c.tiling.time, c.tiling.space[0]) for c in corner} == {(4, 8), (2, 16)}
-    assert [c.predicted for c in corner] == sorted(c.predicted for c in corner)
-    assert neighbours(SPACE, NONE) == ()
 
 
 def test_effort_levels():

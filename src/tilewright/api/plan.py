@@ -44,6 +44,7 @@ class Tried:
         range_seconds: The fastest and the slowest sample for the whole problem, or None if it was not measured.
         bound_seconds: The least time by the machine code on a GPU, which nobody measured; None where it is not known.
         bound_by: What that bound is made of, in one sentence.
+        predicted_interval: Seconds between which four of five measured times are expected, or None where nobody says.
     """
 
     tiling: Tiling
@@ -61,6 +62,7 @@ class Tried:
     range_seconds: tuple[float, float] | None = None
     bound_seconds: float | None = None
     bound_by: str = ""
+    predicted_interval: tuple[float, float] | None = None
 
     @property
     def comparable(self) -> bool:
@@ -90,6 +92,7 @@ class Tried:
         return Candidate(
             tiling=str(self.tiling),
             predicted=self.predicted_seconds,
+            interval=self.predicted_interval,
             measured=self.measured_seconds,
             spread=self.spread,
             measured_range=self.range_seconds,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
+from tilewright.costs.interval import Interval, interval
 from tilewright.costs.orthogonal import TableCase
 from tilewright.costs.roofline import Roofline
 from tilewright.costs.time import Costs
@@ -55,6 +56,13 @@ class Prediction:
         return self.work.c_iter
 
     @property
+    def interval(self) -> Interval:
+        """The range in which four of five measured times are expected."""
+        threads = bool(self.tiling.threads) and self.model == "exact"
+        cpu = self.hardware.kind == "cpu"
+        return interval(self.tiling.family, self.costs.seconds, cpu=cpu, threads=threads)
+
+    @property
     def roof(self) -> Roofline | None:
         """What the machine's arithmetic and memory allow the program, or None of a table."""
         return self.work.roof
@@ -96,6 +104,7 @@ class Prediction:
             "model": self.model,
             "tiling": self.tiling.to_dict(),
             "costs": self.costs.to_dict(),
+            "interval": self.interval.to_dict(),
             "c_iter": {key: getattr(self.c_iter, key) for key in keys},
             "energy": self.costs.energy.to_dict() if self.costs.energy else None,
         }
@@ -116,6 +125,7 @@ class Prediction:
         return Candidate(
             tiling=str(self.tiling),
             predicted=self.costs.seconds,
+            interval=(self.interval.low, self.interval.high),
             flops=float(self.costs.flops),
             dram_bytes=self.costs.dram_bytes,
             joules=self.costs.joules,
@@ -135,6 +145,7 @@ class Prediction:
             ("element type", self.dtype),
             ("machine", self.hardware.title or self.machine),
             ("predicted time", f"{format_seconds(costs.seconds, keep=True)} ({self.model} model)"),
+            (f"{self.interval.share:.0%} interval", self._range()),
             ("speed", f"{_rate(costs.gcells_per_second, 'Cells')}, {_rate(costs.gflops_per_second, 'Flops')}"),
             ("off-chip traffic", format_bytes(costs.dram_bytes)),
             ("bound by", costs.bound_by),
@@ -145,6 +156,11 @@ class Prediction:
         spread = "" if self.c_iter.low is None else f", {self.c_iter.low:.3g} to {self.c_iter.high:.3g} s"
         facts.append(("C_iter", f"{self.c_iter.value:.4g} s ({self.c_iter.source}{spread})"))
         return tuple(facts)
+
+    def _range(self) -> str:
+        """Return the interval for people."""
+        low, high = format_seconds(self.interval.low), format_seconds(self.interval.high)
+        return f"{low} to {high}, by {self.interval.source}"
 
     def __str__(self) -> str:
         return (

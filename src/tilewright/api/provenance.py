@@ -105,10 +105,10 @@ def equals(candidates: tuple[Candidate, ...]) -> int:
 
 
 def _range(chosen: Candidate) -> str:
-    if chosen.predicted_range is None:
+    if chosen.interval is None:
         return ""
-    low, high = (format_seconds(value, keep=True) for value in chosen.predicted_range)
-    return f" ({low} to {high}, as C_iter is known)"
+    low, high = (format_seconds(value, keep=True) for value in chosen.interval)
+    return f" (four of five times from {low} to {high})"
 
 
 def _samples(chosen: Candidate) -> str:

@@ -24,8 +24,6 @@ from tilewright.tuning import space
 from tilewright.tuning.choice import evaluated, families_of
 from tilewright.workloads import stencil
 
-_RANGED = 12
-"""Candidates for which the range of the predicted time is worked out: those that are drawn."""
 _FILLED = 60
 """Candidates for which the model is asked again for traffic and energy."""
 
@@ -47,16 +45,6 @@ class Case:
     def predict(self, tiling: str) -> Prediction:
         """Ask the model about one tiling."""
         return predicted(stencil.on_machine(self.problem, self.machine, model=self.model), parse(tiling))
-
-    def ranged(self, each: Candidate) -> Candidate:
-        """Return a candidate with the range of its predicted time: what C_iter at its ends makes of it."""
-        work, tiling = stencil.on_machine(self.problem, self.machine, model=self.model), parse(each.tiling)
-        middle = work.expected(tiling) if each.known and not tiling.threads else None
-        ends = [one.expected(tiling) for one in work.ends()]
-        if middle is None or not ends or None in ends:
-            return each
-        low, high = (each.predicted * one.seconds / middle.seconds for one in ends if one is not None)
-        return dataclasses.replace(each, predicted_range=(min(low, each.predicted), max(high, each.predicted)))
 
     def families(self) -> tuple[Choice, ...]:
         """Return the best tiling of every family by predicted time, best first."""
@@ -91,7 +79,6 @@ def of_case(
     from tilewright.api.energy import compared
 
     filled = tuple(_filled(case, each) if place < _FILLED else each for place, each in enumerate(candidates))
-    filled = tuple(case.ranged(each) if place < _RANGED else each for place, each in enumerate(filled))
     try:
         one = case.predict(filled[0].tiling)
     except TilewrightError as error:

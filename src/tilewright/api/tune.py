@@ -21,6 +21,7 @@ from tilewright.api.tune_task import Tuning, log_path, prediction_of, remember, 
 from tilewright.api.unstable import warn_if_unstable
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Resources
+from tilewright.costs.interval import interval
 from tilewright.plan import Plan as Decision
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
@@ -264,6 +265,8 @@ DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
 
 
 def _plan(tuning: Tuning, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
+    tried = tuple(_with_interval(tuning, each) for each in tried)
+    winner = _with_interval(tuning, winner)
     (decision,) = plans(tuning.problem, tuning.target, winner.tiling, strict=tuning.strict)
     return Plan(
         program=tuning.program,
@@ -281,6 +284,17 @@ def _plan(tuning: Tuning, winner: Tried, tried: tuple[Tried, ...], evaluated: in
         interrupted=choice is not None and choice.interrupted,
         exhausted=choice is not None and choice.exhausted and len(choice.trials) < len(choice.shortlist),
     )
+
+
+def _with_interval(tuning: Tuning, tried: Tried) -> Tried:
+    """Return a candidate with the range in which its time is expected."""
+    found = interval(
+        tried.tiling.family,
+        tried.predicted_seconds,
+        cpu=tuning.machine.kind == "cpu",
+        threads=bool(tried.tiling.threads) and tuning.model == "exact",
+    )
+    return replace(tried, predicted_interval=(found.low, found.high))
 
 
 def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:

@@ -1,6 +1,7 @@
 """``tw.validate``: predicted against measured, on logs of other people's measurements or on this machine."""
 
 import dataclasses
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,12 @@ from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, Sizes
 from tilewright.costs.gpu_terms import Constants
 from tilewright.costs.hardware import Hardware, hardware
-from tilewright.costs.selector_fit import Calibration, Points, calibrate, sample, scale_of
+from tilewright.costs.selector_fit import FASTEST, Calibration, Points, calibrate, sample, scale_of
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs import catalogue
 from tilewright.programs.problem import make_problem
-from tilewright.runtime.logs import FLOPS, TuningLog, read_stencilbench
+from tilewright.runtime.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
 from tilewright.runtime.tuner_files import read_tuner_file
 from tilewright.tuning.strategies import Space, Strategy, best_by, compare
 from tilewright.tuning.validation import TOPS, Scores, mean, scores
@@ -152,7 +153,7 @@ def validate(
     """
     if not logs:
         raise UsageError("there is nothing to validate: give at least one log")
-    known = [log if isinstance(log, TuningLog) else read_log(Path(log)) for log in logs]
+    known = [ordered(log if isinstance(log, TuningLog) else read_log(Path(log))) for log in logs]
     where = as_machine(machine)
     skipped = tuple(line for log in known for line in log.skipped)
     if model not in time_model.MODELS:
@@ -161,24 +162,21 @@ def validate(
     for log, seconds in zip(known, measured, strict=True):
         if len(seconds) < points + 2:
             raise UsageError(f"a log has at least {points + 2} measured points, {log.program!r} has {len(seconds)}")
-    cases = [_case(log, where) for log in known]
+    cases = [case_of(log, where) for log in known]
     if model == "published":
-        many = [_published(c, s, points, seed * 100 + i) for i, (c, s) in enumerate(zip(cases, measured, strict=True))]
+        many = [_published(c, s, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
         return Validation(
             machine=where.name, model=model, stencils=tuple(many), overall=_overall(many), skipped=skipped
         )
     gpu = hardware(where)
-    used = [
-        sample(selector.evaluate(case, gpu, off=off).seconds, points, seed * 100 + number)
-        for number, case in enumerate(cases)
-    ]
+    used = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
     chosen = [Points(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, used, strict=True)]
-    every = calibrate(chosen, gpu) if points else None
+    every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
     results = []
     for number, (case, seconds) in enumerate(zip(cases, measured, strict=True)):
         fitted = every
         if held_out and points and len(cases) > 1:
-            fitted = calibrate([one for i, one in enumerate(chosen) if i != number], gpu)
+            fitted = calibrate([one for i, one in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
         constants = fitted.constants if fitted else Constants()
         results.append(_scored(case, seconds, used[number], gpu, constants, off))
     return Validation(
@@ -250,7 +248,27 @@ def read_log(
     return read_stencilbench(path, program if program in FLOPS else None)
 
 
-def _case(log: TuningLog, machine: Machine) -> selector.Case:
+def ordered(log: TuningLog) -> TuningLog:
+    """Return a log's measured points in the order of their tilings: no result depends on the order of its lines."""
+
+    def place(point: LogPoint) -> tuple[object, ...]:
+        tiling = point.tiling
+        return tiling.time, tiling.space, tiling.threads, tiling.k or 0, point.seconds
+
+    return dataclasses.replace(log, points=tuple(sorted(log.measured, key=place)))
+
+
+def _seed(case: selector.Case, seed: int) -> tuple[int, int]:
+    """Return the seed of a stencil's sample: from its name, so that it does not depend on the other logs."""
+    return seed, zlib.crc32(case.program.name.encode())
+
+
+def case_of(log: TuningLog, machine: Machine) -> selector.Case:
+    """Return a log's measured points as the model of thread blocks takes them.
+
+    Raises:
+        UsageError: If a tiling is none of the program's, or the machine is no GPU.
+    """
     program = catalogue.program(log.program)
     setting = make_setting(make_problem(program, log.shape, log.steps), machine)
     tilings = [point.tiling for point in log.measured]
@@ -278,7 +296,7 @@ def _scored(
     return _result(case, terms.seconds * scale, seconds, used, gpu.shared_limit, (terms.resident[rest], scale))
 
 
-def _published(case: selector.Case, seconds: Floats, points: int, seed: int) -> StencilValidation:
+def _published(case: selector.Case, seconds: Floats, points: int, seed: tuple[int, int]) -> StencilValidation:
     """Score the printed model, C_iter fitted to the sample."""
     limit = min(case.setting.block_bytes, STATIC_SHARED)
     setting = dataclasses.replace(case.setting, block_bytes=limit)

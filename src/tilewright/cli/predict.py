@@ -112,7 +112,7 @@ def _shown(one: "Prediction", title: str, why: dict[str, object] | None) -> Any:
 
     from tilewright.report import energy, tables
 
-    table = tables.prediction(str(one.tiling), one.costs, one.c_iter, title)
+    table = tables.prediction(str(one.tiling), one.costs, one.interval, one.c_iter, title)
     return table if why is None else Group(table, energy.explanation(why))
 
 

@@ -36,6 +36,8 @@ from tilewright.programs.stencil import Program
 
 _LINE_WORDS = 32
 _SECTOR_WORDS = 8
+_COPY_INSTRUCTIONS = 6.0
+"""Instructions of a thread per round of copying: an address, a test, a load or store at either end."""
 PARTS = ("latency", "issue", "access", "dram", "l2", "launch")
 """What can bind: a thread's own chain, issue slots, access ports, DRAM, L2, kernel calls."""
 
@@ -161,13 +163,11 @@ def evaluate(
     here = residency(case.work, gpu, case.setting, known, off, compiled)
     fronts = traffic.tiles_per_wavefront(case.sizes, case.setting)
     blocks = np.maximum(*fronts)
-    queue = ceil_div(blocks, gpu.sm_count) if "partial_waves" not in off else np.maximum(1, blocks / gpu.sm_count)
+    queue = ceil_div(blocks, gpu.sm_count)
     together = np.minimum(here.blocks, queue)
-    turns = np.floor(queue / together)
-    model = _Model(case=case, gpu=gpu, constants=known, here=here, off=frozenset(off), busy=blocks)
-    full, rest = model.cycles(together), model.cycles(queue - turns * together)
+    model = _Model(case=case, gpu=gpu, constants=known, here=here, off=frozenset(off))
     scale, boundary, launches = _tiles(case, known, off)
-    total = {name: (turns * full[name] + rest[name]) * scale / gpu.clock for name in full}
+    total = {name: cycles * scale / gpu.clock for name, cycles in _front(model, blocks, queue, together).items()}
     launch = launches * gpu.launch_seconds
     even = blocks / gpu.sm_count / together
     return Terms(
@@ -181,6 +181,25 @@ def evaluate(
         waves=np.ceil(queue / together) / even,
         boundary=boundary,
     )
+
+
+def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[str, Floats]:
+    """Return the cycles of a wavefront in which every block has one tile: whole waves and the last, partial one.
+
+    A partial wave shares bandwidths among its own blocks only. Blocks fall out of step, and those of the last wave
+    start as others end: the share :attr:`Constants.drift` of the rounding to whole waves is not felt.
+    """
+    sms = model.gpu.sm_count
+    turns = np.floor(queue / together)
+    left = queue - turns * together
+    busy = np.clip((blocks - turns * together * sms) / np.maximum(left, 1), 1.0, sms)
+    whole, last = model.cycles(together, np.minimum(1.0 * blocks, sms)), model.cycles(left, busy)
+    even = np.maximum(1.0, blocks / sms / together)
+    drift = 1.0 if "partial_waves" in model.off else model.constants.drift
+    return {
+        name: np.asarray((1.0 - drift) * (turns * whole[name] + last[name]) + drift * even * whole[name])
+        for name in whole
+    }
 
 
 def _tiles(case: Case, known: Constants, off: Collection[str]) -> tuple[Floats, Floats, Floats]:
@@ -204,18 +223,22 @@ class _Model:
     constants: Constants
     here: Residency
     off: frozenset[str]
-    busy: Ints
 
-    def cycles(self, together: Floats | Ints) -> dict[str, Floats]:
-        """Return the cycles in all and by part, for numbers of resident blocks; 0 where that is 0."""
-        work, slots = self.case.work, self._slots()
-        growth = self._fetch(slots)
+    def cycles(self, together: Floats | Ints, sharers: Floats) -> dict[str, Floats]:
+        """Return the cycles in all and by part, for numbers of resident blocks; 0 where that is 0.
+
+        Args:
+            together: Blocks resident on the busiest multiprocessor; shape (n,).
+            sharers: Multiprocessors that share the bandwidths with it, itself included; shape (n,).
+        """
+        work, slots, known = self.case.work, self._slots(), self.constants
         miss = self._miss(together)
-        latency = self._latency(slots * growth, miss) if "latency" not in self.off else np.zeros(len(slots))
-        issue = together * self._issue(slots * growth)
+        latency = self._latency(slots, miss) if "latency" not in self.off else np.zeros(len(slots))
+        issue = together * self._issue(slots)
         access = together * work.warps * self._accesses() * self._access_cost()
-        dram = together * self._dram() * self._cycles_per_byte(self.gpu.dram_bandwidth * self.constants.dram_share)
-        l2 = together * self._l2(miss) * self._cycles_per_byte(self.gpu.l2_bandwidth * self.constants.l2_share)
+        sharers = np.ones_like(sharers) if "bandwidth" in self.off else sharers
+        dram = together * self._dram() * sharers * self.gpu.clock / (self.gpu.dram_bandwidth * known.dram_share)
+        l2 = together * self._l2(miss) * sharers * self.gpu.clock / (self.gpu.l2_bandwidth * known.l2_share)
         if "l2" in self.off:
             l2 = np.zeros_like(l2)
         p = self.constants.overlap
@@ -242,12 +265,12 @@ class _Model:
     def _reads(self) -> Floats:
         return self.case.work.reads_plain if "reuse" in self.off else self.case.work.reads
 
-    def _fetch(self, slots: Floats) -> Floats:
-        """Growth of the time per instruction because the unrolled code exceeds the instruction cache."""
+    def _fetched(self, slots: Floats) -> Floats:
+        """Cycles that a warp waits for instructions beyond the instruction cache: every tile runs all of them once."""
         if "instruction_cache" in self.off:
-            return np.ones_like(slots)
-        copied = np.where(self.here.shared, 6.0 * self.case.work.copies, 0.0)
-        return np.asarray(1.0 + self.constants.fetch * np.log2(1.0 + (slots + copied) / self.constants.code_slots))
+            return np.zeros_like(slots)
+        copies = np.where(self.here.shared, _COPY_INSTRUCTIONS * self.case.work.copies, 0.0)
+        return np.asarray(self.constants.fetch_cycles * np.maximum(0.0, slots + copies - self.constants.code_slots))
 
     def _latency(self, slots: Floats, miss: Floats) -> Floats:
         """Cycles of a thread's own chain: rows with their barriers, instructions, rounds of copying."""
@@ -258,7 +281,8 @@ class _Model:
         inside = known.tile_cycles + copy * work.copies
         step = known.row_cycles + np.where(self.here.shared, 0.0, known.global_row_cycles * (1.0 + 2.0 * miss))
         chain = known.latency * self.gpu.pipeline * np.where(self.here.shared, 1.0, known.global_latency * (1.0 + miss))
-        return np.asarray(work.rows * step + chain * slots + np.where(self.here.shared, inside, 0.0))
+        own = work.rows * step + chain * slots + self._fetched(slots)
+        return np.asarray(own + np.where(self.here.shared, inside, 0.0))
 
     def _issue(self, slots: Floats) -> Floats:
         """Cycles of a multiprocessor's schedulers per block."""
@@ -323,10 +347,3 @@ class _Model:
         lines = self._segments(self.case.work.box_values, self.case.work.box_rows, _LINE_WORDS - 1)
         wanted = lines * self.case.setting.itemsize * np.maximum(together, 1)
         return np.clip(1.0 - self.constants.l1_share * self.gpu.l1_bytes / np.maximum(wanted, 1), 0.0, 1.0)
-
-    def _cycles_per_byte(self, bandwidth: float) -> Floats:
-        """Cycles per byte at a multiprocessor's share of a bandwidth: as many share it as have a block."""
-        sharers = np.minimum(self.busy, self.gpu.sm_count)
-        if "bandwidth" in self.off:
-            sharers = np.full_like(sharers, 1)
-        return sharers * self.gpu.clock / bandwidth

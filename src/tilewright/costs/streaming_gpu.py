@@ -25,7 +25,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, Sizes, Truths, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu_code import body
-from tilewright.costs.gpu_terms import MOST_REGISTERS, Compiled, Constants
+from tilewright.costs.gpu_terms import MOST_REGISTERS, STREAMING, Compiled
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.tilings.stream_block import Footing
@@ -98,7 +98,7 @@ def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
     """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
     foot = _footing(setting)
     slots = float(_cell_slots(setting, foot, gpu, np.array([True]))[0]) + CELL_SLOTS * foot.stores
-    issue = slots * Constants().issue / gpu.schedulers * setting.vector_width / WARP
+    issue = slots * STREAMING.issue / gpu.schedulers * setting.vector_width / WARP
     return max(issue, _arithmetic(setting, foot, gpu) * foot.stages) / gpu.clock
 
 
@@ -113,7 +113,7 @@ def _cell_slots(setting: Setting, foot: Footing, gpu: Hardware, columns: "np.nda
     cell = _arithmetic(setting, foot, gpu) + near + 2.0 * foot.constant_reads + foot.stores
     if setting.c_iter.source in {"paper", "measured"}:
         known = setting.c_iter.value * gpu.clock * gpu.schedulers / (setting.vector_width / WARP)
-        cell = np.maximum(cell, known / Constants().issue - CELL_SLOTS)
+        cell = np.maximum(cell, known / STREAMING.issue - CELL_SLOTS)
     return np.asarray(cell, dtype=np.float64)
 
 
@@ -243,7 +243,7 @@ class _Cycles:
 
     def all(self, together: Ints | Floats) -> Floats:
         """All parts combined; 0 for no block."""
-        p = Constants().overlap
+        p = STREAMING.overlap
         work = np.maximum(self.issue(together), self.access(together))
         time = (self.latency() ** p + work**p + self.dram(together) ** p) ** (1.0 / p)
         return np.where(np.asarray(together) > 0, time, 0.0)
@@ -261,7 +261,7 @@ class _Cycles:
         warps = together * self.block.rows * ceil_div(self.block.threads, WARP)
         cells = self.block.levels * self.block.turns * self.foot.stages
         lanes = cells * _arithmetic(self.setting, self.foot, self.gpu) * WARP / self.setting.vector_width
-        return np.asarray(warps * np.maximum(self._slots() * Constants().issue / self.gpu.schedulers, lanes))
+        return np.asarray(warps * np.maximum(self._slots() * STREAMING.issue / self.gpu.schedulers, lanes))
 
     def access(self, together: Ints | Floats) -> Floats:
         """Of shared memory."""
@@ -278,12 +278,12 @@ class _Cycles:
     def bytes(self) -> Floats:
         """Between DRAM and chip per tile; part of the halo is still in L2 from its neighbours."""
         foot, block = self.foot, self.block
-        halo = np.maximum(0.0, block.loaded - block.own) * Constants().halo_share
+        halo = np.maximum(0.0, block.loaded - block.own) * STREAMING.halo_share
         read = (block.own + halo) * (foot.versions + foot.constants)
         return np.asarray((read + block.own * foot.versions) * self.setting.itemsize)
 
     def dram(self, together: Ints | Floats) -> Floats:
         """Of a multiprocessor's share of the bandwidth."""
         sharers = np.minimum(self.block.tiles, self.gpu.sm_count)
-        per_byte = sharers * self.gpu.clock / (self.gpu.dram_bandwidth * Constants().dram_share)
+        per_byte = sharers * self.gpu.clock / (self.gpu.dram_bandwidth * STREAMING.dram_share)
         return np.asarray(together * self.bytes() * per_byte)

@@ -157,7 +157,7 @@ def _ranking(axes: "Axes", study: Study) -> None:
             "predicted",
             _PREDICTED,
             0.12,
-            [(each.predicted if each.known else None, each.predicted_range) for each in shown],
+            [(each.predicted if each.known else None, each.interval) for each in shown],
         ),
         ("measured", _MEASURED, -0.12, [(each.measured, each.measured_range) for each in shown]),
     )
@@ -173,7 +173,7 @@ def _ranking(axes: "Axes", study: Study) -> None:
     axes.set_yticks(range(len(shown)), [each.tiling for each in shown], fontsize="x-small")
     axes.locator_params(axis="x", nbins=5)
     axes.ticklabel_format(axis="x", scilimits=(-3, 3))
-    axes.set_xlabel("seconds; lines: C_iter at its ends, and all samples", fontsize="small")
+    axes.set_xlabel("seconds; lines: four of five times as expected, and all samples", fontsize="small")
     axes.set_title("Candidates, the chosen one first", loc="left")
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     _below(axes)

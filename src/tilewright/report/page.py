@@ -117,7 +117,7 @@ def _ranked(candidates: Sequence[Candidate], most: int) -> str:
         (
             str(place),
             each.tiling,
-            _with_range(each.predicted, each.predicted_range) if each.known else "-",
+            _predicted(each),
             *(_times(each) if measured else ()),
             "-" if each.dram_bytes is None else format_bytes(each.dram_bytes),
             "-" if each.joules is None else f"{each.joules:.4g}",
@@ -128,6 +128,10 @@ def _ranked(candidates: Sequence[Candidate], most: int) -> str:
     more = len(candidates) - len(rows)
     rest = f"<p>… and {more} more</p>" if more > 0 else ""
     return f"<h3>Candidates</h3>{_table(columns, rows)}{rest}"
+
+
+def _predicted(each: Candidate) -> str:
+    return _with_range(each.predicted, each.interval) if each.known else "-"
 
 
 def _times(each: Candidate) -> tuple[str, str]:

@@ -15,8 +15,8 @@ class Candidate:
     Attributes:
         tiling: The tiling as text.
         predicted: Predicted seconds; NaN where the model does not know it.
+        interval: Seconds between which four of five measured times are expected, or None.
         measured: Measured seconds, or None.
-        predicted_range: Predicted seconds with the least and the most that C_iter may be, or None.
         measured_range: Seconds of the fastest and the slowest sample, or None.
         spread: Range of the samples over their median, or None.
         outcome: ``ok``, how it failed, or empty where it was not tried.
@@ -29,7 +29,6 @@ class Candidate:
     tiling: str
     predicted: float
     measured: float | None = None
-    predicted_range: tuple[float, float] | None = None
     measured_range: tuple[float, float] | None = None
     spread: float | None = None
     outcome: str = ""
@@ -37,6 +36,7 @@ class Candidate:
     dram_bytes: float | None = None
     joules: float | None = None
     bound_by: str = ""
+    interval: tuple[float, float] | None = None
 
     @property
     def family(self) -> str:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.energy import Joules
+from tilewright.costs.interval import Interval
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
 from tilewright.programs.dependences import analyse
@@ -136,12 +137,13 @@ def machine(one: Machine) -> Table:
     return table(("parameter", ">value", "range", "source", "meaning and provenance"), rows, f"{one.name}: {one.title}")
 
 
-def prediction(tiling: str, costs: Costs, c_iter: Quantity, title: str) -> Table:
+def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, title: str) -> Table:
     """Show what one tiling costs."""
     spread = "" if c_iter.low is None else f", {c_iter.low:.3g} to {c_iter.high:.3g}"
     facts = {
         "tiling": tiling,
         "time": format_seconds(costs.seconds),
+        f"{interval.share:.0%} interval": f"{format_seconds(interval.low)} to {format_seconds(interval.high)}",
         "off-chip traffic": format_bytes(costs.dram_bytes),
         "bound by": costs.bound_by,
     }

@@ -12,7 +12,8 @@ from typing import Protocol
 
 from tilewright.base.records import Measurement, Outcome
 from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tuning.shortlist import Candidate, Effort, Stratum, neighbours, shortlist
+from tilewright.tuning.shortlist import Candidate, Effort, Stratum, shortlist
+from tilewright.tuning.surrogate import Pool
 
 BATCH = 8
 """Candidates that are built together, before they are measured one after the other."""
@@ -20,8 +21,8 @@ UNSTABLE = 0.10
 """Spread of a candidate's samples, as a share of their median, from which its result is flagged."""
 _FINAL_BAND = 1.5
 """Candidates slower than this times the second best first sample (the best may have been luck) are no finalists."""
-_CLOSE = 0.02
-"""Neighbours must be faster by this share for the refinement to go on."""
+_TOGETHER = 2
+"""Candidates that are asked for together, so that they are compiled together."""
 
 
 class Meter(Protocol):
@@ -161,7 +162,7 @@ def search(
     watch: Watch | None = None,
     by_prediction: bool = False,
 ) -> Choice:
-    """Try a shortlist, then the neighbours of the best, then the best again in interleaved repeats.
+    """Try a shortlist, then what promises most after each measurement, then the best again in interleaved repeats.
 
     Args:
         strata: The families' spaces.
@@ -189,7 +190,7 @@ def search(
     try:
         _try_all(state, first)
         if not by_prediction:
-            _refine(state, strata)
+            _learn(state, strata)
             _repeat(state)
         confirmed = _confirm(state)
     except KeyboardInterrupt:
@@ -269,21 +270,20 @@ def _try_all(state: _State, candidates: Sequence[Candidate]) -> None:
             state.tell("measuring")
 
 
-def _refine(state: _State, strata: Sequence[Stratum]) -> None:
-    """Climb: try the neighbours of the best, and of a better one among them, as long as candidates are left."""
-    while True:
-        best = state.best()
-        room = state.effort.candidates - len(state.trials)
-        if best is None or room <= 0 or state.late or not state.effort.refine:
+def _learn(state: _State, strata: Sequence[Stratum]) -> None:
+    """Try what promises most after all that was measured, a few at a time, as long as candidates are left."""
+    if not state.effort.refine:
+        return
+    pool, told = Pool(strata), set[Tiling]()
+    while not state.late and len(state.trials) < state.effort.candidates:
+        for tiling in [tiling for tiling in state.trials if tiling not in told]:
+            trial = state.trials[tiling]
+            pool.tell(tiling, trial.measurement.seconds[0] if trial.ok else None)
+            told.add(tiling)
+        asked = pool.ask(min(_TOGETHER, state.effort.candidates - len(state.trials)))
+        if not asked:
             return
-        around = [n for n in neighbours(strata, best.candidate.tiling) if n.tiling not in state.trials][:room]
-        if not around:
-            return
-        before = state.score(best)
-        _try_all(state, around)
-        after = state.best()
-        if after is None or state.score(after) > (1.0 - _CLOSE) * before:
-            return
+        _try_all(state, asked)
 
 
 def _repeat(state: _State) -> None:

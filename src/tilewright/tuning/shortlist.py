@@ -29,7 +29,7 @@ class Effort:
         seconds: Time after which nothing new is begun; infinite for no limit.
         finalists: Candidates that are measured in interleaved repeats.
         repeats: Samples per finalist.
-        refine: Share of the candidates that is kept for neighbours of the best.
+        refine: Share of the candidates that is kept for what the measurements of the others make promising.
     """
 
     candidates: int
@@ -41,8 +41,8 @@ class Effort:
 
 LEVELS: dict[str, Effort] = {
     "none": Effort(candidates=10, seconds=0.0, finalists=0, repeats=0, refine=0.0),
-    "quick": Effort(candidates=16, seconds=20.0, finalists=3, repeats=3, refine=0.25),
-    "full": Effort(candidates=80, seconds=180.0, finalists=6, repeats=5, refine=0.3),
+    "quick": Effort(candidates=16, seconds=20.0, finalists=3, repeats=3, refine=0.375),
+    "full": Effort(candidates=80, seconds=180.0, finalists=6, repeats=5, refine=0.5),
     "exhaustive": Effort(candidates=400, seconds=float("inf"), finalists=10, repeats=7, refine=0.0),
 }
 """The effort levels by name; ``none`` lists the model's choices and runs nothing."""
@@ -152,30 +152,6 @@ def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
             break
         chosen |= {candidate.tiling: candidate for candidate in pair if candidate.tiling not in chosen}
     return tuple(chosen.values())[:count]
-
-
-def neighbours(strata: Sequence[Stratum], tiling: Tiling) -> tuple[Candidate, ...]:
-    """Return the points next to a tiling: one size is the next smaller or larger one, all others are the same.
-
-    Returns:
-        At most two per size, those of lowest predicted cost first; none for a tiling that is no point of a space.
-    """
-    for stratum in strata:
-        if stratum.family != tiling.family or not tiling.space:
-            continue
-        columns = [stratum.sizes.time, *stratum.sizes.space]
-        values = (tiling.time, *tiling.space)
-        if len(columns) != len(values):
-            continue
-        same = np.stack([column == value for column, value in zip(columns, values, strict=True)])
-        found: list[int] = []
-        for axis, column in enumerate(columns):
-            line = np.flatnonzero(np.delete(same, axis, axis=0).all(axis=0) & np.isfinite(stratum.cost))
-            below, above = line[column[line] < values[axis]], line[column[line] > values[axis]]
-            found += [int(below[np.argmax(column[below])])] if len(below) else []
-            found += [int(above[np.argmin(column[above])])] if len(above) else []
-        return tuple(stratum.at(i) for i in sorted(found, key=lambda i: (float(stratum.cost[i]), i)))
-    return ()
 
 
 def _varied(strata: Sequence[Stratum], count: int) -> list[Candidate]:

@@ -86,21 +86,6 @@ class StencilWorkload:
         half = replace(known, value=0.5 * known.value, low=None, high=None)
         return replace(self, setting=replace(self.setting, c_iter=half))
 
-    def ends(self) -> tuple["StencilWorkload", ...]:
-        """Return the same with iterations as short and as long as they may be; nothing where no range is known."""
-        known = self.setting.c_iter
-        if known.low is None or known.high is None:
-            return ()
-        found = []
-        for share in (known.low / known.value, known.high / known.value):
-            moved = {
-                name: replace(each, value=share * each.value, low=None, high=None)
-                for name in ("c_iter", "swept", "blocked")
-                if (each := getattr(self.setting, name)) is not None
-            }
-            found.append(replace(self, setting=replace(self.setting, **moved)))
-        return tuple(found)
-
     def costs(self, tiling: Tiling | None) -> tuple[Tiling, Costs]:
         """Return a tiling, the model's choice by default, with its costs; a grid that wraps runs in blocks."""
         plain = self.model == "exact" and self.scope is None

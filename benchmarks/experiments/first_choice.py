@@ -1,0 +1,149 @@
+"""The first choice on stencils that the model has not seen: 25,370 measurements of others on a V100.
+
+python benchmarks/experiments/first_choice.py [--seeds N] [--data DIR] [--output DIR]
+
+Fetch the logs with benchmarks/fetch_stencilbench.py. The constants that ship were fitted to these very logs, so every
+table says where its constants come from: `shipped`, or `others`, fitted to the other six stencils around ESTIMATES.
+Nothing of a stencil itself enters the latter but the program. The fits take some minutes.
+"""
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import measured
+import numpy as np
+
+from tilewright.api.predict import as_machine
+from tilewright.api.validate import Validation, case_of, ordered, validate
+from tilewright.costs.arrays import Floats, Ints
+from tilewright.costs.gpu_terms import Constants
+from tilewright.costs.hardware import hardware
+from tilewright.costs.selector import evaluate
+from tilewright.costs.selector_fit import FASTEST, Points, calibrate
+from tilewright.runtime.logs import TuningLog, read_stencilbench
+from tilewright.tuning.validation import Scores, mean, scores
+
+MACHINE = "v100"
+ESTIMATES = Constants(
+    latency=1.0, row_cycles=33.0, copy_cycles=80.0, guarded_copy_cycles=135.0, guarded_copy_slots=45.0,
+    dram_share=0.95, l2_share=0.75, boundary=1.2, global_access=1.5, global_row_cycles=400.0, fetch_cycles=3.0,
+    plain_slots=11.0, guarded_slots=17.0, segment_words=36.0, overlap=1.8, tile_cycles=280.0, copy_slots=10.0,
+    row_slots=3.0, issue=1.2, global_latency=1.1, halo_share=0.5, l1_share=0.6, miss_reads=0.08, drift=0.5,
+)  # fmt: skip
+"""What the constants were before the fit: of the hardware's documents, or of known order."""
+_FIXED = ("spill_slots", "base_registers", "even_registers", "guarded_registers", "code_slots")
+FREE = {name: 0.3 for name in Constants.__slots__ if name not in _FIXED}
+"""The fitted constants, each with its prior spread: tight, since there are many of them and only seven stencils."""
+FACTORS = 0.1
+"""Prior spread of a stencil's own factor: small, so that the constants explain the times of unseen stencils, too."""
+_POINTS = 700
+"""Points per stencil that a fit sees, half of them the fastest ones."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=20, help="draws of calibration points")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TILEWRIGHT_DATA", "../shared/data")))
+    parser.add_argument("--output", type=Path, default=Path("results/first_choice"), help="folder of the results")
+    chosen = parser.parse_args(arguments)
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    logs = [ordered(read_stencilbench(path)) for path in sorted((chosen.data / "stencilbench_v100").glob("*.log"))]
+    stencils = [whole(log) for log in logs]
+    every, others = fits(stencils)
+    lines = ["Constants fitted to all seven stencils: " + listed(every), ""]
+    lines += ["No point of the stencil itself measured:", "", head("constants")]
+    for name, constants in (("estimates", [ESTIMATES] * 7), ("shipped", [Constants()] * 7), ("others", others)):
+        found = [scored(one, known) for one, known in zip(stencils, constants, strict=True)]
+        lines.append(row(name, found))
+    lines += ["", "By stencil, constants from the others:", "", head("stencil")]
+    lines += [row(each.case.program.name, [scored(each, k)]) for each, k in zip(stencils, others, strict=True)]
+    lines += ["", f"Ten points per stencil, {chosen.seeds} seeds, logs and lines shuffled:", "", head("constants")]
+    lines += seeded(logs, chosen.seeds)
+    measured.write_verdict(chosen.output, "\n".join(lines))
+
+
+def whole(log: TuningLog) -> Points:
+    """Return a log's points as the model takes them."""
+    return Points(
+        case=case_of(log, as_machine(MACHINE)), seconds=np.array([point.seconds for point in log.measured], dtype=float)
+    )
+
+
+def fits(stencils: Sequence[Points]) -> tuple[Constants, list[Constants]]:
+    """Fit the constants to all stencils, and for each of them to the others."""
+    gpu, few = hardware(as_machine(MACHINE)), [thinned(each) for each in stencils]
+
+    def fitted(among: Sequence[Points]) -> Constants:
+        return calibrate(among, gpu, ESTIMATES, free=FREE, fastest=FASTEST, factors=FACTORS).constants
+
+    return fitted(few), [fitted([each for each in few if each is not one]) for one in few]
+
+
+def thinned(points: Points) -> Points:
+    """Return the fastest points and even steps through the others."""
+    order = np.argsort(points.seconds, kind="stable")
+    half = min(_POINTS // 2, len(order))
+    rest = order[half:]
+    index: Ints = np.concatenate([order[:half], rest[:: max(1, len(rest) // half)]])
+    return Points(case=points.case.take(index), seconds=points.seconds[index])
+
+
+def predicted(points: Points, constants: Constants) -> Floats:
+    """Return the predicted seconds."""
+    return evaluate(points.case, hardware(as_machine(MACHINE)), constants).seconds
+
+
+def scored(points: Points, constants: Constants) -> Scores:
+    """Score a stencil, no factor of its own fitted."""
+    return scores(predicted(points, constants), points.seconds)
+
+
+def seeded(logs: Sequence[TuningLog], seeds: int) -> list[str]:
+    """Validate by every seed, with logs and lines in an order of its own that must not matter."""
+    lines = []
+    for name, held_out in (("shipped, own points", False), ("shipped, others' points", True)):
+        found = [validate(shuffled(logs, seed), MACHINE, seed=seed, held_out=held_out) for seed in range(seeds)]
+        same = by_name(validate(logs, MACHINE, seed=0, held_out=held_out)) == by_name(found[0])
+        single = [one.scores for each in found for one in each.stencils]
+        lines.append(row(name, [each.overall for each in found], single))
+        lines += [] if same else [f"{name}: the result depends on the order of the logs!"]
+    return lines
+
+
+def shuffled(logs: Sequence[TuningLog], seed: int) -> list[TuningLog]:
+    """Return the logs and their lines in another order."""
+    draw = np.random.default_rng(seed)
+    mixed = [replace(log, points=tuple(log.points[i] for i in draw.permutation(len(log.points)))) for log in logs]
+    return [mixed[i] for i in draw.permutation(len(mixed))]
+
+
+def by_name(found: Validation) -> Mapping[str, object]:
+    """Return the scores by stencil."""
+    return {one.name: one.to_dict() for one in found.stencils}
+
+
+def listed(known: Constants) -> str:
+    """Return the fitted constants in three digits."""
+    return ", ".join(f"{name}={getattr(known, name):.3g}" for name in FREE)
+
+
+def head(first: str) -> str:
+    """Return the head of a table."""
+    names = (first, "top 1", "worst", "top 10", "worst", "RMSE within 20 %", "largest", "Spearman")
+    return f"| {' | '.join(names)} |\n{'| --- ' * len(names)}|"
+
+
+def row(name: str, many: Sequence[Scores], single: Sequence[Scores] | None = None) -> str:
+    """Return a line: means over stencils or seeds, and the worst of single stencils."""
+    each, one = single or many, mean(tuple(many))
+    first, ten = ([score.fraction_of_best[place] for score in each] for place in (0, 2))
+    cells = [f"{one.fraction_of_best[0]:.1%}", f"{min(first):.1%}", f"{one.fraction_of_best[2]:.1%}", f"{min(ten):.1%}"]
+    cells += [f"{one.rmse_top20:.1%}", f"{max(score.rmse_top20 for score in each):.1%}", f"{one.spearman:.3f}"]
+    return f"| {' | '.join([name, *cells])} |"
+
+
+if __name__ == "__main__":
+    main()

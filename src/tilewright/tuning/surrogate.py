@@ -1,0 +1,195 @@
+"""What measurements say about tilings that were not measured: the model's error as a Gaussian process, ask and tell.
+
+The logarithm of measured over predicted time of candidate i is taken as a sum of three errors of the model: one of all
+candidates alike, one of its family, and one that candidates share the more the nearer their sizes are,
+
+    cov(i, j) = a^2 + [same family] (f^2 + s^2 exp(-|x_i - x_j|^2 / (2 l^2))),
+
+with x the binary logarithms of tile sizes and threads, and samples scatter by a noise besides. That is Bayesian linear
+regression on the model's own predictions (Rasmussen and Williams, Gaussian processes for machine learning, 2006,
+equations 2.25 and 2.26). The next candidate is the one from which most is expected (expected improvement: Jones,
+Schonlau and Welch, Efficient global optimization of expensive black-box functions, 1998, equation 15).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilewright.costs.arrays import Floats, Ints
+from tilewright.tilings.tiling import Tiling
+from tilewright.tuning.shortlist import Candidate, Stratum
+
+_FAR = 4.0
+"""Candidates that are expected to take longer than the best by this factor are never asked for."""
+_MOST = 2000
+"""Most candidates of a family that may be asked for."""
+_SQRT2 = math.sqrt(2.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """How the model errs: standard deviations of the logarithm of measured over predicted time.
+
+    The values are of replayed measurements of others on a GPU and of sweeps on a CPU
+    (``benchmarks/experiments/active.py``); they matter little within a factor of two.
+
+    Attributes:
+        common: Of all candidates alike: wide, since a sample may be of fewer steps than the prediction.
+        family: Of a family's candidates alike.
+        local: Of a single candidate, shared with those of similar sizes.
+        reach: Distance, in doublings of a size, over which that is shared.
+        noise: Of a sample.
+    """
+
+    common: float = 5.0
+    family: float = 0.1
+    local: float = 0.1
+    reach: float = 1.5
+    noise: float = 0.1
+
+
+@dataclass(slots=True, kw_only=True)
+class Surrogate:
+    """Expected times of candidates, corrected by what was measured.
+
+    Attributes:
+        predicted: Predicted seconds; shape (n,).
+        places: Logarithms of sizes, any number of them per candidate; shape (n, d).
+        families: Number of every candidate's family; shape (n,).
+        errors: How the model errs.
+    """
+
+    predicted: Floats
+    places: Floats
+    families: Ints
+    errors: Errors = field(default_factory=Errors)
+    _known: dict[int, float] = field(default_factory=dict)
+    _closed: set[int] = field(default_factory=set)
+
+    def tell(self, index: int, seconds: float | None) -> None:
+        """Take note of what a candidate took; of None, that it failed and is not to be asked for again."""
+        self._closed.add(index)
+        if seconds is not None:
+            self._known[index] = math.log(seconds / float(self.predicted[index]))
+
+    def close(self, index: int) -> None:
+        """See to it that a candidate is not asked for again."""
+        self._closed.add(index)
+
+    def ask(self, count: int = 1) -> list[int]:
+        """Return the candidates to measure next: those from which most is expected, one after the other.
+
+        A later one is chosen as if the earlier ones had taken what is expected of them (Ginsbourger, Le Riche and
+        Carraro, Kriging is well-suited to parallelize optimization, 2010: the Kriging believer).
+        """
+        known, chosen = dict(self._known), list[int]()
+        closed = np.zeros(len(self.predicted), dtype=bool)
+        closed[list(self._closed)] = True
+        for _ in range(min(count, int((~closed).sum()))):
+            centre, spread = self._posterior(known)
+            gain = _improvement(np.log(self.predicted) + centre, spread, self._best(known))
+            gain[closed] = -np.inf
+            index = int(np.argmax(gain))
+            closed[index] = True
+            known[index] = float(centre[index])
+            chosen.append(index)
+        return chosen
+
+    def expected(self) -> tuple[Floats, Floats]:
+        """Return every candidate's median time and the standard deviation of its logarithm; each of shape (n,)."""
+        centre, spread = self._posterior(self._known)
+        return self.predicted * np.exp(centre), spread
+
+    def _best(self, known: dict[int, float]) -> float:
+        """Logarithm of the least time so far; of the least predicted one where there is none."""
+        times = [math.log(float(self.predicted[i])) + error for i, error in known.items()]
+        return min(times, default=math.log(float(self.predicted.min())))
+
+    def _posterior(self, known: dict[int, float]) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the model's error at every candidate (equations 2.25 and 2.26)."""
+        prior = self.errors.common**2 + self.errors.family**2 + self.errors.local**2
+        if not known:
+            return np.zeros(len(self.predicted)), np.full(len(self.predicted), math.sqrt(prior))
+        index = list(known)
+        across = self._covariance(index)
+        inside = across[index] + self.errors.noise**2 * np.eye(len(index))
+        weights = np.linalg.solve(inside, across.T)
+        centre = np.array(list(known.values())) @ weights
+        variance = prior - np.einsum("ij,ji->i", across, weights)
+        return centre, np.sqrt(np.maximum(variance, 1e-12))
+
+    def _covariance(self, index: Sequence[int]) -> Floats:
+        """Prior covariance of every candidate with some of them; shape (n, m)."""
+        gaps = ((self.places[:, None, :] - self.places[None, index, :]) ** 2).sum(axis=2)
+        near = self.errors.local**2 * np.exp(-gaps / (2.0 * self.errors.reach**2))
+        same = self.families[:, None] == self.families[None, index]
+        return np.asarray(self.errors.common**2 + same * (self.errors.family**2 + near))
+
+
+class Pool:
+    """The candidates of a search space that may be asked for, with what is known of them.
+
+    Args:
+        strata: The families' spaces.
+        errors: How the model errs.
+    """
+
+    def __init__(self, strata: Sequence[Stratum], errors: Errors | None = None) -> None:
+        best = min((float(each.expected.min()) for each in strata if len(each.expected)), default=math.inf)
+        self._strata = strata
+        self._points: list[tuple[int, int]] = []
+        for number, stratum in enumerate(strata):
+            near = np.flatnonzero(np.isfinite(stratum.cost) & (stratum.expected <= _FAR * best))
+            order = near[np.argsort(stratum.expected[near], kind="stable")][:_MOST]
+            self._points += [(number, int(point)) for point in order]
+        self._index: dict[tuple[object, ...], int] = {}
+        for index, (number, point) in enumerate(self._points):
+            self._index.setdefault(self._key(number, point), index)
+        names = sorted({stratum.family for stratum in strata})
+        self._surrogate = Surrogate(
+            predicted=np.array([strata[number].expected[point] for number, point in self._points], dtype=float),
+            places=self._places(),
+            families=np.array([names.index(strata[number].family) for number, _ in self._points], dtype=np.int64),
+            errors=errors or Errors(),
+        )
+
+    def tell(self, tiling: Tiling, seconds: float | None) -> None:
+        """Take note of what a tiling took, or that it failed; one that is not in the pool is passed over."""
+        key = (tiling.family, *(() if tiling.family == "none" else (tiling.time, *tiling.space)))
+        if key in self._index:
+            self._surrogate.tell(self._index[key], seconds)
+
+    def ask(self, count: int) -> list[Candidate]:
+        """Return the candidates to try next, fewer where the pool ends; each is closed, whatever it makes."""
+        found = []
+        for index in self._surrogate.ask(count):
+            number, point = self._points[index]
+            found.append(self._strata[number].at(point))
+            self._surrogate.close(index)
+        return found
+
+    def _key(self, number: int, point: int) -> tuple[object, ...]:
+        stratum = self._strata[number]
+        if stratum.family == "none":
+            return (stratum.family,)
+        return stratum.family, int(stratum.sizes.time[point]), *(int(axis[point]) for axis in stratum.sizes.space)
+
+    def _places(self) -> Floats:
+        """Binary logarithms of height and sizes; families of fewer axes are 0 along the others."""
+        width = 1 + max((len(stratum.sizes.space) for stratum in self._strata), default=0)
+        places = np.zeros((len(self._points), width))
+        for row, (number, point) in enumerate(self._points):
+            sizes = self._strata[number].sizes
+            values = [sizes.time[point], *(axis[point] for axis in sizes.space)]
+            places[row, : len(values)] = np.log2(np.maximum(1, values))
+        return places
+
+
+def _improvement(centre: Floats, spread: Floats, best: float) -> Floats:
+    """Expected improvement of a normal variable over the best so far, in its own unit (equation 15)."""
+    depth = (best - centre) / spread
+    density = np.exp(-0.5 * depth**2) / math.sqrt(2.0 * math.pi)
+    below = np.array([0.5 * math.erfc(-each / _SQRT2) for each in depth.tolist()])
+    return np.asarray(spread * (depth * below + density))
