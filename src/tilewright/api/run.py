@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
 from tilewright.api.forcing import SourceList, warn_if_held, with_mask, with_sources
+from tilewright.api.large import Streaming, out_of_core, run_out_of_core
 from tilewright.api.levels import warn_if_at_rest
 from tilewright.api.memo import prepared
 from tilewright.api.monitor import Callback, Monitor, make_monitor
@@ -43,6 +44,8 @@ def run(
     sources: Mapping[str, SourceList] | SourceList | None = None,
     levels: bool = False,
     record: bool = False,
+    memory: int | str | None = None,
+    resume: bool = False,
     **scalars: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
     """Run a program for a number of steps, in time tiles and compiled where possible.
@@ -53,7 +56,8 @@ def run(
             several time levels, newest first, and a single array stands for all of them: a start at rest, which warns
             if it is not all zeros, since ``(u, u)`` says the same and is no mistake. They are only read: NumPy
             arrays, JAX, PyTorch and CuPy arrays and others with DLPack without a copy, xarray's ``DataArray`` by its
-            values, anything else as ``numpy.asarray`` reads it (a Dask array is computed).
+            values, anything else as ``numpy.asarray`` reads it (a Dask array is computed). Zarr arrays and paths are
+            read and written out of core, a ``numpy.memmap`` where ``out`` is one too.
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
             by field. ``fixed`` keeps the cells whose reads would lie outside.
@@ -79,6 +83,8 @@ def run(
         levels: Return every time level that a next run needs: a field of several levels gives a tuple of them, newest
             first, as a run takes it. ``callback`` gets views of the same form.
         record: Return a :class:`tilewright.Run`: the result with all levels, the steps done, the tiling, and the times.
+        memory: Out of core: bytes of memory for the run, such as ``8GiB``; half of what is free by default.
+        resume: Out of core: go on from the last complete pass of a run that was ended; from the start if there is none.
         **scalars: The program's scalars; an array makes one a coefficient field.
 
     Returns:
@@ -109,6 +115,13 @@ def run(
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
     chosen, target = as_program(program), read_target(backend, thread_count(threads))
     monitor = make_monitor(every, callback, until, levels=levels)
+    if out_of_core(arrays, out, memory, resume=resume):
+        if monitor or record or where is not None or sources is not None:
+            raise UsageError("a run out of core takes no every, callback, until, where, sources and record")
+        spec = Streaming(memory=memory, resume=resume, out=out, levels=levels, strict=strict, tiling=tiling)
+        return run_out_of_core(
+            chosen, arrays, scalars, target, spec, steps=steps, boundary=boundary, dtype=dtype
+        )  # fmt: skip
     case = make_case(chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where, sources=sources)
     return execute(case, arrays, target, tiling, strict=strict, monitor=monitor, out=out, levels=levels, record=record)
 

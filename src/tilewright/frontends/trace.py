@@ -24,6 +24,8 @@ RESERVED = frozenset(
         "out",
         "levels",
         "record",
+        "memory",
+        "resume",
         "every",
         "callback",
         "until",

@@ -1,0 +1,194 @@
+"""``run`` on arrays that are not in this process's memory: which kind they are, and how each is run."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.api import memo
+from tilewright.api.arrays import Given, gather
+from tilewright.api.unstable import warn_if_unstable
+from tilewright.base.errors import UsageError
+from tilewright.base.units import parse_bytes
+from tilewright.plan import Target
+from tilewright.programs.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil import Program
+from tilewright.runtime.host import available_bytes
+from tilewright.tilings.tiling import Tiling
+
+if TYPE_CHECKING:
+    from tilewright.distributed.disk import Rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streaming:
+    """What a run out of core is asked for besides its arrays.
+
+    Attributes:
+        out: What it writes into.
+        memory: Bytes that it may use, or None for half of what is free.
+        resume: Whether it goes on from the last complete pass.
+        levels: Whether every time level is written that a next run needs.
+        strict: Bit-equal to the untiled order of operations.
+        tiling: The tiling, or None for the planner's choice.
+    """
+
+    out: Any
+    memory: int | str | None
+    resume: bool
+    levels: bool
+    strict: bool
+    tiling: Tiling | str | None
+
+
+def out_of_core(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume: bool) -> bool:  # noqa: ANN401
+    """Whether a run goes from disk to disk.
+
+    A ``numpy.memmap`` alone is an array like any other, as a source and as a target; from one to another is a run out
+    of core. So are zarr arrays and paths, and whatever gives ``memory`` or ``resume``.
+    """
+    if memory is not None or resume:
+        return True
+    given, targets = _flat(arrays), _flat((out,))
+    if any(_only_on_disk(each) for each in (*given, *targets)):
+        return True
+    return all(any(isinstance(each, np.memmap) for each in values) for values in (given, targets))
+
+
+def _only_on_disk(value: object) -> bool:
+    """Whether a value is a path, or an array of zarr's; zarr is not imported."""
+    return isinstance(value, str | os.PathLike) or type(value).__module__.partition(".")[0] == "zarr"
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    return [each for value in values for each in (value if isinstance(value, tuple) else (value,))]
+
+
+def stand_in(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
+    """Return an array of a shape and an element type that takes no memory, to be checked in place of a large one."""
+    return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def checked(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any,  # noqa: ANN401
+) -> tuple[Given, Problem]:
+    """Check stand-ins of large arrays as arrays in memory are checked, and warn of an unstable scheme."""
+    given = gather(program, arrays, scalars, dtype)
+    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    warn_if_unstable(problem, given.scalars)
+    return given, problem
+
+
+def run_out_of_core(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    target: Target,
+    spec: Streaming,
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Run a program from disk to disk.
+
+    Args:
+        program: The program.
+        arrays: One per field, or a tuple of its levels: memmaps, zarr arrays, paths, or arrays in memory.
+        scalars: By name; arrays among them make coefficient fields.
+        target: Where it is computed.
+        spec: What else was asked for.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type.
+
+    Returns:
+        What ``out`` is, paths opened.
+
+    Raises:
+        ArrayError: If an array does not fit or cannot be opened, or memory or disk are too small.
+        UsageError: If an option cannot be used.
+    """
+    from tilewright.distributed import disk, out_of_core
+    from tilewright.distributed.compute import Computer
+
+    if spec.out is None:
+        raise UsageError(
+            "a run out of core writes its result to disk, and got no out=",
+            "pass out= a memmap, a zarr array or a path; memory= and resume= are for such runs only",
+        )
+    memory = (available_bytes() or 2**32) // 2 if spec.memory is None else parse_bytes(spec.memory)
+    with ExitStack() as stack:
+
+        def opened(value: Any, name: str) -> "tuple[Rows, ...]":  # noqa: ANN401
+            values = value if isinstance(value, tuple) else (value,)
+            found = tuple(disk.open_rows(each, repr(name)) for each in values)
+            for rows in found:
+                stack.callback(rows.close)
+            return found
+
+        names = [*program.fields, *(f"array {number + 1}" for number in range(len(program.fields), len(arrays)))]
+        fields = {name: opened(value, name) for name, value in zip(names, arrays, strict=False)}
+        coefficients = {name: opened(value, name) for name, value in scalars.items() if _is_field(value)}
+        stands = [tuple(stand_in(rows.shape, rows.dtype) for rows in each) for each in fields.values()]
+        others = {name: stand_in(each[0].shape, each[0].dtype) for name, each in coefficients.items()}
+        given, problem = checked(
+            program, stands, {**scalars, **others}, steps=steps, boundary=boundary, dtype=dtype
+        )  # fmt: skip
+        job = out_of_core.Job(
+            problem=problem,
+            given={**fields, **coefficients},
+            targets=_targets(problem, spec.out, levels=spec.levels),
+            memory=memory,
+            resume=spec.resume,
+        )
+        computer = Computer(
+            target=target,
+            threads=target.threads,
+            tiling=spec.tiling,
+            strict=spec.strict,
+            scalars=given.scalars,
+            make=memo.prepared,
+        )
+        out_of_core.run(job, memo.host(), computer)
+    return _opened(spec.out)
+
+
+def _is_field(value: object) -> bool:
+    return _only_on_disk(value) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _targets(problem: Problem, out: Any, *, levels: bool) -> dict[str, tuple[Any, ...]]:  # noqa: ANN401
+    """Return what is written into, by field and age."""
+    program = problem.program
+    given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
+    if len(given) != len(program.updated):
+        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(given)}")
+    found = {}
+    for field, entry in zip(program.updated, given, strict=True):
+        history = program.history(field) if levels else 1
+        found[field] = entry if levels and isinstance(entry, tuple) else (entry,)
+        if len(found[field]) != history:
+            raise UsageError(
+                f"out needs {history} array{'s' * (history > 1)} for {field!r}, got {len(found[field])}",
+                "give them in the form of the result: a tuple of a field's levels, newest first",
+            )
+    return found
+
+
+def _opened(out: Any) -> Any:  # noqa: ANN401
+    """Open what a run wrote where a path was given."""
+    from tilewright.distributed import disk
+
+    if isinstance(out, tuple):
+        return tuple(_opened(each) for each in out)
+    return disk.open_array(out) if isinstance(out, str | os.PathLike) else out
