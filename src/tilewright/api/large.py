@@ -1,10 +1,11 @@
 """``run`` on arrays that are not in this process's memory: which kind they are, and how each is run."""
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,12 +21,13 @@ from tilewright.runtime.host import available_bytes
 from tilewright.tilings.tiling import Tiling
 
 if TYPE_CHECKING:
+    from tilewright.distributed.compute import Computer
     from tilewright.distributed.disk import Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Streaming:
-    """What a run out of core is asked for besides its arrays.
+class Asked:
+    """What a run is asked for besides its arrays.
 
     Attributes:
         out: What it writes into.
@@ -34,6 +36,7 @@ class Streaming:
         levels: Whether every time level is written that a next run needs.
         strict: Bit-equal to the untiled order of operations.
         tiling: The tiling, or None for the planner's choice.
+        threads: Threads that the caller named, or None.
     """
 
     out: Any
@@ -42,20 +45,58 @@ class Streaming:
     levels: bool
     strict: bool
     tiling: Tiling | str | None
+    threads: int | None
 
 
-def out_of_core(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume: bool) -> bool:  # noqa: ANN401
-    """Whether a run goes from disk to disk.
+class Runs(Protocol):
+    """What runs a program on large arrays of one kind."""
+
+    def __call__(
+        self,
+        program: Program,
+        arrays: Sequence[Any],
+        scalars: Mapping[str, Any],
+        target: Target,
+        spec: Asked,
+        *,
+        steps: int,
+        boundary: BoundarySpec,
+        dtype: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Run it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of large arrays.
+
+    Attributes:
+        name: What a run on them is called in errors.
+        run: What runs a program on them.
+    """
+
+    name: str
+    run: Runs
+
+
+def kind_of(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume: bool) -> Kind | None:  # noqa: ANN401
+    """Return how arrays are run that are not in this process's memory; None for those that are.
 
     A ``numpy.memmap`` alone is an array like any other, as a source and as a target; from one to another is a run out
     of core. So are zarr arrays and paths, and whatever gives ``memory`` or ``resume``.
     """
-    if memory is not None or resume:
-        return True
     given, targets = _flat(arrays), _flat((out,))
-    if any(_only_on_disk(each) for each in (*given, *targets)):
-        return True
-    return all(any(isinstance(each, np.memmap) for each in values) for values in (given, targets))
+    if any(_is_distributed(each) for each in given):
+        return ON_RANKS
+    if memory is not None or resume or any(_only_on_disk(each) for each in (*given, *targets)):
+        return OUT_OF_CORE
+    mapped = all(any(isinstance(each, np.memmap) for each in values) for values in (given, targets))
+    return OUT_OF_CORE if mapped else None
+
+
+def _is_distributed(value: object) -> bool:
+    ranks = sys.modules.get("tilewright.distributed.ranks")
+    return ranks is not None and isinstance(value, ranks.Array)
 
 
 def _only_on_disk(value: object) -> bool:
@@ -93,7 +134,7 @@ def run_out_of_core(
     arrays: Sequence[Any],
     scalars: Mapping[str, Any],
     target: Target,
-    spec: Streaming,
+    spec: Asked,
     *,
     steps: int,
     boundary: BoundarySpec,
@@ -119,7 +160,6 @@ def run_out_of_core(
         UsageError: If an option cannot be used.
     """
     from tilewright.distributed import disk, out_of_core
-    from tilewright.distributed.compute import Computer
 
     if spec.out is None:
         raise UsageError(
@@ -151,16 +191,22 @@ def run_out_of_core(
             memory=memory,
             resume=spec.resume,
         )
-        computer = Computer(
-            target=target,
-            threads=target.threads,
-            tiling=spec.tiling,
-            strict=spec.strict,
-            scalars=given.scalars,
-            make=memo.prepared,
-        )
+        computer = _computer(given, target, target.threads, spec)
         out_of_core.run(job, memo.host(), computer)
     return _opened(spec.out)
+
+
+def _computer(given: Given, target: Target, threads: int, spec: Asked) -> "Computer":
+    from tilewright.distributed.compute import Computer
+
+    return Computer(
+        target=target,
+        threads=threads,
+        tiling=spec.tiling,
+        strict=spec.strict,
+        scalars=given.scalars,
+        make=memo.prepared,
+    )
 
 
 def _is_field(value: object) -> bool:
@@ -192,3 +238,65 @@ def _opened(out: Any) -> Any:  # noqa: ANN401
     if isinstance(out, tuple):
         return tuple(_opened(each) for each in out)
     return disk.open_array(out) if isinstance(out, str | os.PathLike) else out
+
+
+def run_on_ranks(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    target: Target,
+    spec: Asked,
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Run a program on distributed arrays; every rank of their communicator calls this.
+
+    Args:
+        program: The program.
+        arrays: One per field, or a tuple of its levels, all of one communicator and topology.
+        scalars: By name; distributed arrays among them make coefficient fields.
+        target: Where it is computed, by every rank.
+        spec: What else was asked for.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type.
+
+    Returns:
+        New arrays of the updated fields, with ``levels`` every level that a next run needs.
+
+    Raises:
+        UsageError: On every rank, if anything does not fit or differs between ranks.
+    """
+    from tilewright.distributed import ranks
+
+    values = {name: value for name, value in scalars.items() if _is_distributed(value)}
+    comm = next(each.comm for each in _flat(arrays) if _is_distributed(each))
+    found: list[tuple[Given, Problem]] = []
+
+    def check() -> None:
+        if spec.out is not None or spec.memory is not None or spec.resume:
+            raise UsageError("a run on distributed arrays takes no out, memory and resume")
+        if not all(_is_distributed(each) for each in _flat(arrays)):
+            raise UsageError("some arrays of a run are distributed over ranks, and some are not")
+        stands = [tuple(stand_in(each.shape, each.dtype) for each in _flat((array,))) for array in arrays]
+        others = {name: stand_in(value.shape, value.dtype) for name, value in values.items()}
+        numbers = {**scalars, **others}
+        found.append(checked(program, stands, numbers, steps=steps, boundary=boundary, dtype=dtype))
+
+    ranks.together(comm, check)
+    given, problem = found[0]
+    threads = target.threads
+    if spec.threads is None:
+        threads = ranks.threads_per_rank(comm, threads)
+    computer = _computer(given, target, threads, spec)
+    levels = {name: tuple(_flat((array,))) for name, array in zip(program.fields, arrays, strict=True)}
+    levels |= {name: (value,) for name, value in values.items()}
+    results = ranks.run(problem, levels, memo.host(), computer)
+    entries = [each if spec.levels and len(each) > 1 else each[0] for each in results.values()]
+    return entries[0] if len(entries) == 1 else tuple(entries)
+
+
+OUT_OF_CORE = Kind("a run out of core", run_out_of_core)
+ON_RANKS = Kind("a run on distributed arrays", run_on_ranks)

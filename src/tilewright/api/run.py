@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
 from tilewright.api.forcing import SourceList, warn_if_held, with_mask, with_sources
-from tilewright.api.large import Streaming, out_of_core, run_out_of_core
+from tilewright.api.large import Asked, kind_of
 from tilewright.api.levels import warn_if_at_rest
 from tilewright.api.memo import prepared
 from tilewright.api.monitor import Callback, Monitor, make_monitor
@@ -115,13 +115,14 @@ def run(
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
     chosen, target = as_program(program), read_target(backend, thread_count(threads))
     monitor = make_monitor(every, callback, until, levels=levels)
-    if out_of_core(arrays, out, memory, resume=resume):
+    kind = kind_of(arrays, out, memory, resume=resume)
+    if kind is not None:
         if monitor or record or where is not None or sources is not None:
-            raise UsageError("a run out of core takes no every, callback, until, where, sources and record")
-        spec = Streaming(memory=memory, resume=resume, out=out, levels=levels, strict=strict, tiling=tiling)
-        return run_out_of_core(
-            chosen, arrays, scalars, target, spec, steps=steps, boundary=boundary, dtype=dtype
-        )  # fmt: skip
+            raise UsageError(f"{kind.name} takes no every, callback, until, where, sources and record")
+        spec = Asked(
+            out=out, levels=levels, memory=memory, resume=resume, strict=strict, tiling=tiling, threads=threads
+        )
+        return kind.run(chosen, arrays, scalars, target, spec, steps=steps, boundary=boundary, dtype=dtype)
     case = make_case(chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where, sources=sources)
     return execute(case, arrays, target, tiling, strict=strict, monitor=monitor, out=out, levels=levels, record=record)
 

@@ -1,14 +1,14 @@
 """Windows computed by the ordinary way from a problem to its kernel: planned, compiled and kept as any run is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from tilewright.codegen.emit import Kernel as Code
 from tilewright.driver import prepare
-from tilewright.machines.machine import Machine
+from tilewright.machines.machine import Machine, Quantity
 from tilewright.plan import Target
 from tilewright.programs.problem import Problem, Sides
 from tilewright.runtime import cpu
@@ -116,3 +116,21 @@ def expected_seconds(problem: Problem, machine: Machine, backend: str) -> float:
         return on_machine(problem, machine).costs(None)[1].seconds
     moved = problem.program.loads * problem.cells * problem.steps * problem.itemsize
     return machine.sm_count.value * moved / machine.dram_bandwidth.value
+
+
+def share(machine: Machine, threads: int) -> Machine:
+    """Return the part of a node that one of its processes computes on: some of its cores, of its bandwidth and L3."""
+    cores = int(machine.sm_count.value)
+    if not 0 < threads < cores:
+        return machine
+    part = threads / cores
+
+    def scaled(quantity: Quantity | None) -> Quantity | None:
+        if quantity is None:
+            return None
+        low, high = ((None if end is None else part * end) for end in (quantity.low, quantity.high))
+        return replace(quantity, value=part * quantity.value, low=low, high=high)
+
+    count = replace(machine.sm_count, value=float(threads), low=None, high=None)
+    bandwidth = scaled(machine.dram_bandwidth) or machine.dram_bandwidth
+    return replace(machine, sm_count=count, dram_bandwidth=bandwidth, l3_bytes=scaled(machine.l3_bytes))
