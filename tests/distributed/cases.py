@@ -45,8 +45,8 @@ def levels_of(problem: Problem, arrays: dict[str, list[Any]]) -> list[tuple[Any,
     return [tuple(arrays[field]) for field in problem.program.fields]
 
 
-def flat(result: Any) -> list[Any]:
-    """Return the arrays of a result, whatever its form."""
+def flat(result: Any, *, as_they_are: bool = False) -> list[Any]:
+    """Return the arrays of a result, whatever its form, as NumPy's or as they are."""
     if not isinstance(result, tuple):
-        return [np.asarray(result)]
-    return [each for entry in result for each in flat(entry)]
+        return [result if as_they_are else np.asarray(result)]
+    return [each for entry in result for each in flat(entry, as_they_are=as_they_are)]

@@ -88,6 +88,8 @@ def kind_of(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume
     given, targets = _flat(arrays), _flat((out,))
     if any(_is_distributed(each) for each in given):
         return ON_RANKS
+    if any(_is_lazy(each) for each in given):
+        return LAZY
     if memory is not None or resume or any(_only_on_disk(each) for each in (*given, *targets)):
         return OUT_OF_CORE
     mapped = all(any(isinstance(each, np.memmap) for each in values) for values in (given, targets))
@@ -99,9 +101,18 @@ def _is_distributed(value: object) -> bool:
     return ranks is not None and isinstance(value, ranks.Array)
 
 
+def _is_lazy(value: object) -> bool:
+    """Whether a value is a Dask array, or one of xarray's over it; neither library is imported."""
+    return _module(value) == "dask" or (_module(value) == "xarray" and _module(getattr(value, "data", None)) == "dask")
+
+
+def _module(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
 def _only_on_disk(value: object) -> bool:
     """Whether a value is a path, or an array of zarr's; zarr is not imported."""
-    return isinstance(value, str | os.PathLike) or type(value).__module__.partition(".")[0] == "zarr"
+    return isinstance(value, str | os.PathLike) or _module(value) == "zarr"
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:
@@ -298,5 +309,70 @@ def run_on_ranks(
     return entries[0] if len(entries) == 1 else tuple(entries)
 
 
+def run_lazily(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    target: Target,
+    spec: Asked,
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Describe a run on Dask arrays, or on xarray's over them; it is computed when its result is.
+
+    Args:
+        program: The program.
+        arrays: One per field, or a tuple of its levels; arrays in memory among them are cut as the first Dask array is.
+        scalars: By name; arrays among them make coefficient fields.
+        target: Where it is computed.
+        spec: What else was asked for.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type.
+
+    Returns:
+        Arrays of the kinds of the updated fields, with ``levels`` every level that a next run needs.
+
+    Raises:
+        UsageError: If anything does not fit.
+    """
+    import dask.array as da
+
+    from tilewright.distributed import chunks
+
+    if spec.out is not None:
+        raise UsageError("a run on Dask arrays is lazy and takes no out", "store its result with to_zarr or da.store")
+
+    def lazy(value: Any) -> Any:  # noqa: ANN401
+        plain = value.data if _module(value) == "xarray" else value
+        return plain if _module(plain) == "dask" else da.asarray(plain)
+
+    fields = [tuple(map(lazy, _flat((array,)))) for array in arrays]
+    values = {name: lazy(value) for name, value in scalars.items() if np.ndim(value) > 0}
+    if any(size != size for array in _flat(fields) for size in array.shape):  # noqa: PLR0124
+        raise UsageError("a Dask array of a run has a known shape", "compute_chunk_sizes() finds it")
+    stands = [tuple(stand_in(each.shape, each.dtype) for each in levels) for levels in fields]
+    others = {name: stand_in(value.shape, value.dtype) for name, value in values.items()}
+    given, problem = checked(
+        program, stands, {**scalars, **others}, steps=steps, boundary=boundary, dtype=dtype
+    )  # fmt: skip
+    levels = {**dict(zip(program.fields, fields, strict=True)), **{name: (value,) for name, value in values.items()}}
+    first = next(each for array in arrays for each in _flat((array,)) if _is_lazy(each))
+    results = chunks.run(problem, levels, lazy(first).chunks, memo.host(), _computer(given, target, 1, spec))
+
+    def returned(field: str) -> Any:  # noqa: ANN401
+        original = _flat((arrays[program.fields.index(field)],))[0]
+        found = results[field] if spec.levels else results[field][:1]
+        if _module(original) == "xarray":
+            found = tuple(original.copy(deep=False, data=each) for each in found)
+        return found if len(found) > 1 else found[0]
+
+    entries = [returned(field) for field in results]
+    return entries[0] if len(entries) == 1 else tuple(entries)
+
+
+LAZY = Kind("a run on Dask arrays", run_lazily)
 OUT_OF_CORE = Kind("a run out of core", run_out_of_core)
 ON_RANKS = Kind("a run on distributed arrays", run_on_ranks)

@@ -56,7 +56,7 @@ def run(
             several time levels, newest first, and a single array stands for all of them: a start at rest, which warns
             if it is not all zeros, since ``(u, u)`` says the same and is no mistake. They are only read: NumPy
             arrays, JAX, PyTorch and CuPy arrays and others with DLPack without a copy, xarray's ``DataArray`` by its
-            values, anything else as ``numpy.asarray`` reads it (a Dask array is computed). Zarr arrays and paths are
+            values, anything else as ``numpy.asarray`` reads it. Runs on Dask arrays are lazy. Zarr arrays and paths are
             read and written out of core, a ``numpy.memmap`` where ``out`` is one too.
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
@@ -91,7 +91,7 @@ def run(
         The new value of the updated field, or a tuple of them if there are several; ``out`` where it was given. Each
         is of the kind of its field's array: a JAX, PyTorch or CuPy array, or a ``DataArray`` with its coordinates,
         dimensions, name and attributes. Arrays of other kinds on a device give one that offers DLPack and
-        ``__cuda_array_interface__``, all others, Dask and pandas among them, a NumPy array.
+        ``__cuda_array_interface__``, all others, pandas among them, a NumPy array.
 
     Raises:
         ArrayError: If an array does not fit the program, or memory does not hold the run.

@@ -185,7 +185,8 @@ class ZarrRows:
 
     def __init__(self, array: Any) -> None:  # noqa: ANN401  (zarr may not be installed)
         self.array = array
-        self.shape, self.dtype = tuple(array.shape), np.dtype(array.dtype)
+        self.shape: tuple[int, ...] = tuple(array.shape)
+        self.dtype: np.dtype[Any] = np.dtype(array.dtype)
         self.place = f"zarr:{array.store}:{array.path}@0"
         self._unit = int((getattr(array, "shards", None) or array.chunks)[0])
 

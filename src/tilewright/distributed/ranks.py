@@ -364,13 +364,13 @@ def _advance(
         done += now
     found: dict[str, tuple[Array, ...]] = {}
     for name in program.updated:
-        levels = []
+        made: list[Array] = []
         for grid in current[name]:
             result = Array(problem.shape, problem.dtype, comm=first.comm, topology=first.topology)
             result.local[...] = grid[inner]
             result.traffic = Traffic(steps=steps, exchanges=ghosts.count, messages=ghosts.messages, bytes=ghosts.bytes)
-            levels.append(result)
-        found[name] = tuple(levels)
+            made.append(result)
+        found[name] = tuple(made)
     return found
 
 

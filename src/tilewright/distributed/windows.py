@@ -6,7 +6,7 @@ has the grid's boundary. A side on which it is cut is ``fixed``: its cells keep 
 inwards by the reach per step, and stops short of the box.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
@@ -116,10 +116,22 @@ def window(problem: Problem, box: Box, steps: int) -> Window:
         else:
             spans.append((max(0, low - below), min(extent, high + above)))
             kept.append((low - below <= 0, high + above >= extent))
-    boundaries = tuple(tuple(map(_cut, sides, kept)) for sides in problem.boundaries)
     shape = tuple(end - start for start, end in spans)
-    inner = replace(problem, shape=shape, steps=steps, boundaries=boundaries)
+    inner = part(problem, shape, steps, kept)
     return Window(problem=inner, span=tuple(spans), box=box)
+
+
+def part(problem: Problem, shape: tuple[int, ...], steps: int, ends: Sequence[tuple[bool, bool]]) -> Problem:
+    """Return the problem on a window.
+
+    Args:
+        problem: The problem on the whole grid.
+        shape: Extents of the window.
+        steps: Steps that it runs on its own.
+        ends: Per axis whether the grid ends where the window does, below and above; it is cut elsewhere.
+    """
+    boundaries = tuple(tuple(map(_cut, sides, ends)) for sides in problem.boundaries)
+    return replace(problem, shape=shape, steps=steps, boundaries=boundaries)
 
 
 def _cut(pair: tuple[Boundary, Boundary], ends: tuple[bool, bool]) -> tuple[Boundary, Boundary]:
