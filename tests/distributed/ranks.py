@@ -109,7 +109,7 @@ def agrees(problem: Problem, given, traffic: ranks.Traffic) -> bool:
     axes = [np.arange(low, high) % extent for (low, high), extent in zip(window.span, problem.shape, strict=True)]
     seen = owner[np.ix_(*axes)]
     others = seen[seen != rank]
-    count = -(-problem.steps // each)
+    count = -(-max(1, problem.steps) // each)
     program = problem.program
     moving = sum(map(program.history, program.updated))
     still = sum(program.history(name) for name in program.fields if name not in program.updated)
