@@ -13,7 +13,7 @@ from mpi4py import MPI
 from tests.distributed.cases import boundary_of, draw, flat, levels_of
 
 import tilewright as tw
-from tilewright.distributed import compute, ranks, windows
+from tilewright.distributed import compute, measure, ranks, windows
 from tilewright.plan import read_target
 from tilewright.programs.problem import Problem
 
@@ -168,6 +168,13 @@ def mistakes(folder: str) -> None:
             print(f"{name}: no error on rank {rank}", flush=True)
 
 
+def messages() -> None:
+    """Measure messages between ranks."""
+    found = measure.network(COMM)
+    if COMM.Get_rank() == 0:
+        print(found["network_latency"].value, found["network_bandwidth"].value, flush=True)
+
+
 def dies(instant: str) -> None:
     """Kill a rank in the middle of a run, or let it fail."""
     array = tw.distributed.Array((200, 200), comm=COMM)
@@ -195,4 +202,4 @@ if __name__ == "__main__":
     if verb == "programs":
         programs(*map(int, arguments))
     else:
-        {"files": files, "mistakes": mistakes, "dies": dies}[verb](*arguments)
+        {"files": files, "mistakes": mistakes, "dies": dies, "messages": messages}[verb](*arguments)

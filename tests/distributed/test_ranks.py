@@ -95,6 +95,13 @@ def test_a_mistake_of_one_rank_is_an_error_on_all(works, tmp_path):
         assert text in said[name], said[name]
 
 
+def test_messages_are_measured(works):
+    latency, bandwidth = map(float, job(2, "messages").stdout.split())
+    assert 1e-8 < latency < 10.0
+    assert 1e5 < bandwidth < 1e13
+    assert "there is one" in job(1, "messages").stderr
+
+
 @pytest.mark.parametrize("instant", ["0", "7", "3!"])
 def test_a_rank_that_dies_ends_the_job_with_a_message(instant, works):
     found = job(3, "dies", instant)
