@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright import sparse
+    from tilewright import distributed, sparse
     from tilewright.api import chain, image
     from tilewright.api.align import Alignment, align
     from tilewright.api.annotate import annotate
@@ -135,6 +135,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "reuse",
     "program",
     "sparse",
+    "distributed",
     "abs",
     "cos",
     "exp",
@@ -177,8 +178,8 @@ def __getattr__(name: str) -> object:
         value: object = metadata.version("tilewright")
     elif name in {"chain", "image"}:
         value = importlib.import_module(f"tilewright.api.{name}")
-    elif name == "sparse":
-        value = importlib.import_module("tilewright.sparse")
+    elif name in {"distributed", "sparse"}:
+        value = importlib.import_module(f"tilewright.{name}")
     elif name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     else:

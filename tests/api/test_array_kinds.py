@@ -94,17 +94,20 @@ def test_an_output_is_written_and_returned_as_it_is(xarray, expected):
     np.testing.assert_array_equal(target.data, expected)
 
 
-def test_dask_and_pandas_give_numpy_arrays(xarray, expected, monkeypatch):
+def test_dask_stays_lazy_and_pandas_give_numpy_arrays(xarray, expected, monkeypatch):
     monkeypatch.delitem(sys.modules, "sparse", raising=False)  # Dask takes this folder's tests/sparse for a library
     dask, pandas = pytest.importorskip("dask.array"), pytest.importorskip("pandas")
     chunked = dask.from_array(VALUES, chunks=(7, 30))
     with pytest.importorskip("dask").config.set(scheduler="synchronous"):
-        for given in (chunked, pandas.DataFrame(VALUES)):
-            out = tw.run("j2d5pt", given, steps=3)
-            assert type(out) is np.ndarray
-            np.testing.assert_array_equal(out, expected)
-        out = tw.run("j2d5pt", labelled(xarray, chunked), steps=3)
-    assert out.identical(labelled(xarray).copy(data=expected))
+        out = tw.run("j2d5pt", pandas.DataFrame(VALUES), steps=3)
+        assert type(out) is np.ndarray
+        np.testing.assert_array_equal(out, expected)
+        lazy = tw.run("j2d5pt", chunked, steps=3)
+        assert isinstance(lazy, dask.Array)
+        np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-6)
+        out = tw.run("j2d5pt", labelled(xarray, chunked), steps=3).compute()
+    xarray.testing.assert_allclose(out, labelled(xarray).copy(data=expected))
+    assert (out.name, out.attrs) == (labelled(xarray).name, labelled(xarray).attrs)
 
 
 def test_every_result_is_of_the_kind_of_its_own_array(xarray, torch):

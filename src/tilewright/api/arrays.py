@@ -198,7 +198,7 @@ def on_device(given: Given, target: Target, *, plain: bool) -> Target | None:
 def like(result: Any, original: Any) -> Any:  # noqa: ANN401
     """Return a result as the caller's kind of array, without a copy.
 
-    - NumPy arrays, lists, Dask and pandas: read by ``numpy.asarray``; a NumPy array comes back.
+    - NumPy arrays, lists and pandas: read by ``numpy.asarray``; a NumPy array comes back.
     - xarray's ``DataArray``: read as its ``data`` is; a ``DataArray`` with its coordinates, dimensions, name and
       attributes comes back, its data of the kind they were.
     - Others with DLPack, such as JAX, PyTorch and CuPy: read where they lie; what ``from_dlpack`` of their namespace

@@ -57,6 +57,8 @@ _MEASURED = (
     "dram_bandwidth", "cache_bandwidth", "outer_bandwidth", "launch_seconds", "row_seconds", "advance_seconds",
     "shared_bytes",
 )  # fmt: skip
+_KEPT = ("disk_read_bandwidth", "disk_write_bandwidth", "network_latency", "network_bandwidth")
+"""What ``calibrate --disk`` and ``calibrate --network`` measure, and a calibration of the processor leaves as it is."""
 _GPU_MEASURED = ("c_iter", "dram_bandwidth", "barrier_seconds", "launch_seconds")
 _SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 _STEPS = 256
@@ -202,6 +204,7 @@ def calibrate(
     protocol = runtime.QUICK if quick else runtime.THOROUGH if thorough else runtime.USUAL
     with bar("calibrating", progress) as update:
         machine, fits = _cpu(chosen, protocol, update, say)
+    machine = replace(machine, **{name: getattr(hosts.host(), name) for name in _KEPT})
     if target is None:
         target = hosts.keep(machine)
     else:

@@ -1,24 +1,31 @@
 """``tw.predict`` and ``tw.select``: what a program costs on a machine, without a compiler and without a device."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright.api.dispatch import AnyProgram, workload_of
 from tilewright.api.prediction import Prediction
 from tilewright.base.errors import UsageError
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
+from tilewright.machines.networks import Network
+from tilewright.machines.networks import network as network_of
 from tilewright.programs.problem import BoundarySpec, Problem
 from tilewright.tilings.tiling import Tiling, parse
 from tilewright.tuning import choice
 from tilewright.tuning import energy as choices
 from tilewright.workload import Request, Workload
 
+if TYPE_CHECKING:
+    from tilewright.api.cluster import ClusterPrediction
+
 METRICS = choices.METRICS
 MachineLike = Machine | str | Path
 """A machine, a name of the catalogue, ``host``, or the path of a machine file."""
 
 
+@overload
 def predict(
     program: AnyProgram,
     *,
@@ -30,8 +37,44 @@ def predict(
     boundary: BoundarySpec = "fixed",
     model: str = "exact",
     scope: str | None = None,
+    ranks: None = None,
+    network: None = None,
+    topology: None = None,
     **scalars: Any,  # noqa: ANN401
-) -> Prediction:
+) -> Prediction: ...
+@overload
+def predict(
+    program: AnyProgram,
+    *,
+    shape: tuple[int, ...],
+    steps: int = 1,
+    machine: MachineLike,
+    tiling: None = None,
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+    model: str = "exact",
+    scope: None = None,
+    ranks: int,
+    network: str | Network | None = None,
+    topology: Sequence[int] | None = None,
+    **scalars: Any,  # noqa: ANN401
+) -> "ClusterPrediction": ...
+def predict(
+    program: AnyProgram,
+    *,
+    shape: tuple[int, ...],
+    steps: int = 1,
+    machine: MachineLike,
+    tiling: Tiling | str | None = None,
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+    model: str = "exact",
+    scope: str | None = None,
+    ranks: int | None = None,
+    network: str | Network | None = None,
+    topology: Sequence[int] | None = None,
+    **scalars: Any,
+) -> "Prediction | ClusterPrediction":
     """Predict what a program costs on a machine. Nothing is compiled, measured or calibrated.
 
     Args:
@@ -45,11 +88,14 @@ def predict(
         model: ``exact``, or ``published`` for the papers' equations as printed.
         scope: Whether a tile is charged the whole device's bandwidth (``device``) or its SM's share (``per_sm``);
             by default the first on a GPU, as printed, and the second on a CPU.
+        ranks: Number of ranks of MPI, each a machine of its own, over which the grid is dealt.
+        network: What connects them: a name such as ``slingshot``; by default what the machine's file says.
+        topology: Ranks per axis, -1 where it follows from the others; by default those of the smallest halos.
         **scalars: Scalars of the program, any of them left out: an array makes one a coefficient field, which is read
             and so costs; a number costs nothing, and decides whether a scheme is stable.
 
     Returns:
-        The prediction.
+        The prediction; with ``ranks`` that of the cluster.
 
     Raises:
         UsageError: If anything is unknown or does not fit, or the tiling is not legal for the program.
@@ -60,6 +106,16 @@ def predict(
     """
     asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
     work = workload_of(program, scalars, asked, as_machine(machine))
+    if ranks is not None:
+        if tiling is not None or scope is not None or model != "exact" or not isinstance(work.problem, Problem):
+            raise UsageError(
+                "a prediction of many ranks is of a stencil and by the exact model, without tiling and scope"
+            )
+        from tilewright.api.cluster import predict_cluster
+
+        return predict_cluster(work.problem, work.machine, network_of(network, work.machine), ranks, topology)
+    if network is not None or topology is not None:
+        raise UsageError("network and topology are of a prediction of many ranks", "say how many: ranks=1024")
     return predicted(work, parse(tiling) if isinstance(tiling, str) else tiling)
 
 

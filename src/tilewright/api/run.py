@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
 from tilewright.api.forcing import SourceList, warn_if_held, with_mask, with_sources
+from tilewright.api.large import Asked, kind_of
 from tilewright.api.levels import warn_if_at_rest
 from tilewright.api.memo import prepared
 from tilewright.api.monitor import Callback, Monitor, make_monitor
@@ -43,6 +44,8 @@ def run(
     sources: Mapping[str, SourceList] | SourceList | None = None,
     levels: bool = False,
     record: bool = False,
+    memory: int | str | None = None,
+    resume: bool = False,
     **scalars: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
     """Run a program for a number of steps, in time tiles and compiled where possible.
@@ -53,7 +56,8 @@ def run(
             several time levels, newest first, and a single array stands for all of them: a start at rest, which warns
             if it is not all zeros, since ``(u, u)`` says the same and is no mistake. They are only read: NumPy
             arrays, JAX, PyTorch and CuPy arrays and others with DLPack without a copy, xarray's ``DataArray`` by its
-            values, anything else as ``numpy.asarray`` reads it (a Dask array is computed).
+            values, anything else as ``numpy.asarray`` reads it. Runs on Dask arrays are lazy. Zarr arrays and paths are
+            read and written out of core, a ``numpy.memmap`` where ``out`` is one too.
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
             by field. ``fixed`` keeps the cells whose reads would lie outside.
@@ -79,13 +83,15 @@ def run(
         levels: Return every time level that a next run needs: a field of several levels gives a tuple of them, newest
             first, as a run takes it. ``callback`` gets views of the same form.
         record: Return a :class:`tilewright.Run`: the result with all levels, the steps done, the tiling, and the times.
+        memory: Out of core: bytes of memory for the run, such as ``8GiB``; half of what is free by default.
+        resume: Out of core: go on from the last complete pass of a run that was ended; from the start if there is none.
         **scalars: The program's scalars; an array makes one a coefficient field.
 
     Returns:
         The new value of the updated field, or a tuple of them if there are several; ``out`` where it was given. Each
         is of the kind of its field's array: a JAX, PyTorch or CuPy array, or a ``DataArray`` with its coordinates,
         dimensions, name and attributes. Arrays of other kinds on a device give one that offers DLPack and
-        ``__cuda_array_interface__``, all others, Dask and pandas among them, a NumPy array.
+        ``__cuda_array_interface__``, all others, pandas among them, a NumPy array.
 
     Raises:
         ArrayError: If an array does not fit the program, or memory does not hold the run.
@@ -110,6 +116,14 @@ def run(
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
     chosen, target = as_program(program), read_target(backend, thread_count(threads))
     monitor = make_monitor(every, callback, until, levels=levels)
+    kind = kind_of(arrays, out, memory, resume=resume)
+    if kind is not None:
+        if monitor or record or where is not None or sources is not None:
+            raise UsageError(f"{kind.name} takes no every, callback, until, where, sources and record")
+        spec = Asked(
+            out=out, levels=levels, memory=memory, resume=resume, strict=strict, tiling=tiling, threads=threads
+        )
+        return kind.run(chosen, arrays, scalars, target, spec, steps=steps, boundary=boundary, dtype=dtype)
     case = make_case(chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where, sources=sources)
     return execute(case, arrays, target, tiling, strict=strict, monitor=monitor, out=out, levels=levels, record=record)
 

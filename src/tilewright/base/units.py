@@ -126,3 +126,22 @@ def format_bytes(size: float) -> str:
         if size >= 1024**power:
             return f"{size / 1024**power:.4g} {unit}"
     return f"{size:.4g} B"
+
+
+def parse_bytes(text: str | int) -> int:
+    """Read a size in bytes: ``8GiB``, ``500 MB``, or a whole number.
+
+    Raises:
+        UsageError: If it is no size of at least one byte.
+
+    >>> parse_bytes("64KiB"), parse_bytes("1.5 GB"), parse_bytes(100)
+    (65536, 1500000000, 100)
+    """
+    if not isinstance(text, str):
+        return whole_number(text, "a size in bytes", 1, 2**62, "of at least 1")
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(?:([kmgt])(i?))?b?\s*", text.lower())
+    power = 0 if found is None or not found[2] else 1 + "kmgt".index(found[2])
+    size = 0 if found is None else int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+    if size < 1:
+        raise UsageError(f"a size is a number of bytes with a unit, such as 8GiB or 500MB, got {text!r}")
+    return size

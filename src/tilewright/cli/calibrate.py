@@ -37,6 +37,13 @@ def calibrate(
             help="Time for measuring C_iter, on a GPU; 150 by default, less with --quick and on a processor's OpenCL.",
         ),
     ] = None,
+    disk: Annotated[
+        Path | None,
+        typer.Option("--disk", metavar="FOLDER", help="Measure the disk of this folder alone, for runs out of core."),
+    ] = None,
+    network: Annotated[
+        bool, typer.Option("--network", help="Under mpiexec: measure messages between ranks alone.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure this machine: bandwidths, barrier, and C_iter per program, with their spread.
@@ -50,11 +57,28 @@ def calibrate(
     from tilewright.api import calibrate as api
     from tilewright.plan import read_target
 
+    if disk is not None or network:
+        if programs or quick or thorough or seconds is not None or backend != "auto" or (network and disk is not None):
+            raise typer.BadParameter("--disk and --network measure nothing else: give one of them, and -o at most")
+        _large(disk, target, as_json=as_json)
+        return
     barred = sys.stderr.isatty() and not read_target(backend).on_device  # a progress bar says what the notes say
     note = None if barred else output.note
     found = api.calibrate(
         programs, backend=backend, output=target, quick=quick, thorough=thorough, seconds=seconds, note=note
     )
+    if as_json:
+        output.emit(found.to_dict())
+    output.say(str(found), as_json)
+
+
+def _large(folder: Path | None, target: Path | None, *, as_json: bool) -> None:
+    """Measure the disk of a folder, or the network where there is none; the first rank prints."""
+    from tilewright.api.calibrate_large import calibrate_disk, calibrate_network
+
+    found = calibrate_network(output=target) if folder is None else calibrate_disk(folder, target)
+    if found is None:
+        return
     if as_json:
         output.emit(found.to_dict())
     output.say(str(found), as_json)

@@ -1,6 +1,7 @@
 """``tilewright predict``: what a program costs on a machine."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ from tilewright.cli import output
 from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, StepsOrOnce, Tile
 
 if TYPE_CHECKING:
+    from tilewright.api.cluster import ClusterPrediction
     from tilewright.api.prediction import Prediction
     from tilewright.programs.stencil import Program
     from tilewright.programs.table import Recurrence
@@ -41,6 +43,20 @@ def predict(
             help="Show bottlenecks, slack, the effect of k and the overhead; with --top, why the winner wins.",
         ),
     ] = False,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", metavar="N", help="Over N ranks of MPI, each a machine of its own.", min=1)
+    ] = None,
+    network: Annotated[
+        str | None,
+        typer.Option("--network", metavar="NAME", help="With --ranks: what connects them: slingshot, hdr, …"),
+    ] = None,
+    topology: Annotated[
+        str | None, typer.Option("--topology", metavar="AxB", help="With --ranks: ranks per axis.")
+    ] = None,
+    scaling: Annotated[
+        Path | None,
+        typer.Option("--scaling", metavar="FILE", help="With --ranks: draw strong and weak scaling up to so many."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Predict what a program costs on a machine; needs no compiler and no device.
@@ -63,6 +79,17 @@ def predict(
     steps = steps_of(known, steps)
     extents = parse_shape(shape)
     outside = parse_boundary(boundary)
+    if ranks is not None:
+        if top is not None or tile is not None or metric != "time" or explain or thread_shapes:
+            raise typer.BadParameter("--ranks goes without --top, --tile, --metric, --explain and --thread-shapes")
+        cluster = api.predict(
+            known, shape=extents, steps=steps, machine=machine, dtype=dtype, boundary=outside, model=model, ranks=ranks,
+            network=network, topology=None if topology is None else parse_shape(topology),
+        )  # fmt: skip
+        _show_cluster(cluster, scaling, as_json=as_json)
+        return
+    if network is not None or topology is not None or scaling is not None:
+        raise typer.BadParameter("--network, --topology and --scaling are of many ranks: say how many with --ranks")
     if top is None and metric == "time":
         one = api.predict(
             known, shape=extents, steps=steps, machine=machine, tiling=tile, dtype=dtype, boundary=outside, model=model
@@ -93,6 +120,31 @@ def predict(
         ).to_dict()  # fmt: skip
         document["strategies"] = rivals
     output.show(document, lambda: _ranked(many, rivals), as_json)
+
+
+def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: bool) -> None:
+    """Print the prediction of many ranks, and draw how it scales."""
+    document = cluster.to_dict()
+    if path is not None:
+        from tilewright.api.cluster import scaling
+        from tilewright.report import scaling as drawing
+
+        drawing.check(path)
+        found = scaling(cluster)
+        document["scaling"] = found.to_dict()
+        panels = {}
+        for name, points in {"strong": found.strong, "weak": found.weak}.items():
+            counts, first = [each.ranks for each in points], points[0]
+            ideal = [first.seconds / (each if name == "strong" else 1) for each in counts]
+            panels[f"{name} scaling"] = {
+                "best exchanges": (counts, [each.seconds for each in points]),
+                "every step": (counts, [each.every.seconds for each in points]),
+                "ideal": (counts, ideal),
+            }
+        drawing.plot(panels, path, f"{cluster.problem.program.name}, {cluster.hardware.name}, {cluster.network.title}")
+    if as_json:
+        output.emit(document)
+    output.say(str(cluster), as_json)
 
 
 def _stencil(program: "Program | Recurrence") -> "Program":

@@ -35,7 +35,7 @@ _QUANTITY_KEYS = ("value", "unit", "source", "note", "low", "high")
 _WHOLE = ("sm_count", "vector_width", "l2_ways", "l3_ways")
 _POSITIVE = (
     *_WHOLE, "shared_bytes", "dram_bandwidth", "clock", "fp64_ratio", "max_blocks", "l3_reuse_fraction",
-    "overlap_exponent", "halo_bandwidth",
+    "overlap_exponent", "halo_bandwidth", "disk_read_bandwidth", "disk_write_bandwidth", "network_bandwidth",
 )  # fmt: skip
 _NAMES = (
     "gtx980", "titanx", "k20c", "k20c-regression", "gtx590", "gtx780", "gtx750", "c2070", "c1060",

@@ -310,6 +310,34 @@ PARAMETERS: dict[str, Parameter] = {
     "halo_seconds_3d": _coefficient(
         "the same, three dimensions", 4e-5, (1e-5, 1e-4), "with halo_bandwidth", unit="s", kinds=KINDS
     ),
+    "disk_read_bandwidth": _coefficient(
+        "bytes of large files that are read in a second, past the page cache",
+        1e9,
+        (1e8, 7e9),
+        "between a disk of a virtual machine and NVMe; `calibrate --disk FOLDER` measures it",
+        unit="B/s",
+    ),
+    "disk_write_bandwidth": _coefficient(
+        "bytes of large files that are written in a second, until they are on the disk",
+        5e8,
+        (5e7, 5e9),
+        "between a disk of a virtual machine and NVMe; `calibrate --disk FOLDER` measures it",
+        unit="B/s",
+    ),
+    "network_latency": _coefficient(
+        "time of an empty message between two ranks of MPI (alpha, or L + 2o of LogP)",
+        2e-6,
+        (3e-7, 5e-5),
+        "between shared memory and Ethernet; `calibrate --network` measures it under mpiexec",
+        unit="s",
+    ),
+    "network_bandwidth": _coefficient(
+        "bytes a second of a large message between two ranks of MPI (1/beta, or 1/G of LogGP)",
+        1e10,
+        (1e9, 5e10),
+        "between Ethernet and the networks of supercomputers; `calibrate --network` measures it under mpiexec",
+        unit="B/s",
+    ),
     "periodic_threshold_1d": _coefficient(
         "fraction of the time of sweeps that blocks of steps on a periodic grid must stay below, since between two "
         "blocks the threads wait for one of them; one dimension",
@@ -526,6 +554,10 @@ class Machine:
     halo_seconds_1d: Quantity = _ESTIMATES["halo_seconds_1d"]
     halo_seconds_2d: Quantity = _ESTIMATES["halo_seconds_2d"]
     halo_seconds_3d: Quantity = _ESTIMATES["halo_seconds_3d"]
+    disk_read_bandwidth: Quantity = _ESTIMATES["disk_read_bandwidth"]
+    disk_write_bandwidth: Quantity = _ESTIMATES["disk_write_bandwidth"]
+    network_latency: Quantity = _ESTIMATES["network_latency"]
+    network_bandwidth: Quantity = _ESTIMATES["network_bandwidth"]
     periodic_threshold_1d: Quantity = _ESTIMATES["periodic_threshold_1d"]
     periodic_threshold_2d: Quantity = _ESTIMATES["periodic_threshold_2d"]
     periodic_threshold_3d: Quantity = _ESTIMATES["periodic_threshold_3d"]

@@ -56,7 +56,7 @@ def extend(problem: Problem, steps: int) -> Extended | None:
         or the program is a recurrence.
     """
     axes = wrapped_axes(problem)
-    if not axes or analyse(problem.program).sweep or not all(_all_wrap(problem, axis) for axis in axes):
+    if not axes or analyse(problem.program).sweep or not all(all_wrap(problem, axis) for axis in axes):
         return None
     logical = steps * len(analyse(problem.program).stages)
     around = tuple(_around(problem, axis, logical) if axis in axes else (0, 0) for axis in range(problem.program.rank))
@@ -68,7 +68,7 @@ def extend(problem: Problem, steps: int) -> Extended | None:
     return Extended(problem=replace(problem, shape=shape, steps=steps, boundaries=boundaries), around=around)
 
 
-def _all_wrap(problem: Problem, axis: int) -> bool:
+def all_wrap(problem: Problem, axis: int) -> bool:
     """Whether every field that is read across an axis wraps there."""
     return all(
         problem.sides(read.field)[axis][0].kind == "wrap"

@@ -27,7 +27,8 @@ from tilewright.runtime.host import available_bytes
 Array = npt.NDArray[Any]
 _SHIFT = 8 * CACHE_LINE
 """Distance modulo a page between versions: what is stored to one is not loaded from the same place of another."""
-_HUGE = 2**21
+HUGE_PAGE = 2**21
+"""Bytes of a huge page."""
 _SURE = 2**24
 """Sizes below this are not worth asking the system how much is left."""
 _MOST_WASTE = 1.25
@@ -119,7 +120,9 @@ class Workspace:
         self._collect()
         with self._lock:
             for idle in (self._free, self._offered):
-                fitting = [i for i, buffer in enumerate(idle) if size <= buffer.nbytes <= _MOST_WASTE * size + _HUGE]
+                fitting = [
+                    i for i, buffer in enumerate(idle) if size <= buffer.nbytes <= _MOST_WASTE * size + HUGE_PAGE
+                ]
                 if fitting:
                     return idle.pop(min(fitting, key=lambda i: idle[i].nbytes))
         return allocate(size)
@@ -138,7 +141,7 @@ class Workspace:
 
     def lend(self, size: int) -> Array:
         """Return ``size`` bytes that come back by themselves once no array refers to them any more."""
-        if size < _HUGE:
+        if size < HUGE_PAGE:
             return allocate(size)  # cheap, and what is idle is left to those who bring it back
         buffer = self.take(size)
         # Views of views refer to the first array that does not itself view an array: to this one.
@@ -176,7 +179,7 @@ def offer(buffer: Array) -> bool:
         return False
     start = buffer.ctypes.data - np.frombuffer(pages, dtype=np.uint8).ctypes.data
     try:
-        pages.madvise(mmap.MADV_FREE, start, buffer.nbytes // _HUGE * _HUGE)
+        pages.madvise(mmap.MADV_FREE, start, buffer.nbytes // HUGE_PAGE * HUGE_PAGE)
     except OSError:  # locked memory
         return False
     return True
@@ -188,9 +191,9 @@ def allocate(size: int) -> Array:
     Raises:
         ArrayError: If the system has no such memory.
     """
-    align = _HUGE if size >= _HUGE else CACHE_LINE
+    align = HUGE_PAGE if size >= HUGE_PAGE else CACHE_LINE
     try:
-        if size < _HUGE:
+        if size < HUGE_PAGE:
             raw = np.empty(size + align, dtype=np.uint8)
         else:
             # Private: shared anonymous memory gets no huge pages.

@@ -1,0 +1,139 @@
+"""Runs out of core: how many steps a pass over the disk makes, and how thick the slabs are.
+
+The grid is cut along its outermost axis into slabs, each of which runs t steps in memory within a window that overlaps
+its neighbours by the reach times t. One pass reads every level once, computes and writes the new levels; the three
+overlap, so that a pass takes as long as the slower of disk and processor (Aggarwal and Vitter, CACM 1988, for transfers
+of the I/O model; Hong and Kung, STOC 1981, say that no order of computing needs less than a fraction of them).
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tilewright.base.intmath import ceil_div
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streamed:
+    """What passes over a grid on disk move, per row of the outermost axis.
+
+    Attributes:
+        extent: Rows of the grid.
+        steps: Time steps.
+        read_bytes: Bytes per row that a pass reads: every level of every field.
+        write_bytes: Bytes per row that it writes.
+        held_bytes: Bytes of memory per row of a window.
+        memory: Bytes of memory that may be used.
+    """
+
+    extent: int
+    steps: int
+    read_bytes: int
+    write_bytes: int
+    held_bytes: float
+    memory: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """How a grid on disk is streamed.
+
+    Attributes:
+        rows: Rows of a window, the overlap included.
+        steps: Steps per pass, the last one perhaps fewer.
+        count: Passes.
+        slabs: Windows per pass.
+        seconds: Expected time.
+        disk_seconds: The part that the disk needs alone.
+        compute_seconds: The part that computing needs alone, what is computed twice included.
+        read_bytes: Bytes read in all.
+        write_bytes: Bytes written in all.
+    """
+
+    rows: int
+    steps: int
+    count: int
+    slabs: int
+    seconds: float
+    disk_seconds: float
+    compute_seconds: float
+    read_bytes: int
+    write_bytes: int
+
+
+def slab_count(extent: int, rows: int, overlap: tuple[int, int], *, wraps: bool) -> int:
+    """Return how many windows of so many rows cover a grid; 0 if none can.
+
+    >>> slab_count(100, 100, (8, 8), wraps=True), slab_count(100, 36, (8, 8), wraps=False)
+    (1, 5)
+    """
+    if rows >= extent:
+        return 1
+    inner = rows - sum(overlap)
+    if inner < 1:
+        return 0
+    # Without wrap the first window has nothing below it and the last one nothing above.
+    return ceil_div(extent if wraps else max(1, extent - sum(overlap)), inner)
+
+
+def passes(
+    case: Streamed,
+    bandwidths: tuple[float, float],
+    overlap: Callable[[int], tuple[int, int]],
+    compute_seconds: Callable[[int, int], float],
+    *,
+    wraps: bool,
+    fixed: int | None = None,
+) -> Passes | None:
+    """Choose the steps of a pass and the rows of a window: those of the least expected time.
+
+    Args:
+        case: What is moved.
+        bandwidths: Bytes per second that the disk reads, and that it writes.
+        overlap: Rows below and above a slab that so many steps need.
+        compute_seconds: Seconds that a window of so many rows takes for so many steps.
+        wraps: Whether the outermost axis is periodic and cut.
+        fixed: Steps per pass that have been decided already.
+
+    Returns:
+        The choice, or None if memory holds no window of a single step.
+    """
+    most = min(case.extent, int(case.memory // case.held_bytes))
+    found: list[Passes] = []
+    for steps in [fixed] if fixed else _candidates(case.steps):
+        slabs = slab_count(case.extent, most, overlap(steps), wraps=wraps)
+        if slabs == 0:
+            break
+        count = ceil_div(case.steps, steps)
+        # What a slab shares with the one before it is in memory already; around a periodic grid it is read twice.
+        again = sum(overlap(steps)) if wraps and slabs > 1 else 0
+        read, write = (case.extent + again) * case.read_bytes, case.extent * case.write_bytes
+        disk = read / bandwidths[0] + write / bandwidths[1]
+        compute = slabs * compute_seconds(most, steps)
+        # The first window of a pass is read before anything is computed, and the last one written afterwards.
+        ends = disk / slabs
+        one = max(disk, compute) + (ends if compute > disk else compute / slabs)
+        chosen = Passes(
+            rows=most,
+            steps=steps,
+            count=count,
+            slabs=slabs,
+            seconds=count * one,
+            disk_seconds=count * disk,
+            compute_seconds=count * compute,
+            read_bytes=count * read,
+            write_bytes=count * write,
+        )
+        found.append(chosen)
+    return min(found, key=lambda each: (each.seconds, each.steps), default=None)
+
+
+def _candidates(steps: int) -> Iterator[int]:
+    """Steps per pass worth looking at, ascending: those that divide the run into equal passes, a few per octave."""
+    counts = {1, *(ceil_div(steps, each) for each in itertools.takewhile(lambda n: n <= steps, _octaves()))}
+    yield from sorted({ceil_div(steps, count) for count in counts})
+
+
+def _octaves() -> Iterator[int]:
+    for power in itertools.count():
+        yield from sorted({2**power, (3 * 2**power) // 2} if power else {1})

@@ -1,0 +1,130 @@
+"""Blocks of a grid on ranks, and what each needs of the others for a number of steps: known without any message."""
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+from tilewright.distributed.windows import Box, Range, Window, pieces, window
+from tilewright.programs.problem import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A box of one block that another block's window holds.
+
+    Attributes:
+        box: The box, in cells of the grid.
+        at: Where it begins in the window.
+    """
+
+    box: Box
+    at: tuple[int, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of its cells."""
+        return math.prod(high - low for low, high in self.box)
+
+    @property
+    def target(self) -> tuple[slice, ...]:
+        """Where it lies in the window."""
+        return tuple(slice(at, at + high - low) for at, (low, high) in zip(self.at, self.box, strict=True))
+
+    def source(self, block: Box) -> tuple[slice, ...]:
+        """Where it lies in an array that holds a block."""
+        return tuple(slice(low - start, high - start) for (low, high), (start, _) in zip(self.box, block, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How a grid is dealt to ranks: in equal blocks, the first ones a cell larger where it does not divide, as PETSc's.
+
+    Attributes:
+        shape: Extents of the grid.
+        topology: Ranks per axis; the last axis varies fastest in the number of a rank.
+    """
+
+    shape: tuple[int, ...]
+    topology: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for axis, (extent, ranks) in enumerate(zip(self.shape, self.topology, strict=True)):
+            if ranks > extent:
+                raise UsageError(
+                    f"axis {axis} has {extent} cells, fewer than the {ranks} ranks that the topology "
+                    f"{self.topology} puts there",
+                    "take fewer ranks or another topology",
+                )
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return math.prod(self.topology)
+
+    def ranges(self, axis: int) -> list[Range]:
+        """Return the cells of every rank along an axis.
+
+        >>> Layout(shape=(7,), topology=(3,)).ranges(0)
+        [(0, 3), (3, 5), (5, 7)]
+        """
+        each, more = divmod(self.shape[axis], self.topology[axis])
+        starts = [rank * each + min(rank, more) for rank in range(self.topology[axis] + 1)]
+        return list(itertools.pairwise(starts))
+
+    def block(self, rank: int) -> Box:
+        """Return the cells of a rank."""
+        found = []
+        for axis in reversed(range(len(self.topology))):
+            rank, place = divmod(rank, self.topology[axis])
+            found.append(self.ranges(axis)[place])
+        return tuple(reversed(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halo:
+    """What a rank's window holds of every rank, its own block included.
+
+    Attributes:
+        window: The window of its block.
+        parts: By rank, the boxes of that rank's block; of its own also the copies of a grid that wraps.
+    """
+
+    window: Window
+    parts: dict[int, tuple[Part, ...]]
+
+
+def halo(problem: Problem, layout: Layout, rank: int, steps: int) -> Halo:
+    """Find what a rank needs for a number of steps.
+
+    Args:
+        problem: What is computed on the whole grid.
+        layout: Who has which cells.
+        rank: The rank.
+        steps: The steps.
+    """
+    found = window(problem, layout.block(rank), steps)
+    axes = [_along(layout, axis, span) for axis, span in enumerate(found.span)]
+    parts: dict[int, list[Part]] = {}
+    for segments in itertools.product(*axes):
+        owner = functools.reduce(lambda so_far, pair: so_far * pair[1] + pair[0], _places(segments, layout), 0)
+        part = Part(box=tuple(cells for _, cells, _ in segments), at=tuple(at for _, _, at in segments))
+        parts.setdefault(owner, []).append(part)
+    return Halo(window=found, parts={owner: tuple(each) for owner, each in sorted(parts.items())})
+
+
+def _places(segments: Sequence[tuple[int, Range, int]], layout: Layout) -> list[tuple[int, int]]:
+    return [(place, ranks) for (place, _, _), ranks in zip(segments, layout.topology, strict=True)]
+
+
+def _along(layout: Layout, axis: int, span: Range) -> list[tuple[int, Range, int]]:
+    """Cut a window along one axis: whose cells, which ones, and where they begin in the window."""
+    found = []
+    for (low, high), at in pieces(span, layout.shape[axis]):
+        for place, (first, last) in enumerate(layout.ranges(axis)):
+            a, b = max(low, first), min(high, last)
+            if a < b:
+                found.append((place, (a, b), at + a - low))
+    return found

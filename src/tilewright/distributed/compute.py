@@ -1,0 +1,136 @@
+"""Windows computed by the ordinary way from a problem to its kernel: planned, compiled and kept as any run is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from tilewright.codegen.emit import Kernel as Code
+from tilewright.driver import prepare
+from tilewright.machines.machine import Machine, Quantity
+from tilewright.plan import Target
+from tilewright.programs.problem import Problem, Sides
+from tilewright.runtime import cpu
+from tilewright.runtime.kernels import CpuKernel, Kernel, State
+from tilewright.runtime.memory import Array, Workspace, layout
+from tilewright.runtime.session import Inputs
+from tilewright.tilings.tiling import Tiling
+from tilewright.workloads.stencil import on_machine
+
+
+class Prepare(Protocol):
+    """What makes a problem's kernel: :func:`tilewright.driver.prepare`, or what remembers its results."""
+
+    def __call__(
+        self, problem: Problem, target: Target, tiling: Tiling | str | None, *, strict: bool, copies: bool = True
+    ) -> Kernel:
+        """Return the kernel."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Computer:
+    """Computes windows of one run, one at a time.
+
+    Attributes:
+        target: Where.
+        threads: Threads to use.
+        tiling: The tiling that was asked for; the planner's choice by default.
+        strict: Bit-equal to the untiled order of operations.
+        scalars: Values of the program's scalars.
+        make: What makes kernels.
+    """
+
+    target: Target
+    threads: int
+    tiling: Tiling | str | None
+    strict: bool
+    scalars: Mapping[str, Any]
+    make: Prepare = prepare
+    _kernels: dict[tuple[Sides, ...], Kernel] = field(default_factory=dict)
+    _current: tuple[Kernel, Workspace] | None = None
+
+    def kernel(self, problem: Problem) -> Kernel:
+        """Return the kernel of a window; windows that differ in extents and steps alone share one."""
+        if problem.boundaries not in self._kernels:
+            self._kernels[problem.boundaries] = self.make(problem, self.target, self.tiling, strict=self.strict)
+        return self._kernels[problem.boundaries]
+
+    def run(
+        self, problem: Problem, arrays: Mapping[str, Sequence[Array]], results: Mapping[str, Sequence[Array]]
+    ) -> None:
+        """Compute a window.
+
+        Args:
+            problem: The window's problem.
+            arrays: Per field its levels, newest first; they are only read.
+            results: Per updated field, arrays for as many levels as are wanted, newest first.
+        """
+        kernel = self.kernel(problem)
+        workspace = self._workspace(kernel)
+        ages = max(len(levels) for levels in results.values())
+        first = {name: levels[0] for name, levels in results.items()}
+        inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first)
+        if isinstance(kernel, CpuKernel) and ages == 1:
+            cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.plan.block)
+            return
+        state = self._start(kernel, problem, inputs, workspace)
+        try:
+            state.advance(problem.steps)
+            for age in range(ages):
+                for name, levels in results.items():
+                    if age < len(levels):
+                        np.copyto(levels[age], state.newest(name, age), casting="unsafe")
+        finally:
+            state.close()
+
+    def _start(self, kernel: Kernel, problem: Problem, inputs: Inputs, workspace: Workspace) -> State:
+        if isinstance(kernel, CpuKernel):
+            return kernel.start(problem, inputs, self.threads, workspace)
+        return kernel.start(problem, inputs, self.threads)
+
+    def _workspace(self, kernel: Kernel) -> Workspace:
+        """Memory that the kernel before this one left, unless it was another one, whose memory goes back."""
+        if self._current is None or self._current[0] is not kernel:
+            self._current = (kernel, Workspace())
+        return self._current[1]
+
+
+def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
+    """Return the memory that a run of a kernel takes, its inputs and results aside."""
+    if not isinstance(kernel, CpuKernel):
+        return (
+            sum(problem.program.history(name) + 2 for name in problem.program.fields) * problem.cells * problem.itemsize
+        )
+    code: Code = kernel.compiled.kernel
+    block = kernel.plan.block
+    around = block.around if block is not None else ((0, 0),) * len(problem.shape)
+    shape = tuple(low + extent + high for extent, (low, high) in zip(problem.shape, around, strict=True))
+    plan = layout(shape, problem.itemsize)
+    return sum(code.copies) * plan.slot * plan.itemsize + code.scratch * threads
+
+
+def expected_seconds(problem: Problem, machine: Machine, backend: str) -> float:
+    """Return what the models expect of a problem in memory; NumPy, which has none, loads every value from memory."""
+    if backend != "numpy" and problem.compiles:
+        return on_machine(problem, machine).costs(None)[1].seconds
+    moved = problem.program.loads * problem.cells * problem.steps * problem.itemsize
+    return machine.sm_count.value * moved / machine.dram_bandwidth.value
+
+
+def share(machine: Machine, threads: int) -> Machine:
+    """Return the part of a node that one of its processes computes on: some of its cores, of its bandwidth and L3."""
+    cores = int(machine.sm_count.value)
+    if not 0 < threads < cores:
+        return machine
+    part = threads / cores
+
+    def scaled(quantity: Quantity | None) -> Quantity | None:
+        if quantity is None:
+            return None
+        low, high = ((None if end is None else part * end) for end in (quantity.low, quantity.high))
+        return replace(quantity, value=part * quantity.value, low=low, high=high)
+
+    count = replace(machine.sm_count, value=float(threads), low=None, high=None)
+    bandwidth = scaled(machine.dram_bandwidth) or machine.dram_bandwidth
+    return replace(machine, sm_count=count, dram_bandwidth=bandwidth, l3_bytes=scaled(machine.l3_bytes))

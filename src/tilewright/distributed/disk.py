@@ -1,0 +1,366 @@
+"""Arrays on disk, read and written by rows of their outermost axis: files of NumPy's and zarr arrays.
+
+A file is read and written by calls, not through its mapping: pages of a mapping count as the process's memory, and the
+system would keep the whole grid. What was read or written is dropped from the page cache once it is on the disk.
+"""
+
+import math
+import mmap
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.fingerprint import digest
+
+Array = npt.NDArray[Any]
+_CONVERTED_BYTES = 2**22
+"""Bytes that are converted to another element type at a time."""
+
+
+class Rows(Protocol):
+    """An array whose rows can be read and written; a row is everything at one index of the outermost axis."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+
+    @property
+    def place(self) -> str:
+        """What tells it from others: the file, an ``@`` and where in it."""
+
+    def transfer_bytes(self, dtype: str) -> int:
+        """Return the memory that reading or writing takes meanwhile, where the values in memory are of a type."""
+
+    @property
+    def missing_bytes(self) -> int:
+        """Bytes of disk that writing all of it may still take."""
+
+    def read(self, low: int, high: int, target: Array) -> None:
+        """Read rows into an array of their shape, converting them to its type."""
+
+    def write(self, low: int, source: Array) -> None:
+        """Write rows from one on, converting them."""
+
+    def sync(self) -> None:
+        """Return once everything that was written is on the disk."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+class MemoryRows:
+    """An array in memory beside others on disk; it is only read."""
+
+    def __init__(self, values: Array) -> None:
+        self.shape, self.dtype = values.shape, values.dtype
+        self.missing_bytes = 0
+        self._values = values
+
+    def transfer_bytes(self, dtype: str) -> int:  # noqa: ARG002  (as the others have it)
+        """Return 0: values are copied from where they are."""
+        return 0
+
+    @property
+    def place(self) -> str:
+        """A digest of the values, so that a run that goes on in another process knows them again."""
+        return f"memory@{digest(np.ascontiguousarray(self._values).tobytes())}"
+
+    def read(self, low: int, high: int, target: Array) -> None:
+        """Read rows."""
+        np.copyto(target, self._values[low:high], casting="unsafe")
+
+    def write(self, low: int, source: Array) -> None:  # noqa: ARG002  (as the others have it)
+        """Refuse: results of a run out of core are on disk.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError("a run out of core writes to disk, not to an array in memory", "give out= a path or a memmap")
+
+    def sync(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class FileRows:
+    """A C-contiguous array in a file."""
+
+    def __init__(self, path: Path, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], *, writes: bool) -> None:
+        """Open a file.
+
+        Args:
+            path: The file.
+            offset: Where the first element is, in bytes.
+            shape: Extents.
+            dtype: Element type, of any byte order.
+            writes: Whether it is to be written.
+
+        Raises:
+            ArrayError: If it cannot be opened.
+        """
+        self.shape, self.dtype = shape, dtype
+        self._path, self._offset = path, offset
+        self._row = math.prod(shape[1:]) * dtype.itemsize
+        try:
+            self._file = os.open(path, os.O_RDWR if writes else os.O_RDONLY)
+            status = os.fstat(self._file)
+        except OSError as error:
+            raise ArrayError(f"{str(path)!r} cannot be opened: {error.strerror}") from None
+        self.place = f"file:{status.st_dev}:{status.st_ino}@{offset}"
+
+    def transfer_bytes(self, dtype: str) -> int:
+        """Return the size of the buffer through which values of another type pass."""
+        return 0 if self.dtype == np.dtype(dtype) else max(self._row, _CONVERTED_BYTES)
+
+    @property
+    def missing_bytes(self) -> int:
+        """Bytes that the file has holes for."""
+        status = os.fstat(self._file)
+        return max(0, self.shape[0] * self._row + self._offset - status.st_blocks * 512)
+
+    def read(self, low: int, high: int, target: Array) -> None:
+        """Read rows; those of another element type pass through a small buffer."""
+        if target.dtype == self.dtype and target.flags.c_contiguous:
+            self._read(low, target)
+            return
+        for first, last in self._parts(low, high):
+            part = np.empty((last - first, *self.shape[1:]), self.dtype)
+            self._read(first, part)
+            np.copyto(target[first - low : last - low], part, casting="unsafe")
+
+    def write(self, low: int, source: Array) -> None:
+        """Write rows."""
+        if source.dtype == self.dtype and source.flags.c_contiguous:
+            self._write(low, source)
+            return
+        for first, last in self._parts(low, low + len(source)):
+            self._write(first, np.ascontiguousarray(source[first - low : last - low], dtype=self.dtype))
+
+    def sync(self) -> None:
+        """Wait for the disk, and drop what it has from the page cache."""
+        os.fdatasync(self._file)
+        self._forget(0, 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def _parts(self, low: int, high: int) -> list[tuple[int, int]]:
+        step = max(1, _CONVERTED_BYTES // max(1, self._row))
+        return [(first, min(high, first + step)) for first in range(low, high, step)]
+
+    def _read(self, low: int, target: Array) -> None:
+        at, view = self._offset + low * self._row, target.view(np.uint8).reshape(-1).data
+        done = 0
+        while done < len(view):
+            got = os.preadv(self._file, [view[done:]], at + done)
+            if got == 0:
+                raise ArrayError(f"{str(self._path)!r} ends before its array does", "it was cut short")
+            done += got
+        self._forget(at, done)
+
+    def _write(self, low: int, source: Array) -> None:
+        at, view = self._offset + low * self._row, source.view(np.uint8).reshape(-1).data
+        done = 0
+        while done < len(view):
+            done += os.pwrite(self._file, view[done:], at + done)
+
+    def _forget(self, at: int, size: int) -> None:
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._file, at, size, os.POSIX_FADV_DONTNEED)
+
+
+class ZarrRows:
+    """A zarr array, whose chunks are compressed and converted by zarr."""
+
+    def __init__(self, array: Any) -> None:  # noqa: ANN401  (zarr may not be installed)
+        self.array = array
+        self.shape: tuple[int, ...] = tuple(array.shape)
+        self.dtype: np.dtype[Any] = np.dtype(array.dtype)
+        self.place = f"zarr:{array.store}:{array.path}@0"
+        self._unit = int((getattr(array, "shards", None) or array.chunks)[0])
+
+    def transfer_bytes(self, dtype: str) -> int:
+        """Return thrice the size of a row of chunks: as zarr has it, compressed, and converted."""
+        size = max(self.dtype.itemsize, np.dtype(dtype).itemsize)
+        return 3 * self._unit * math.prod(self.shape[1:]) * size
+
+    @property
+    def missing_bytes(self) -> int:
+        """Bytes that it may grow by, if nothing can be compressed."""
+        size = math.prod(self.shape) * self.dtype.itemsize
+        return max(0, size - int(self.array.nbytes_stored()))
+
+    def read(self, low: int, high: int, target: Array) -> None:
+        """Read rows, those of a few chunks at a time."""
+        for first in range(low - low % self._unit, high, self._unit):
+            a, b = max(first, low), min(first + self._unit, high)
+            np.copyto(target[a - low : b - low], self.array[a:b], casting="unsafe")
+
+    def write(self, low: int, source: Array) -> None:
+        """Write rows; a chunk of which only some are written is read first, by zarr."""
+        high = low + len(source)
+        for first in range(low - low % self._unit, high, self._unit):
+            a, b = max(first, low), min(first + self._unit, high)
+            self.array[a:b] = source[a - low : b - low].astype(self.dtype, copy=False)
+
+    def sync(self) -> None:
+        """Do nothing: zarr closes every chunk's file, and stores need not be files."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def is_zarr(value: object) -> bool:
+    """Whether a value is an array of zarr's; zarr is not imported."""
+    return type(value).__module__.partition(".")[0] == "zarr" and hasattr(value, "chunks")
+
+
+def open_rows(value: Any, name: str, *, writes: bool = False) -> Rows:  # noqa: ANN401
+    """Open an array by its rows.
+
+    Args:
+        value: A ``numpy.memmap``, a zarr array, the path of a ``.npy`` file or of a zarr array, or an array in memory.
+        name: What to call it in errors.
+        writes: Whether it is to be written.
+
+    Raises:
+        ArrayError: If it is no such array, or cannot be opened.
+    """
+    if is_zarr(value):
+        if writes and getattr(value, "read_only", False):
+            raise ArrayError(f"the zarr array of {name} is read-only", "open it with mode='r+'")
+        return ZarrRows(value)
+    if isinstance(value, str | os.PathLike):
+        return _open_path(Path(value), name, writes=writes)
+    if isinstance(value, np.memmap):
+        return _open_memmap(value, name, writes=writes)
+    if isinstance(value, np.ndarray) and not writes:
+        return MemoryRows(value)
+    raise ArrayError(
+        f"{name} of a run out of core is a memmap, a zarr array or a path, got {type(value).__name__}",
+        "numpy.load(path, mmap_mode='r+') maps a file",
+    )
+
+
+def _open_path(path: Path, name: str, *, writes: bool) -> Rows:
+    if path.suffix == ".npy":
+        try:
+            mapped = np.load(path, mmap_mode="r+" if writes else "r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+            raise ArrayError(f"{str(path)!r} of {name} cannot be read as a .npy file: {said}") from None
+        return open_rows(mapped, name, writes=writes)
+    if path.suffix == ".zarr":
+        zarr = import_zarr()
+        try:
+            found = zarr.open_array(store=str(path), mode="r+" if writes else "r")
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            said = str(error).partition("\n")[0]
+            raise ArrayError(f"{str(path)!r} of {name} cannot be opened as a zarr array: {said}") from None
+        return ZarrRows(found)
+    raise ArrayError(f"the path of {name} ends in .npy or .zarr, got {str(path)!r}")
+
+
+def import_zarr() -> Any:  # noqa: ANN401
+    """Import zarr.
+
+    Raises:
+        UsageError: If it is not installed.
+    """
+    try:
+        import zarr
+    except ImportError:
+        raise UsageError("zarr arrays need the package zarr", "pip install 'tilewright[zarr]'") from None
+    return zarr
+
+
+def _open_memmap(value: "np.memmap[Any, Any]", name: str, *, writes: bool) -> Rows:
+    mapping = value._mmap  # type: ignore[attr-defined]  # noqa: SLF001  (public in no version)
+    if value.filename is None or not isinstance(mapping, mmap.mmap):
+        raise ArrayError(f"the memmap of {name} has no file", "np.load(path, mmap_mode='r') makes one that has")
+    if not value.flags.c_contiguous:
+        raise ArrayError(f"the memmap of {name} is not C-contiguous", "give the whole array, or copy the part")
+    if value.mode == "c":
+        raise ArrayError(
+            f"the memmap of {name} is copied on write, so that its file may differ", "map it with mode='r'"
+        )
+    if writes and not value.flags.writeable:
+        raise ArrayError(f"the memmap of {name} is read-only", "map it with mode='r+'")
+    # A view keeps its parent's offset: where its elements are follows from their address.
+    base = np.frombuffer(mapping, dtype=np.uint8).ctypes.data
+    start = value.offset - value.offset % mmap.ALLOCATIONGRANULARITY
+    offset = start + value.ctypes.data - base
+    return FileRows(Path(value.filename), offset, value.shape, value.dtype, writes=writes)
+
+
+def create_npy(path: Path, shape: tuple[int, ...], dtype: str) -> None:
+    """Make a ``.npy`` file whose space is taken at once, so that no run ends for want of it.
+
+    Raises:
+        ArrayError: If there is no space or the file cannot be made.
+    """
+    try:
+        with path.open("wb") as file:
+            header = np.lib.format.header_data_from_array_1_0(np.empty((0,), dtype)) | {"shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            size = file.tell() + math.prod(shape) * np.dtype(dtype).itemsize
+            file.truncate(size)
+            file.flush()
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise ArrayError(
+            f"{str(path)!r} cannot be made: {error.strerror}", "a run out of core writes its results to disk"
+        ) from None
+
+
+def create_zarr(path: Path, shape: tuple[int, ...], dtype: str, chunks: tuple[int, ...]) -> None:
+    """Make an empty zarr array; what was there is replaced."""
+    import_zarr().create_array(store=str(path), shape=shape, dtype=dtype, chunks=chunks, overwrite=True)
+
+
+def exists(value: object) -> bool:
+    """Whether an array is there: a path may be that of one that is yet to be made."""
+    return not isinstance(value, str | os.PathLike) or Path(value).exists()
+
+
+def open_array(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
+    """Return the array at a path as its library has it: a ``numpy.memmap`` or a zarr array, to be read."""
+    if Path(path).suffix == ".zarr":
+        return import_zarr().open_array(store=str(path), mode="r")
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def path_of(value: Any, name: str) -> Path:  # noqa: ANN401
+    """Return where an array is on the disk.
+
+    Raises:
+        ArrayError: If it is nowhere there, or the path's ending says not what it is.
+    """
+    if isinstance(value, np.memmap) and value.filename is not None:
+        return Path(value.filename).absolute()
+    if is_zarr(value):
+        root = getattr(value.store, "root", None)
+        if root is None:
+            raise ArrayError(f"the zarr array of {name} is in no folder, where a run out of core keeps what it needs")
+        return Path(str(root)).absolute() / str(value.path)
+    if isinstance(value, str | os.PathLike):
+        if Path(value).suffix not in {".npy", ".zarr"}:
+            raise ArrayError(f"the path of {name} ends in .npy or .zarr, got {str(value)!r}")
+        return Path(value).absolute()
+    raise ArrayError(
+        f"{name} of a run out of core is a memmap, a zarr array or a path, got {type(value).__name__}",
+        "numpy.load(path, mmap_mode='r+') maps a file",
+    )

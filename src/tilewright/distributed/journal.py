@@ -1,0 +1,80 @@
+"""How far a run out of core has come: a small file beside its result, replaced as a whole after every pass."""
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+
+_VERSION = 1
+_NAME = "journal.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a run is.
+
+    Attributes:
+        run: Fingerprint of what is computed, from what and into what.
+        steps: Steps per pass.
+        done: Passes whose results are on the disk.
+    """
+
+    run: str
+    steps: int
+    done: int
+
+
+def read(folder: Path) -> Progress | None:
+    """Return what a folder's journal says, or None if there is none.
+
+    Raises:
+        UsageError: If it is none of ours.
+    """
+    path = folder / _NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"the journal {str(path)!r} cannot be read", "delete its folder to begin again") from None
+    try:
+        data = json.loads(text)
+        found = Progress(run=str(data["run"]), steps=data["steps"], done=data["done"])
+        known = (
+            data["version"] == _VERSION
+            and isinstance(found.steps, int)
+            and isinstance(found.done, int)
+            and found.steps >= 1
+            and found.done >= 0
+        )
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        known = False
+    if not known:
+        raise UsageError(f"{str(path)!r} is no journal of this version", "delete its folder to begin again")
+    return found
+
+
+def write(folder: Path, progress: Progress) -> None:
+    """Write the journal, whole or not at all; it is on the disk when this returns."""
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump({"version": _VERSION, **asdict(progress)}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(temporary).replace(folder / _NAME)
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def remove(folder: Path) -> None:
+    """Delete the journal and its folder, which is otherwise empty."""
+    (folder / _NAME).unlink(missing_ok=True)
+    for left in folder.glob(".new-*"):
+        left.unlink(missing_ok=True)
+    folder.rmdir()

@@ -1,0 +1,109 @@
+"""Bandwidths of a disk, and latency and bandwidth of messages, measured."""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import format_bytes
+from tilewright.costs.fit import robust
+from tilewright.distributed import disk
+from tilewright.machines.machine import Quantity
+
+_ROW_BYTES = 2**20
+_SAMPLES = 5
+_LARGE_MESSAGE = 2**23
+_ROUNDS = 200
+
+
+def disk_bandwidths(folder: Path, size: int = 2**28) -> dict[str, Quantity]:
+    """Measure how fast a large file is written and read in a folder, past the page cache.
+
+    Args:
+        folder: The folder.
+        size: Bytes of the file.
+
+    Returns:
+        ``disk_read_bandwidth`` and ``disk_write_bandwidth``, medians over parts of the file with their spread.
+
+    Raises:
+        ArrayError: If there is no space.
+        UsageError: If there is no such folder.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {str(folder)!r} to measure the disk of")
+    rows = max(_SAMPLES, size // _ROW_BYTES // _SAMPLES * _SAMPLES)
+    handle, name = tempfile.mkstemp(dir=folder, prefix=".tilewright-disk-", suffix=".npy")
+    os.close(handle)
+    path = Path(name)
+    try:
+        disk.create_npy(path, (rows, _ROW_BYTES), "uint8")
+        file = disk.open_rows(path, "a file of the calibration", writes=True)
+        part = np.random.default_rng(0).integers(0, 256, (rows // _SAMPLES, _ROW_BYTES), np.uint8)
+        written, read = [], []
+        for first in range(0, rows, len(part)):
+            begin = time.perf_counter()
+            file.write(first, part)
+            file.sync()
+            written.append(part.nbytes / (time.perf_counter() - begin))
+        for first in range(0, rows, len(part)):
+            begin = time.perf_counter()
+            file.read(first, first + len(part), part)
+            read.append(part.nbytes / (time.perf_counter() - begin))
+        file.close()
+    except OSError as error:
+        raise ArrayError(f"the disk of {str(folder)!r} cannot be measured: {error.strerror or error}") from None
+    finally:
+        path.unlink(missing_ok=True)
+    note = f"parts of a file of {format_bytes(rows * _ROW_BYTES)}, "
+    return {
+        "disk_read_bandwidth": robust(read, "B/s", note + "dropped from the page cache before"),
+        "disk_write_bandwidth": robust(written, "B/s", note + "until they are on the disk"),
+    }
+
+
+def network(comm: Any) -> dict[str, Quantity]:  # noqa: ANN401  (a communicator of mpi4py)
+    """Measure messages between the first and the last rank: half of what they take there and back.
+
+    Args:
+        comm: The communicator; every rank of it calls this.
+
+    Returns:
+        ``network_latency`` and ``network_bandwidth``, on every rank.
+
+    Raises:
+        UsageError: If there is one rank only.
+    """
+    size = comm.Get_size()
+    if size < 2:
+        raise UsageError(
+            "messages are measured between two ranks, and there is one", "mpiexec -n 2 tilewright calibrate --network"
+        )
+    latencies = [_there_and_back(comm, 1, _ROUNDS) for _ in range(_SAMPLES)]
+    large = [_there_and_back(comm, _LARGE_MESSAGE, 4) for _ in range(_SAMPLES)]
+    speeds = [_LARGE_MESSAGE / seconds for seconds in large]
+    found = {
+        "network_latency": robust(latencies, "s", f"one byte between the first and the last of {size} ranks"),
+        "network_bandwidth": robust(speeds, "B/s", f"{format_bytes(_LARGE_MESSAGE)} between the same"),
+    }
+    result: dict[str, Quantity] = comm.bcast(found, root=0)
+    return result
+
+
+def _there_and_back(comm: Any, size: int, rounds: int) -> float:  # noqa: ANN401
+    rank, last = comm.Get_rank(), comm.Get_size() - 1
+    buffer = np.zeros(size, np.uint8)
+    comm.Barrier()
+    begin = time.perf_counter()
+    for _ in range(rounds):
+        if rank == 0:
+            comm.Send(buffer, dest=last)
+            comm.Recv(buffer, source=last)
+        elif rank == last:
+            comm.Recv(buffer, source=0)
+            comm.Send(buffer, dest=0)
+    return (time.perf_counter() - begin) / (2 * rounds)

@@ -1,0 +1,303 @@
+"""Runs out of core, from disk to disk.
+
+Two sets of files take turns, so that what a pass reads stays whole until the next one has been written; a journal says
+which pass was the last. The input is only read.
+"""
+
+import math
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.base.units import format_bytes, format_shape
+from tilewright.costs.disk import Passes
+from tilewright.distributed import disk, journal, slabs
+from tilewright.distributed.compute import Computer
+from tilewright.distributed.disk import Rows
+from tilewright.distributed.slabs import Levels
+from tilewright.distributed.windows import check_cut
+from tilewright.machines.machine import Machine
+from tilewright.programs.problem import Problem
+
+_USABLE = 0.95
+"""Part of the memory for arrays; the rest is for threads and for what Python takes meanwhile."""
+_CHUNK_BYTES = 2**22
+"""Bytes of a chunk of a new zarr array, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A run out of core.
+
+    Attributes:
+        problem: What is computed on the whole grid.
+        given: Per field its levels, newest first; missing older ones are those of the oldest given.
+        targets: Per updated field what is written into, memmaps, zarr arrays or paths: the newest level, or every level
+            that a next run needs.
+        memory: Bytes of memory that may be used.
+        resume: Whether it goes on from the last complete pass.
+    """
+
+    problem: Problem
+    given: Levels
+    targets: Mapping[str, Sequence[Any]]
+    memory: int
+    resume: bool = False
+
+
+def run(job: Job, machine: Machine, computer: Computer) -> None:
+    """Run a job.
+
+    Args:
+        job: The job.
+        machine: The processor, and the disk's bandwidths.
+        computer: What computes it.
+
+    Raises:
+        ArrayError: If memory or disk are too small, a target does not fit, or the disk fails.
+        UsageError: If the grid cannot be cut, or what is to be gone on with is another run.
+    """
+    check_cut(job.problem, (0,))
+    place = _Place.of(job)
+    with ExitStack() as stack:
+        old = _existing(job, stack)
+        past = journal.read(place.folder) if job.resume else None
+        meanwhile, usable = _transfer_bytes(job, place, old), int(_USABLE * job.memory)
+        if meanwhile >= usable:
+            raise ArrayError(
+                f"reading and writing chunks needs {format_bytes(2 * meanwhile)} of memory, "
+                f"got memory={format_bytes(job.memory)}",
+                "give more memory, or smaller chunks along the first axis",
+            )
+        chosen = slabs.plan(job.problem, usable - meanwhile, machine, computer, past.steps if past else None)
+        if not job.resume and place.folder.exists():
+            _clear(place.folder)
+        _check_space(job, place, chosen, old)
+        out = _made(job, place, old, stack)
+        key = _key(job, out, computer)
+        if past is not None and past.run != key:
+            raise UsageError(
+                f"the run to be resumed in {str(place.folder)!r} is of another program, size, input or result",
+                "run without resume=True to begin again",
+            )
+        try:
+            place.folder.mkdir(exist_ok=True)
+            sets = _Sets(job, place, chosen, out, stack)
+            progress = past or journal.Progress(run=key, steps=chosen.steps, done=0)
+            journal.write(place.folder, progress)
+            _passes(job, chosen, computer, sets, progress, place)
+            _clear(place.folder)
+        except OSError as error:
+            raise ArrayError(
+                f"the disk of a run out of core failed: {error.strerror or error}",
+                "resume=True goes on from the last pass",
+            ) from error
+
+
+def _passes(
+    job: Job, chosen: Passes, computer: Computer, sets: "_Sets", progress: journal.Progress, place: "_Place"
+) -> None:
+    if progress.done >= chosen.count:
+        return
+    buffers = slabs.Buffers(job.problem, chosen.rows)
+    for number in range(progress.done, chosen.count):
+        left = chosen.count - 1 - number
+        source = {**job.given, **sets.written(left + 1)} if number else job.given
+        target = sets.written(left)
+        steps = chosen.steps if left else job.problem.steps - chosen.steps * number
+        windows = slabs.slabs(job.problem, chosen, steps)
+        slabs.stream(windows, job.problem.shape[0], source, target, buffers, computer)
+        for levels in target.values():
+            for rows in levels:
+                rows.sync()
+        journal.write(place.folder, replace(progress, done=number + 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a run keeps what it needs meanwhile.
+
+    Attributes:
+        folder: Beside its first result.
+        chunks: Chunks of zarr arrays there; None for ``.npy`` files.
+    """
+
+    folder: Path
+    chunks: tuple[int, ...] | None
+
+    @classmethod
+    def of(cls, job: Job) -> "_Place":
+        first = job.targets[job.problem.program.updated[0]][0]
+        path = disk.path_of(first, "out")
+        zarr = disk.is_zarr(first) or path.suffix == ".zarr"
+        chunks = getattr(first, "chunks", None) or _chunks(job)
+        return cls(folder=path.with_name(path.name + ".tilewright"), chunks=chunks if zarr else None)
+
+    def scratch(self, name: str) -> Path:
+        """Return the path of an array that is needed meanwhile."""
+        return self.folder / (name + (".npy" if self.chunks is None else ".zarr"))
+
+
+def _chunks(job: Job) -> tuple[int, ...]:
+    """Chunks of new zarr arrays: as those of the first array given that has any, else whole rows."""
+    for levels in job.given.values():
+        for rows in levels:
+            if isinstance(rows, disk.ZarrRows):
+                return tuple(rows.array.chunks)
+    row = math.prod(job.problem.shape[1:]) * job.problem.itemsize
+    return (max(1, min(job.problem.shape[0], _CHUNK_BYTES // row)), *job.problem.shape[1:])
+
+
+def _existing(job: Job, stack: ExitStack) -> dict[tuple[str, int], Rows]:
+    """Open the targets that are there already, by field and age.
+
+    Raises:
+        ArrayError: If one does not fit.
+        UsageError: If one is an input, or two are the same.
+    """
+    problem = job.problem
+    found: dict[tuple[str, int], Rows] = {}
+    for field, values in job.targets.items():
+        for age, value in enumerate(values):
+            if not disk.exists(value):
+                path = disk.path_of(value, "out")
+                if not path.parent.is_dir():
+                    raise UsageError(f"the folder of out={str(path)!r} does not exist")
+                if path.suffix == ".zarr":
+                    disk.import_zarr()
+                continue
+            rows = disk.open_rows(value, "out", writes=True)
+            stack.callback(rows.close)
+            if rows.shape != problem.shape:
+                raise ArrayError(
+                    f"out must have the shape {format_shape(problem.shape)}, got {format_shape(rows.shape)}"
+                )
+            if rows.dtype.newbyteorder("=") != np.dtype(problem.dtype):
+                raise ArrayError(
+                    f"out must have the dtype {problem.dtype}, which a run out of core computes in, got {rows.dtype}",
+                    "pass dtype= to compute in another one",
+                )
+            found[field, age] = rows
+    given = {rows.place.rpartition("@")[0] for levels in job.given.values() for rows in levels}
+    places = [rows.place.rpartition("@")[0] for rows in found.values()]
+    if given & set(places) or len(set(places)) < len(places):
+        raise UsageError(
+            "out is one of the inputs, or twice the same file", "an input stays whole until the run is over"
+        )
+    return found
+
+
+def _transfer_bytes(job: Job, place: _Place, old: Mapping[tuple[str, int], Rows]) -> int:
+    """Return the memory that one array that is read and one that is written take meanwhile."""
+    dtype = job.problem.dtype
+    read = max(each.transfer_bytes(dtype) for levels in job.given.values() for each in levels)
+    chunk = 0 if place.chunks is None else place.chunks[0]
+    new = 3 * chunk * (job.problem.cells // job.problem.shape[0]) * job.problem.itemsize
+    return read + max([new, *(each.transfer_bytes(dtype) for each in old.values())])
+
+
+def _made(job: Job, place: _Place, old: Mapping[tuple[str, int], Rows], stack: ExitStack) -> dict[str, list[Rows]]:
+    """Make the targets that are not there yet, and return all of them."""
+    out: dict[str, list[Rows]] = {}
+    for field, values in job.targets.items():
+        out[field] = []
+        for age, value in enumerate(values):
+            if (field, age) in old:
+                out[field].append(old[field, age])
+                continue
+            _create(Path(value), job.problem, place.chunks or _chunks(job))
+            rows = disk.open_rows(value, "out", writes=True)
+            stack.callback(rows.close)
+            out[field].append(rows)
+    return out
+
+
+def _create(path: Path, problem: Problem, chunks: tuple[int, ...]) -> None:
+    if path.suffix == ".zarr":
+        disk.create_zarr(path, problem.shape, problem.dtype, chunks)
+    else:
+        disk.create_npy(path, problem.shape, problem.dtype)
+
+
+def _key(job: Job, out: Mapping[str, Sequence[Rows]], computer: Computer) -> str:
+    """Return a fingerprint of what is computed, from which files into which."""
+    numbers = {name: complex(value) for name, value in computer.scalars.items()}
+    places = [[field, *(rows.place for rows in levels)] for each in (job.given, out) for field, levels in each.items()]
+    return fingerprint(job.problem, numbers, places)
+
+
+def _check_space(job: Job, place: _Place, chosen: Passes, old: Mapping[tuple[str, int], Rows]) -> None:
+    """Refuse a run whose files do not fit on the disk, all copies counted, before any is made.
+
+    Raises:
+        ArrayError: If there is too little space.
+    """
+    size = job.problem.cells * job.problem.itemsize
+    made = sum(len(values) for values in job.targets.values()) - len(old)
+    scratch = sum(size - _allocated(place.scratch(name)) for name in _scratch(job, chosen))
+    needed = made * size + sum(rows.missing_bytes for rows in old.values()) + scratch
+    free = shutil.disk_usage(place.folder.parent).free
+    if needed > free:
+        where = str(place.folder.parent)
+        raise ArrayError(
+            f"this run writes {format_bytes(needed)} to {where!r}, where {format_bytes(free)} are free",
+            "between two passes it needs every time level twice, besides its input",
+        )
+
+
+def _allocated(path: Path) -> int:
+    files = [path] if path.is_file() else list(path.rglob("*")) if path.is_dir() else []
+    return sum(each.stat().st_blocks * 512 for each in files)
+
+
+def _scratch(job: Job, chosen: Passes) -> Iterator[str]:
+    """Names of the levels that are kept on disk beside the results."""
+    for field, values in job.targets.items():
+        count = job.problem.program.history(field)
+        if chosen.count > 1:
+            yield from (f"{field}-{age}-even" for age in range(count))
+        if chosen.count > 2:
+            yield from (f"{field}-{age}-odd" for age in range(len(values), count))
+
+
+class _Sets:
+    """The two sets of arrays that passes write in turn; the last pass writes the results."""
+
+    def __init__(
+        self, job: Job, place: _Place, chosen: Passes, out: Mapping[str, Sequence[Rows]], stack: ExitStack
+    ) -> None:
+        self._out = out
+        made: dict[str, Rows] = {}
+        for name in _scratch(job, chosen):
+            path = place.scratch(name)
+            if not path.exists():
+                _create(path, job.problem, place.chunks or ())
+            made[name] = disk.open_rows(path, name, writes=True)
+            stack.callback(made[name].close)
+        names = [(field, job.problem.program.history(field)) for field in out]
+        self._even = {f: [made[f"{f}-{age}-even"] for age in range(n) if chosen.count > 1] for f, n in names}
+        self._odd = {
+            f: [*out[f], *(made[f"{f}-{age}-odd"] for age in range(len(out[f]), n) if chosen.count > 2)]
+            for f, n in names
+        }
+
+    def written(self, left: int) -> Levels:
+        """Return what the pass writes after which so many are left."""
+        return self._out if left == 0 else self._even if left % 2 else self._odd
+
+
+def _clear(folder: Path) -> None:
+    """Delete what a run needed meanwhile; the journal goes last."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".zarr":
+            shutil.rmtree(path)
+        elif path.suffix == ".npy":
+            path.unlink()
+    journal.remove(folder)

@@ -1,0 +1,215 @@
+"""One pass over a grid on disk: slabs stream through memory, many steps each.
+
+Slabs are read ahead and written behind by a thread each, while the one between is computed.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError
+from tilewright.base.intmath import round_up
+from tilewright.base.units import format_bytes
+from tilewright.costs.disk import Passes, Streamed, passes
+from tilewright.distributed.compute import Computer, expected_seconds, session_bytes
+from tilewright.distributed.disk import Array, Rows
+from tilewright.distributed.windows import Window, depths, pieces, window
+from tilewright.machines.machine import Machine
+from tilewright.programs.dependences import analyse
+from tilewright.programs.periodic import extend, wrapped_axes
+from tilewright.programs.problem import FIXED, Problem
+from tilewright.runtime.memory import HUGE_PAGE, allocate
+
+_BLOCK = 16
+"""Steps of a block on a periodic grid that estimates of memory count with."""
+_ROW_PADDING = 1.15
+"""Memory of a field over its values: ends of rows and of versions."""
+
+Levels = Mapping[str, Sequence[Rows]]
+
+
+def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, steps: int | None = None) -> Passes:
+    """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.disk`.
+
+    Args:
+        problem: What is computed on the whole grid.
+        memory: Bytes that the run may use.
+        machine: The processor, and the disk's bandwidths.
+        computer: What computes it.
+        steps: Steps per pass that an earlier part of the run has decided.
+
+    Raises:
+        ArrayError: If memory holds no slab of a single step.
+    """
+    wraps = 0 in wrapped_axes(problem)
+    row = problem.cells // problem.shape[0] * problem.itemsize
+    read, kept = (
+        row * sum(map(problem.program.history, names)) for names in (problem.program.fields, problem.program.updated)
+    )
+    case = Streamed(
+        extent=problem.shape[0],
+        steps=max(1, problem.steps),
+        read_bytes=read,
+        write_bytes=kept,
+        held_bytes=2 * read + 2 * kept + row * _session_rows(problem),
+        memory=memory,
+    )
+    known: dict[tuple[int, int], float] = {}
+
+    def seconds(rows: int, count: int) -> float:
+        like = 1 << (count.bit_length() - 1)  # a few predictions stand for all: the time per step hardly changes
+        if (rows, like) not in known:
+            part = replace(problem, shape=(rows, *problem.shape[1:]), steps=like)
+            known[rows, like] = expected_seconds(part, machine, computer.target.backend)
+        return known[rows, like] * count / like
+
+    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
+    while True:
+        chosen = passes(case, bandwidths, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
+        if chosen is None:
+            least = (sum(depths(problem, steps or 1)[0]) + 1) * case.held_bytes
+            raise ArrayError(
+                f"a slab of this run needs {format_bytes(least)} of memory, and has {format_bytes(memory)}",
+                "slabs are cut along the first axis: put the longest one there",
+            )
+        shapes = {each.problem.boundaries: each.problem for each in slabs(problem, chosen, chosen.steps)}
+        sessions = [session_bytes(computer.kernel(each), each, computer.threads) for each in shapes.values()]
+        needed = _taken(2 * (read + kept) * chosen.rows) + max(map(_taken, sessions))
+        if needed <= memory:
+            return chosen
+        case = replace(case, held_bytes=case.held_bytes * max(1.05, needed / memory))
+
+
+def _session_rows(problem: Problem) -> float:
+    """Rows that a run in memory keeps per row of its window, by the program alone."""
+    around = 1.0
+    inner = replace(problem, boundaries=tuple(((FIXED, FIXED), *sides[1:]) for sides in problem.boundaries))
+    extended = extend(inner, _BLOCK)
+    if extended is not None:
+        around = math.prod(extended.problem.shape[1:]) / math.prod(problem.shape[1:])
+    return _ROW_PADDING * around * sum(analyse(problem.program).copies)
+
+
+def _taken(size: int) -> int:
+    """Return what an allocation takes, which for large ones is whole huge pages."""
+    return size if size < HUGE_PAGE else round_up(size, HUGE_PAGE)
+
+
+def slabs(problem: Problem, chosen: Passes, steps: int) -> list[Window]:
+    """Cut a grid into slabs whose windows have equally many rows, but perhaps the last one.
+
+    Args:
+        problem: What is computed on the whole grid.
+        chosen: Rows of a window, and the steps that it is large enough for.
+        steps: Steps that it is to run, at most as many.
+    """
+    extent, found = problem.shape[0], []
+    others = tuple((0, size) for size in problem.shape[1:])
+    if chosen.rows >= extent:
+        return [window(problem, ((0, extent), *others), steps)]
+    below, above = depths(problem, chosen.steps)[0]
+    wraps = 0 in wrapped_axes(problem)
+    low = 0
+    while low < extent:
+        inner = chosen.rows - above - (below if wraps else min(low, below))
+        high = extent if not wraps and low - min(low, below) + chosen.rows >= extent else min(extent, low + inner)
+        each = window(problem, ((low, high), *others), chosen.steps)
+        found.append(replace(each, problem=replace(each.problem, steps=steps)))
+        low = high
+    return found
+
+
+class Buffers:
+    """Memory for two windows that are read and two that are written."""
+
+    def __init__(self, problem: Problem, rows: int) -> None:
+        """Take it.
+
+        Args:
+            problem: What is computed on the whole grid.
+            rows: Rows of a window.
+        """
+        program, shape = problem.program, (rows, *problem.shape[1:])
+        size = math.prod(shape) * problem.itemsize
+        count = 2 * sum(map(program.history, (*program.fields, *program.updated)))
+        # One piece: each of its own would be rounded up to whole huge pages.
+        parts = iter(allocate(count * size).reshape(count, size))
+
+        def make(fields: Sequence[str]) -> dict[str, list[Array]]:
+            return {
+                field: [next(parts).view(problem.dtype).reshape(shape) for _ in range(program.history(field))]
+                for field in fields
+            }
+
+        self.read = [make(problem.program.fields) for _ in range(2)]
+        self.written = [make(problem.program.updated) for _ in range(2)]
+
+
+def stream(
+    windows: Sequence[Window], extent: int, source: Levels, target: Levels, buffers: Buffers, computer: Computer
+) -> None:
+    """Make one pass: read, compute and write all slabs, three at a time.
+
+    Args:
+        windows: The slabs.
+        extent: Rows of the grid.
+        source: Per field its levels, newest first; missing older ones are those of the oldest given.
+        target: Per updated field what its levels are written into, as many as are wanted.
+        buffers: Memory.
+        computer: What computes them.
+    """
+
+    def load(number: int) -> dict[str, list[Array]]:
+        before = (windows[number - 1].span[0], buffers.read[(number - 1) % 2]) if number else None
+        held = _cut(buffers.read[number % 2], windows[number])
+        for field, levels in held.items():
+            for age, values in enumerate(levels):
+                known = None if before is None else (before[0], before[1][field][age])
+                rows = source[field]
+                _read(rows[min(age, len(rows) - 1)], windows[number].span[0], extent, values, known)
+        return held
+
+    def store(number: int, results: Mapping[str, Sequence[Array]]) -> None:
+        each = windows[number]
+        for field, levels in results.items():
+            for rows, values in zip(target[field], levels, strict=True):
+                rows.write(each.box[0][0], values[each.inner[0]])
+
+    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
+        ahead = reader.submit(load, 0)
+        behind: list[Future[None]] = []
+        for number, each in enumerate(windows):
+            arrays = ahead.result()
+            if number + 1 < len(windows):
+                ahead = reader.submit(load, number + 1)
+            if number >= 2:
+                behind[number - 2].result()
+            whole = _cut(buffers.written[number % 2], each)
+            results = {field: levels[: len(target[field])] for field, levels in whole.items()}
+            computer.run(each.problem, arrays, results)
+            behind.append(writer.submit(store, number, results))
+        for future in behind:
+            future.result()
+
+
+def _cut(buffers: Mapping[str, Sequence[Array]], each: Window) -> dict[str, list[Array]]:
+    rows = each.problem.shape[0]
+    return {field: [values[:rows] for values in levels] for field, levels in buffers.items()}
+
+
+def _read(
+    rows: Rows, span: tuple[int, int], extent: int, target: Array, before: tuple[tuple[int, int], Array] | None
+) -> None:
+    """Read the rows of a window, those that the window before it holds from there."""
+    first = span[0]
+    if before is not None and before[0][0] <= first < before[0][1]:
+        shared = min(before[0][1], span[1]) - first
+        at = first - before[0][0]
+        np.copyto(target[:shared], before[1][at : at + shared])
+        first += shared
+    for (low, high), at in pieces((first, span[1]), extent):
+        start = first - span[0] + at
+        rows.read(low, high, target[start : start + high - low])

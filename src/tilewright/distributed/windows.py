@@ -1,0 +1,157 @@
+"""A box of a grid that runs for several steps on its own: the box inside a *window* that overlaps its neighbours.
+
+The window is the box and the cells around it that its values depend on (overlapped tiling of Krishnamoorthy et al.,
+PLDI 2007; the *deep halo* or *ghost cell expansion* of Ding and He, SC 2001). A side of a window on which the grid ends
+has the grid's boundary. A side on which it is cut is ``fixed``: its cells keep their values, what is wrong creeps
+inwards by the reach per step, and stops short of the box.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div
+from tilewright.programs.dependences import analyse, distances
+from tilewright.programs.periodic import all_wrap, wrapped_axes
+from tilewright.programs.problem import FIXED, Boundary, Problem
+
+Range = tuple[int, int]
+Box = tuple[Range, ...]
+"""Per axis a half-open range of cells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A box with what it depends on for a number of steps.
+
+    Attributes:
+        problem: What is computed on the window.
+        span: The window, in cells of the grid; where the grid wraps it may begin below 0 and end above the extent.
+        box: The box, whose cells are right after the steps.
+    """
+
+    problem: Problem
+    span: Box
+    box: Box
+
+    @property
+    def inner(self) -> tuple[slice, ...]:
+        """Where the box lies in the window."""
+        pairs = zip(self.box, self.span, strict=True)
+        return tuple(slice(low - start, high - start) for (low, high), (start, _) in pairs)
+
+
+def check_cut(problem: Problem, axes: tuple[int, ...]) -> None:
+    """Check that a grid may be cut along some axes.
+
+    Raises:
+        UsageError: If the program is a recurrence, or some fields wrap along such an axis and others do not.
+    """
+    name = problem.program.name
+    if axes and analyse(problem.program).sweep:
+        raise UsageError(
+            f"{name!r} reads values of its own step, so that its grid cannot be cut", "run it in memory, on one process"
+        )
+    for axis in set(axes) & set(wrapped_axes(problem)):
+        if not all_wrap(problem, axis):
+            raise UsageError(
+                f"the grid of {name!r} is cut along axis {axis}, on which some fields wrap and others do not",
+                "give every field that is read across it the boundary 'wrap', or none",
+            )
+
+
+def depths(problem: Problem, steps: int) -> tuple[Range, ...]:
+    """Return how many cells around a box its values depend on, per axis below and above.
+
+    Wrong values advance by the slope of the flow dependences per stage, from the furthest read on. Where older time
+    levels are read, their values beside the cut are wrong from the start, ``fixed`` cells having one value only.
+
+    >>> from tilewright.programs.catalogue import program
+    >>> from tilewright.programs.problem import make_problem
+    >>> depths(make_problem(program("heat2d"), (64, 64), 10), 5)
+    ((5, 5), (5, 5))
+    """
+    if steps == 0:
+        return ((0, 0),) * problem.program.rank
+    analysis = analyse(problem.program)
+    older = max(problem.program.history(field) for field in problem.program.updated) - 1
+    result = []
+    for axis, reach in enumerate(problem.program.reach):
+        slope = [0, 0]
+        for dependence in analysis.dependences:
+            if dependence.kind == "flow":
+                for distance in distances(problem, dependence, axis):
+                    side = int(distance > 0)
+                    slope[side] = max(slope[side], ceil_div(abs(distance), dependence.time))
+        stages = len(analysis.stages)
+        sides = []
+        for each, far in zip(slope, reach, strict=True):
+            first = far if older else max(0, far - each)
+            sides.append(each * stages * (steps + older) + first)
+        result.append((sides[0], sides[1]))
+    return tuple(result)
+
+
+def window(problem: Problem, box: Box, steps: int) -> Window:
+    """Return the window of a box.
+
+    An axis on which the box is the whole grid is not cut: it keeps its boundary, ``wrap`` too.
+
+    Args:
+        problem: The problem on the whole grid.
+        box: The box, not empty.
+        steps: Steps that it is to run on its own.
+    """
+    spans, kept = [], []
+    wrapped = set(wrapped_axes(problem))
+    for axis, (extent, (low, high), (below, above)) in enumerate(
+        zip(problem.shape, box, depths(problem, steps), strict=True)
+    ):
+        if (low, high) == (0, extent):
+            spans.append((0, extent))
+            kept.append((True, True))
+        elif axis in wrapped:
+            spans.append((low - below, high + above))
+            kept.append((False, False))
+        else:
+            spans.append((max(0, low - below), min(extent, high + above)))
+            kept.append((low - below <= 0, high + above >= extent))
+    shape = tuple(end - start for start, end in spans)
+    inner = part(problem, shape, steps, kept)
+    return Window(problem=inner, span=tuple(spans), box=box)
+
+
+def part(problem: Problem, shape: tuple[int, ...], steps: int, ends: Sequence[tuple[bool, bool]]) -> Problem:
+    """Return the problem on a window.
+
+    Args:
+        problem: The problem on the whole grid.
+        shape: Extents of the window.
+        steps: Steps that it runs on its own.
+        ends: Per axis whether the grid ends where the window does, below and above; it is cut elsewhere.
+    """
+    boundaries = tuple(tuple(map(_cut, sides, ends)) for sides in problem.boundaries)
+    return replace(problem, shape=shape, steps=steps, boundaries=boundaries)
+
+
+def _cut(pair: tuple[Boundary, Boundary], ends: tuple[bool, bool]) -> tuple[Boundary, Boundary]:
+    """Return the boundaries of an axis of a window; ``wrap`` that is cut but never read across is as good as fixed."""
+    wraps = pair[0].kind == "wrap" and not all(ends)
+    return (pair[0] if ends[0] and not wraps else FIXED, pair[1] if ends[1] and not wraps else FIXED)
+
+
+def pieces(span: Range, extent: int) -> Iterator[tuple[Range, int]]:
+    """Cut a range of a periodic axis into ranges of the grid.
+
+    Yields:
+        A range of the grid, and where it begins in the span.
+
+    >>> list(pieces((-3, 5), 4))
+    [((1, 4), 0), ((0, 4), 3), ((0, 1), 7)]
+    """
+    at = span[0]
+    while at < span[1]:
+        first = at % extent
+        count = min(span[1] - at, extent - first)
+        yield (first, first + count), at - span[0]
+        at += count

@@ -1,0 +1,53 @@
+"""Strong and weak scaling, as a plot."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+
+_FORMATS = (".png", ".svg", ".pdf")
+Line = tuple[Sequence[int], Sequence[float]]
+
+
+def check(path: Path) -> None:
+    """Check before any computation that a plot can be written.
+
+    Raises:
+        UsageError: If the name's ending is none of a plot's, or matplotlib is missing.
+    """
+    if path.suffix.lower() not in _FORMATS:
+        raise UsageError(f"a plot is written as {', '.join(_FORMATS)}, got {path.name!r}")
+    try:
+        importlib.import_module("matplotlib.figure")
+    except ImportError:
+        raise UsageError("plots need matplotlib", "pip install 'tilewright[plot]'") from None
+
+
+def plot(panels: Mapping[str, Mapping[str, Line]], path: Path, title: str) -> Path:
+    """Draw seconds over ranks on logarithmic axes, one panel per kind of scaling.
+
+    Args:
+        panels: By title, lines by name: ranks and seconds.
+        path: The file to write: .png, .svg or .pdf.
+        title: The plot's title.
+
+    Returns:
+        The path.
+
+    Raises:
+        UsageError: As :func:`check`, or if the file cannot be written.
+    """
+    check(path)
+    figure = importlib.import_module("matplotlib.figure").Figure(figsize=(9.6, 4.4), layout="constrained")
+    figure.suptitle(title)
+    for axes, (name, lines) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+        for label, (ranks, seconds) in lines.items():
+            axes.loglog(ranks, seconds, "--" if label == "ideal" else "o-", markersize=4, label=label)
+        axes.set(xlabel="ranks", ylabel="seconds", title=name)
+        axes.legend()
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    return path

@@ -1,0 +1,46 @@
+"""Runs out of core in a process of their own, to be killed or measured.
+
+python -m tests.distributed.child run FOLDER     a run that goes on where an earlier one was killed
+python -m tests.distributed.child peak FOLDER    prints by how many bytes a run made it grow
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import tilewright as tw
+
+STEPS, MEMORY, PEAK_MEMORY = 96, 250_000, 40 * 2**20
+
+
+def run(folder: Path) -> None:
+    """Go on with a run of a wave, which has two levels, on a grid that wraps."""
+    given = tuple(folder / f"{name}.npy" for name in ("now", "before"))
+    print("begins", flush=True)
+    tw.run(
+        "wave2d", given, out=folder / "out.npy", steps=STEPS, boundary="wrap", memory=MEMORY, resume=True,
+        backend="numpy", threads=1,
+    )  # fmt: skip
+    print("ends", flush=True)
+
+
+def peak(folder: Path) -> None:
+    """Run heat on a grid of several times the memory promised."""
+    options = {"steps": 16, "boundary": ("nearest", "wrap"), "threads": 1}
+    np.save(folder / "small.npy", np.zeros((256, 2048), np.float32))
+    tw.run("heat2d", folder / "small.npy", out=folder / "warm.npy", memory="10MiB", **options)  # loads what is needed
+    Path("/proc/self/clear_refs").write_text("5")  # the highest so far becomes what it is now
+    before = highest()
+    tw.run("heat2d", folder / "large.npy", out=folder / "out.npy", memory=PEAK_MEMORY, **options)
+    print(highest() - before, PEAK_MEMORY)
+
+
+def highest() -> int:
+    """Return the most memory that this process has had, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+if __name__ == "__main__":
+    {"run": run, "peak": peak}[sys.argv[1]](Path(sys.argv[2]))

@@ -1,0 +1,107 @@
+"""Runs on Dask arrays: nothing is computed before it is asked for, and then what NumPy arrays give."""
+
+import sys
+
+import numpy as np
+import pytest
+from tests.distributed.cases import boundary_of, draw, flat, levels_of
+
+import tilewright as tw
+
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+
+
+@pytest.fixture(autouse=True)
+def no_sparse(monkeypatch):
+    """Dask takes the folder tests/sparse for a library of that name."""
+    monkeypatch.delitem(sys.modules, "sparse", raising=False)
+
+
+@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
+@pytest.mark.parametrize("index", range(10))
+def test_random_problems(index):
+    problem, arrays, scalars = draw(36, index)
+    chance = np.random.default_rng(index)
+    chunks = tuple(int(chance.integers(1, extent + 1)) for extent in problem.shape)
+    given = [tuple(da.from_array(values, chunks=chunks) for values in levels) for levels in levels_of(problem, arrays)]
+    options = {"steps": problem.steps, "boundary": boundary_of(problem), "dtype": problem.dtype, **scalars}
+    common = {"levels": True, "strict": True, "backend": "c" if index % 10 == 0 else "numpy"}
+    try:
+        found = tw.run(problem.program, *given, **options, **common)
+    except tw.UsageError as error:
+        if "some fields wrap" not in str(error):
+            raise
+        return
+    right = flat(tw.run(problem.program, *levels_of(problem, arrays), **options, **common))
+    ours = flat(found, as_they_are=True)
+    assert all(isinstance(each, da.Array) for each in ours)
+    for a, b in zip(ours, right, strict=True):
+        np.testing.assert_array_equal(a.compute(scheduler="synchronous"), b, err_msg=f"{index} {chunks}: {problem}")
+
+
+def test_nothing_is_computed_before_it_is_asked_for():
+    looked = []
+
+    def look(block):
+        looked.append(block.shape)
+        return block
+
+    source = da.ones((60, 60), chunks=(20, 30)).map_blocks(look, meta=np.empty((0, 0)))
+    found = tw.run("heat2d", source, steps=12, boundary="wrap")
+    assert looked == []
+    assert found.chunks == source.chunks
+    assert found.shape == (60, 60)
+    assert np.allclose(found.compute(), 1.0)
+    assert looked
+
+
+def test_several_steps_are_one_task():
+    source = da.ones((4096, 4096), chunks=(1024, 1024), dtype="float32")
+    found = tw.run("heat2d", source, steps=16)
+    tasks = sum("_advance" in str(key) for key in found.__dask_graph__())
+    assert 0 < tasks <= 16 * 16 / 2
+
+
+def test_labels_of_xarray_stay():
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
+    values = np.random.default_rng(0).random((30, 40))
+    labelled = xarray.DataArray(
+        da.from_array(values, chunks=(10, 20)), dims=("y", "x"), coords={"y": np.arange(30)}, name="t", attrs={"a": 1}
+    )
+    found = tw.run("heat2d", labelled, steps=5, strict=True, boundary="mirror")
+    assert isinstance(found, xarray.DataArray)
+    assert isinstance(found.data, da.Array)
+    assert (found.name, found.dims, found.attrs) == ("t", ("y", "x"), {"a": 1})
+    np.testing.assert_array_equal(found.values, tw.run("heat2d", values, steps=5, strict=True, boundary="mirror"))
+
+
+def test_coefficients_may_be_in_memory():
+    @tw.stencil
+    def heat(u, alpha):
+        return u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+    generator = np.random.default_rng(1)
+    u, alpha = generator.random((40, 40)), 0.1 * generator.random((40, 40))
+    right = tw.run(heat, u, alpha=alpha, steps=7, strict=True)
+    found = tw.run(heat, da.from_array(u, chunks=(13, 40)), alpha=alpha, steps=7, strict=True)
+    np.testing.assert_array_equal(found.compute(), right)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"out": np.zeros((20, 20))}, "is lazy and takes no out"),
+        ({"every": 2}, "a run on Dask arrays takes no every"),
+        ({"steps": -1}, "steps"),
+    ],
+)
+def test_what_cannot_be_run_is_one_sentence(options, message):
+    with pytest.raises(tw.UsageError, match=message) as caught:
+        tw.run("heat2d", da.ones((20, 20), chunks=10), **{"steps": 3, **options})
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_chunks_are_refused():
+    source = da.arange(40, chunks=10)
+    with pytest.raises(tw.UsageError, match="known shape"):
+        tw.run("jacobi1d", source[source > 7], steps=2)

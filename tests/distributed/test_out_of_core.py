@@ -1,0 +1,282 @@
+"""Runs from disk to disk: the same values as in memory, whatever the slabs; what does not fit is refused beforehand."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.distributed.cases import boundary_of, draw, flat, levels_of
+from tests.distributed.child import STEPS
+
+import tilewright as tw
+from tilewright.base.units import parse_bytes
+
+zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+
+
+def tightest(call):
+    """Call with the least memory that it takes, and a bit more: many thin slabs."""
+    memory = 256
+    while True:
+        try:
+            return call(memory), memory
+        except tw.ArrayError as error:
+            found = re.search(r"needs (\S+ [KMG]?i?B) of memory", str(error))
+            if found is None:
+                raise
+            memory = max(memory + 64, int(1.08 * parse_bytes(found[1].replace(" ", ""))) + 1)
+
+
+def random_run(seed: int, index: int, folder: Path, backend: str) -> int:
+    """Run a random problem from disk to disk, and compare with the run in memory. Returns the bytes of memory."""
+    problem, arrays, scalars = draw(seed, index)
+    program, options = (
+        problem.program,
+        {"steps": problem.steps, "boundary": boundary_of(problem), "dtype": problem.dtype},
+    )
+    given = []
+    for number, levels in enumerate(levels_of(problem, arrays)):
+        paths = [folder / f"in-{number}-{age}.npy" for age in range(len(levels))]
+        for path, values in zip(paths, levels, strict=True):
+            np.save(path, values)
+        given.append(tuple(np.load(path, mmap_mode="r") for path in paths))
+    ending = ".zarr" if index % 5 == 0 else ".npy"
+    names = [tuple(folder / f"out-{f}-{age}{ending}" for age in range(program.history(f))) for f in program.updated]
+    out = names[0] if len(names) == 1 else tuple(names)
+
+    def call(memory):
+        return tw.run(
+            program, *given, out=out, memory=memory, levels=True, strict=True, backend=backend, threads=1, **options,
+            **scalars,
+        )  # fmt: skip
+
+    found, memory = tightest(call)
+    right = tw.run(
+        program,
+        *levels_of(problem, arrays),
+        levels=True,
+        strict=True,
+        backend=backend,
+        threads=1,
+        **options,
+        **scalars,
+    )
+    for ours, theirs in zip(flat(found), flat(right), strict=True):
+        np.testing.assert_array_equal(ours, theirs, err_msg=f"{seed} {index}: {problem}")
+    assert not list(folder.glob("*.tilewright"))
+    for levels, same in zip(given, levels_of(problem, arrays), strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(levels, same, strict=True)), "an input changed"
+    return memory
+
+
+@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
+@pytest.mark.parametrize("index", range(24))
+def test_random_problems_in_numpy(index, tmp_path):
+    random_run(35, index, tmp_path, "numpy")
+
+
+@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
+@pytest.mark.parametrize("index", range(100, 104))
+def test_random_problems_in_compiled_code(index, tmp_path):
+    random_run(35, index, tmp_path, "c")
+
+
+@pytest.mark.stress
+@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
+@pytest.mark.parametrize("index", range(1000, 1400))
+def test_many_random_problems(index, tmp_path):
+    random_run(35, index, tmp_path, "numpy" if index % 10 else "c")
+
+
+def child(verb: str, folder: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.distributed.child", verb, str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+
+
+def kill_and_resume(folder: Path, kills: int, seed: int) -> tuple[int, int]:
+    """Kill runs at random instants, go on with each, and count the wrong cells of those that came to an end.
+
+    Returns:
+        The wrong cells, and the kills after which a journal told of complete passes.
+    """
+    chance = random.Random(seed)  # noqa: S311  (reproducible, not secret)
+    field = np.random.default_rng(seed).random((2, 480, 64))
+    right = tw.run("wave2d", tuple(field), steps=STEPS, boundary="wrap", backend="numpy")
+    for name, values in zip(("now", "before"), field, strict=True):
+        np.save(folder / f"{name}.npy", values)
+    wrong = resumed = 0
+    span = 1.5
+    for kill in range(kills + 1):
+        process = child("run", folder)
+        assert process.stdout.readline() == "begins\n"
+        if kill < kills:
+            time.sleep(chance.uniform(0.0, span))
+            process.kill()
+        output = process.communicate()[0]
+        if "ends" in output:
+            span *= 0.7
+            wrong += int(np.count_nonzero(np.load(folder / "out.npy") != right))
+        else:
+            span *= 1.2
+            journal = folder / "out.npy.tilewright" / "journal.json"
+            resumed += journal.exists() and json.loads(journal.read_text())["done"] > 0
+        for name, values in zip(("now", "before"), field, strict=True):
+            assert np.array_equal(np.load(folder / f"{name}.npy"), values), "the input is not whole"
+    assert not (folder / "out.npy.tilewright").exists()
+    return wrong, resumed
+
+
+def test_a_killed_run_goes_on_from_its_last_pass(tmp_path, tally):
+    wrong, resumed = kill_and_resume(tmp_path, 5, 1)
+    tally(f"runs out of core: 5 kills, {resumed} with complete passes, {wrong} cells wrong")
+    assert wrong == 0
+
+
+@pytest.mark.stress
+def test_fifty_kills(tmp_path, tally):
+    wrong, resumed = kill_and_resume(tmp_path, 50, 2)
+    tally(f"runs out of core: 50 kills, {resumed} with complete passes, {wrong} cells wrong")
+    assert wrong == 0
+    assert resumed >= 10
+
+
+def test_memory_stays_within_what_was_promised(tmp_path, tally):
+    large = np.lib.format.open_memmap(tmp_path / "large.npy", "w+", np.float32, (20000, 2048))  # 156 MiB
+    large[:] = np.random.default_rng(3).random((1, 2048), np.float32)
+    large.flush()
+    grown, promised = map(int, child("peak", tmp_path).communicate()[0].split())
+    tally(f"runs out of core: {grown >> 20} MiB taken of {promised >> 20} promised, on a field of 156 MiB")
+    assert 0 < grown <= promised
+
+
+BAD = {
+    "takes no every": lambda f: {"every": 2},
+    "a size is a number of bytes": lambda f: {"memory": "much"},
+    "needs .* of memory": lambda f: {"memory": 100},
+    "got no out=": lambda f: {"out": None},
+    "must have the shape": lambda f: {"out": saved(f, "small.npy", (3, 3))},
+    "must have the dtype": lambda f: {"out": saved(f, "single.npy", (40, 30), np.float32)},
+    "out is one of the inputs": lambda f: {"out": f / "in.npy"},
+    "ends in .npy or .zarr": lambda f: {"out": f / "out.h5"},
+    "folder of out=.* does not exist": lambda f: {"out": f / "nowhere" / "out.npy"},
+    "is a memmap, a zarr array or a path, got ndarray": lambda f: {"out": np.zeros((40, 30))},
+    "is read-only": lambda f: {"out": np.load(saved(f, "locked.npy", (40, 30)), mmap_mode="r")},
+    "out needs 1 arrays": lambda f: {"out": (f / "a.npy", f / "b.npy")},
+    "is in no folder": lambda f: {"out": zarr.create_array(store={}, shape=(40, 30), dtype="f8")},
+}
+
+
+def saved(folder: Path, name: str, shape: tuple[int, ...], dtype=np.float64) -> Path:
+    np.save(folder / name, np.zeros(shape, dtype))
+    return folder / name
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_what_cannot_be_run_is_one_sentence_beforehand(message, tmp_path):
+    saved(tmp_path, "in.npy", (40, 30))
+    options = {"steps": 3, "out": tmp_path / "out.npy", "memory": "1MiB", **BAD[message](tmp_path)}
+    with pytest.raises(tw.TilewrightError, match=message) as caught:
+        tw.run("heat2d", tmp_path / "in.npy", **options)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_too_little_space_is_told_before_anything_is_written(tmp_path, monkeypatch):
+    saved(tmp_path, "in.npy", (40, 30))
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10_000})())
+    with pytest.raises(tw.ArrayError, match=r"writes 1\d\.\d* KiB to .*, where 9\.766 KiB are free"):
+        tw.run("heat2d", tmp_path / "in.npy", out=tmp_path / "out.npy", steps=9, memory=7000, backend="numpy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("cut.npy", b"\x93NUMPY\x01\x00", "cannot be read as a .npy file"),
+        ("text.npy", b"hello", "cannot be read as a .npy file"),
+        ("gone.npy", None, "No such file"),
+        ("gone.zarr", None, "cannot be opened as a zarr array"),
+        ("a.h5", b"", "ends in .npy or .zarr"),
+    ],
+)
+def test_files_that_hold_no_array(name, content, message, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(tw.ArrayError, match=message):
+        tw.run("heat2d", str(tmp_path / name), out=tmp_path / "out.npy", steps=1)
+
+
+def test_grids_that_cannot_be_cut(tmp_path):
+    @tw.stencil
+    def swept(u):
+        return 0.5 * u.new[-1, 0] + 0.5 * u[0, 0]
+
+    @tw.stencil
+    def coupled(u, v):
+        return u[1, 0] + v[1, 0], v[0, 0]
+
+    place = saved(tmp_path, "in.npy", (40, 30))
+    with pytest.raises(tw.UsageError, match="reads values of its own step"):
+        tw.run(swept, place, out=tmp_path / "out.npy", steps=1)
+    out = (tmp_path / "u.npy", tmp_path / "v.npy")
+    with pytest.raises(tw.UsageError, match="some fields wrap and others do not"):
+        tw.run(coupled, place, place, out=out, steps=1, boundary={"u": "wrap", "v": "nearest"})
+
+
+def test_an_unfinished_run_of_something_else_is_not_gone_on_with(tmp_path):
+    place = saved(tmp_path, "in.npy", (40, 30))
+    folder = tmp_path / "out.npy.tilewright"
+    folder.mkdir()
+    for text, message in (
+        ('{"version": 1, "run": "other", "steps": 2, "done": 1}', "is of another program"),
+        ('{"version": 9, "run": "other", "steps": 2, "done": 1}', "is no journal of this version"),
+        ("[]", "is no journal of this version"),
+    ):
+        (folder / "journal.json").write_text(text)
+        with pytest.raises(tw.UsageError, match=message):
+            tw.run("heat2d", place, out=tmp_path / "out.npy", steps=9, memory=60_000, resume=True)
+    tw.run("heat2d", place, out=tmp_path / "out.npy", steps=9, memory=60_000)
+    assert not folder.exists()
+
+
+def test_what_is_mapped_is_written_where_it_is_mapped(tmp_path):
+    values = np.random.default_rng(5).random((90, 20))
+    raw = np.memmap(tmp_path / "raw.bin", np.float64, "w+", offset=24, shape=(3, 90, 20))
+    raw[1] = values
+    out = np.memmap(tmp_path / "out.bin", np.float64, "w+", shape=(2, 90, 20))
+    found = tw.run("heat2d", raw[1], out=out[1], steps=11, boundary="wrap", memory=60_000, strict=True)
+    assert found.base is not None
+    np.testing.assert_array_equal(out[1], tw.run("heat2d", values, steps=11, boundary="wrap", strict=True))
+    assert not out[0].any()
+    assert np.array_equal(raw[1], values)
+
+
+def test_types_are_converted_and_coefficients_may_be_anywhere(tmp_path):
+    generator = np.random.default_rng(6)
+    u, alpha = generator.random((80, 20)), 0.1 * generator.random((80, 20))
+
+    @tw.stencil
+    def heat(u, alpha):
+        return u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+    np.save(tmp_path / "u.npy", u.astype(">f8"))
+    chunks = zarr.create_array(store=str(tmp_path / "alpha.zarr"), shape=u.shape, dtype="f8", chunks=(7, 9))
+    chunks[:] = alpha
+    options = {"steps": 10, "boundary": "reflect", "dtype": "float32", "strict": True}
+    right = tw.run(heat, u, alpha=alpha, **options)
+    for number, given in enumerate((alpha, chunks, str(tmp_path / "alpha.zarr"))):
+        out = tmp_path / f"out{number}.zarr"
+        found = tw.run(heat, tmp_path / "u.npy", alpha=given, out=out, memory=4_600_000, **options)
+        np.testing.assert_array_equal(found[:], right)
+
+
+def test_a_mapped_array_alone_is_an_array_like_any_other(tmp_path):
+    np.save(tmp_path / "u.npy", np.ones((9, 9)))
+    mapped = np.load(tmp_path / "u.npy", mmap_mode="r")
+    assert tw.run("heat2d", mapped, steps=2).shape == (9, 9)
+    assert tw.run("heat2d", mapped, steps=2, out=np.zeros((9, 9))).any()

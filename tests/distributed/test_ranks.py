@@ -1,0 +1,119 @@
+"""Runs on the ranks of MPI: the values of one process, messages as predicted, and no rank that waits for ever."""
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def installed() -> tuple[str | None, dict[str, str]]:
+    """Return the command that starts ranks, and the variables that mpi4py needs to find a library beside it."""
+    try:
+        importlib.metadata.version("mpi4py")
+        files = importlib.metadata.files("mpich") or ()
+    except importlib.metadata.PackageNotFoundError:
+        return shutil.which("mpiexec"), {}
+    found = {Path(each).name: str(Path(each.locate()).resolve()) for each in files}
+    library = found.get("libmpi.so.12")
+    return found.get("mpiexec"), {"MPI4PY_LIBMPI": library} if library else {}
+
+
+COMMAND, VARIABLES = installed()
+
+
+@pytest.fixture(scope="module")
+def works():
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    if COMMAND is None:
+        pytest.skip("there is no mpiexec")
+    probe = job(1, "mistakes", ".")
+    if probe.returncode and "cannot load MPI library" in probe.stderr:
+        pytest.skip("mpi4py finds no MPI library")
+
+
+def job(ranks: int, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [COMMAND, "-n", str(ranks), sys.executable, "-m", "tests.distributed.ranks", *map(str, arguments)]
+    environment = {**os.environ, **VARIABLES, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=900, check=False)
+
+
+def compared(ranks: int, first: int, count: int) -> tuple[int, str]:
+    found = job(ranks, "programs", first, count)
+    assert found.returncode == 0, found.stdout + found.stderr
+    outcome = re.search(r"(\d+) programs, (\d+) exchanges, (\d+) wrong", found.stdout)
+    assert outcome is not None, found.stdout + found.stderr
+    assert int(outcome[3]) == 0, found.stdout
+    return int(outcome[1]), outcome[0]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_random_programs_are_those_of_one_process(ranks, works, tally):
+    done, outcome = compared(ranks, 0, 15)
+    tally(f"{ranks} ranks: {outcome}, traffic as predicted")
+    assert done >= 8
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("ranks", range(1, 9))
+def test_many_random_programs_are_those_of_one_process(ranks, works, tally):
+    done, outcome = compared(ranks, 1000, 90)
+    tally(f"{ranks} ranks: {outcome}, traffic as predicted")
+    assert done >= 63
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_blocks_are_read_written_and_gathered(ranks, works, tmp_path):
+    pytest.importorskip("zarr", reason="zarr is not installed")
+    found = job(ranks, "files", tmp_path)
+    assert found.stdout == "right\n", found.stdout + found.stderr
+
+
+def test_a_mistake_of_one_rank_is_an_error_on_all(works, tmp_path):
+    found = job(2, "mistakes", tmp_path)
+    said = dict(line.split(": ", 1) for line in found.stdout.splitlines())
+    expected = {
+        "differs": "rank 1 has other arguments than rank 0",
+        "failed on one": "steps",
+        "no such file": "nothing.npy",
+        "other shape": "expected (12, 12)",
+        "topology": "does not fit the 2 ranks",
+        "too many ranks": "fewer than the",
+        "out": "takes no out, memory and resume",
+        "mixed": "some are not",
+        "two topologies": "one communicator and one topology",
+    }
+    assert found.returncode == 0, found.stderr
+    assert said.keys() == expected.keys()
+    for name, text in expected.items():
+        assert text in said[name], said[name]
+
+
+def test_messages_are_measured(works):
+    latency, bandwidth = map(float, job(2, "messages").stdout.split())
+    assert 1e-8 < latency < 10.0
+    assert 1e5 < bandwidth < 1e13
+    assert "there is one" in job(1, "messages").stderr
+
+
+@pytest.mark.parametrize("instant", ["0", "7", "3!"])
+def test_a_rank_that_dies_ends_the_job_with_a_message(instant, works):
+    found = job(3, "dies", instant)
+    assert found.returncode != 0
+    assert "ends" not in found.stdout.splitlines()
+    told = found.stdout + found.stderr
+    assert ("rank 1 of 3 failed, which ends the job" if "!" in instant else "KILLED BY SIGNAL: 9") in told or (
+        "BAD TERMINATION" in told and "!" not in instant
+    )
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("instant", range(0, 80, 4))
+def test_a_rank_killed_at_any_instant_is_no_wait_for_ever(instant, works):
+    assert job(3, "dies", instant).returncode != 0
