@@ -107,7 +107,7 @@ def _initial(case: Case) -> dict[str, list[Array]]:
 def ours(device: gpu.Device, problem: Problem, tiling: Tiling, name: str) -> Entry:
     """A kernel of this package."""
     schedule = gpu_schedule(problem, tiling)
-    loaded = gpu.load(device, emit_device(problem, schedule, device.dialect), schedule)
+    loaded = gpu.program_of(device, emit_device(problem, schedule, device.dialect), schedule)
     given = inputs(problem)
     session = gpu.GpuSession(loaded, problem, given)
     return Entry(

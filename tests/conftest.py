@@ -58,6 +58,27 @@ def races_reported():
 
 
 @pytest.fixture(autouse=True, scope="session")
+def verified():
+    """Whatever IR a test prints is verified first."""
+    from tilewright.codegen import c, gpu_emit, gpu_micro, ir
+
+    def first_verified(print_text: Callable[..., str], *, gpu: bool) -> Callable[..., str]:
+        @functools.wraps(print_text)
+        def printed(functions, *args, **rest) -> str:
+            unit = tuple(functions)
+            ir.verify(unit, gpu=gpu)
+            return print_text(unit, *args, **rest)
+
+        return printed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(c, "print_unit", first_verified(c.print_unit, gpu=False))
+        for module in (gpu_emit, gpu_micro):
+            patch.setattr(module, "print_gpu", first_verified(module.print_gpu, gpu=True))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def interruptible():
     """Jobs in the background of a shell ignore Ctrl-C; what tests start must not inherit that."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -3,18 +3,25 @@
 import dataclasses
 import pickle
 
+import numpy as np
 import pytest
 
+from tilewright.api.table_data import make_data
 from tilewright.base.errors import UsageError
 from tilewright.driver import emit, emit_tiling
+from tilewright.machines.files import load
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
+from tilewright.programs.recurrences import recurrence_named
 from tilewright.tilings.tiling import NONE, parse
 from tilewright.tuning.bodies import choose_body
+from tilewright.tuning.table_default import table_default
+from tilewright.workloads.table_plan import plan_table
 
 C = Target(backend="c")
+ZEN3 = load("zen3")
 
 
 @pytest.mark.parametrize(
@@ -86,3 +93,18 @@ def test_code_that_cannot_be_is_refused_when_it_is_planned():
     problem = make_problem(program("box2d2r"), (64, 64), 4)
     with pytest.raises(UsageError, match="streaming tiles"):
         plans(problem, C, "none:sums=winograd")
+
+
+def test_the_plan_of_a_table_is_plain_data_and_follows_the_machine_it_is_given():
+    rng = np.random.default_rng(0)
+    known, texts = recurrence_named("edit_distance"), (rng.integers(0, 4, 3000), rng.integers(0, 4, 2000))
+    data = make_data(known, texts, {}, "int32", None)
+    plan = plan_table(known, data, C, None, 2, ZEN3)
+    assert pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301  (our own)
+    assert plan.tiling == table_default(known, (3000, 2000), "int32", ZEN3, 2)
+    assert (plan.shape, plan.threads, plan.floating, plan.block) == ((3000, 2000), 2, (), None)
+    asked = plan_table(known, data, C, parse("orthogonal:t=64,s=128"), 1, ZEN3)
+    assert (asked.tiling.time, asked.tiling.space, asked.threads) == (64, (128,), 1)
+    few = make_data(known, ("kitten", "sitting"), {}, "int32", None)
+    assert plan_table(known, few, C, None, None, ZEN3).threads == 1
+    assert plan_table(known, few, Target(backend="numpy"), None, None, ZEN3).tiling == NONE

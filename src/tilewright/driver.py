@@ -1,35 +1,40 @@
 """The one way from a problem to its results; every run, tuning and worker goes through these arrows.
 
-plans(problem, target)     -> Plan            every decision, as plain values             (planner)
-emit(plan)                 -> KernelSource    text, entry points, how they are called     (codegen; sees no machine)
-load(plan, source)         -> Kernel          compiled, or found in the cache; callable   (runtime)
-kernel.start(problem, …)   -> State           a run in memory: advance, look, results     (runtime)
+plans(problem, target)         -> Plan          every decision, as plain values             (planner)
+emit(plan)                     -> KernelSource  text, entry points, how they are called     (codegen; sees no machine)
+compile_source(plan, source)   -> Artifact      code, made or found in the cache            (runtime, from here on)
+load(plan, artifact)           -> Kernel        callable, on a processor or a GPU
+kernel.start(problem, …)       -> State         a run in memory: advance, look, results
+
+Tables, alignments, pipelines, chains and matrices have plans of their own, and one session per call; their sources are
+compiled and loaded by the same two arrows, ``cpu.compile_source`` and ``cpu.load``.
 """
 
 import functools
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import TilewrightError, ToolchainError
 from tilewright.codegen import emit as c
-from tilewright.codegen.emit import KernelSource
-from tilewright.codegen.gpu_emit import emit_device
-from tilewright.codegen.gpu_site import DeviceSource
+from tilewright.codegen.source import KernelSource
 from tilewright.plan import Plan, Target
 from tilewright.planner import plans
 from tilewright.programs.problem import Problem
-from tilewright.runtime import gpu
-from tilewright.runtime.cpu import compile_source
-from tilewright.runtime.devices import open_device
+from tilewright.runtime import cpu
+from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
-from tilewright.runtime.toolchain import toolchain
 from tilewright.runtime.warn import warn_once
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning.bodies import choose_body
 
-Source = KernelSource | DeviceSource | None
+if TYPE_CHECKING:  # what GPUs alone need is loaded when one is asked for: a process that has none starts faster
+    from tilewright.codegen.gpu_site import DeviceLayout
+    from tilewright.runtime import gpu
+
+Source = KernelSource[Any] | None
 
 
 def prepare(
@@ -61,16 +66,21 @@ def prepare(
     *others, last = plans(problem, target, tiling, strict=strict, copies=copies)
     for plan in others:
         with suppress(TilewrightError):
-            kernel = load(plan, emit(plan))
+            kernel = make(plan)
             if kernel.fits:
                 return kernel
     try:
-        return load(last, emit(last))
+        return make(last)
     except ToolchainError as error:
         if not target.fallback:
             raise
         warn_once(f"running with NumPy, which is many times slower: {error}")
         return load(replace(last, target=replace(target, backend="numpy"), tiling=NONE, block=None), None)
+
+
+def make(plan: Plan) -> Kernel:
+    """Take a plan to a kernel: emit, compile, load; raise what these raise."""
+    return load(plan, compile_source(plan, emit(plan)))
 
 
 def emit(plan: Plan) -> Source:
@@ -84,7 +94,7 @@ def emit(plan: Plan) -> Source:
     return c.emit(plan.computed, plan.tiling, plan.body, strict=plan.strict)
 
 
-def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> KernelSource:
+def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> c.StencilSource:
     """Write the kernel of a tiling for this processor, its code as :func:`tilewright.tuning.bodies.choose_body` says.
 
     Args:
@@ -99,32 +109,66 @@ def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> Ke
     return emit_tilings([(problem, tiling)], strict=strict)
 
 
-def emit_tilings(pairs: Sequence[tuple[Problem, Tiling]], *, strict: bool = False) -> KernelSource:
+def emit_tilings(pairs: Sequence[tuple[Problem, Tiling]], *, strict: bool = False) -> c.StencilSource:
     """Write the kernels of several tilings into one translation unit; see :func:`emit_tiling`."""
     units = [(problem, tiling, choose_body(problem, tiling, strict=strict)) for problem, tiling in pairs]
     return c.emit_all(units, strict=strict)
 
 
-def load(plan: Plan, source: Source) -> Kernel:
-    """Compile a plan's text, or find what an earlier run made of it, and make it callable.
+def compile_source(plan: Plan, source: Source) -> Artifact[Any] | None:
+    """Compile a plan's text, or find what an earlier run made of it; None for NumPy.
 
     Raises:
         ArrayError: If a tile needs more memory on chip than the device has.
-        ToolchainError: If there is no compiler, or it does not compile or load.
+        ToolchainError: If there is no compiler, or it does not compile.
     """
-    if isinstance(source, DeviceSource) and plan.schedule is not None:
-        return GpuKernel(plan=plan, program=_loaded(open_device(plan.target), source, plan.schedule))
-    if isinstance(source, KernelSource):
-        (compiled,) = compile_source(source, toolchain())
-        return CpuKernel(plan=plan, compiled=compiled)
-    return NumpyKernel(plan=plan)
+    if source is None:
+        return None
+    if plan.schedule is not None:
+        return _device_code(_device(plan), source, plan.schedule)
+    return cpu.compile_source(source)
+
+
+def load(plan: Plan, artifact: Artifact[Any] | None) -> Kernel:
+    """Make a plan's code callable.
+
+    Raises:
+        ToolchainError: If it does not load.
+    """
+    if artifact is None:
+        return NumpyKernel(plan=plan)
+    if plan.schedule is not None:
+        return GpuKernel(plan=plan, program=_loaded(_device(plan), artifact, plan.schedule))
+    (compiled,) = cpu.load_stencils(artifact)
+    return CpuKernel(plan=plan, compiled=compiled)
+
+
+def _device(plan: Plan) -> "gpu.Device":
+    from tilewright.runtime.devices import open_device
+
+    return open_device(plan.target)
 
 
 @functools.lru_cache(maxsize=64)
-def _device_source(problem: Problem, schedule: GpuSchedule, dialect: str, strict: bool, periodic: bool) -> DeviceSource:
+def _device_source(
+    problem: Problem, schedule: GpuSchedule, dialect: str, strict: bool, periodic: bool
+) -> "KernelSource[DeviceLayout]":
+    from tilewright.codegen.gpu_emit import emit_device
+
     return emit_device(problem, schedule, dialect, strict=strict, periodic=periodic)
 
 
 @functools.lru_cache(maxsize=64)
-def _loaded(device: gpu.Device, source: DeviceSource, schedule: GpuSchedule) -> gpu.Program:
-    return gpu.load(device, source, schedule)
+def _device_code(
+    device: "gpu.Device", source: "KernelSource[DeviceLayout]", schedule: GpuSchedule
+) -> "Artifact[DeviceLayout]":
+    from tilewright.runtime import gpu
+
+    return gpu.compile_source(device, source, schedule)
+
+
+@functools.lru_cache(maxsize=64)
+def _loaded(device: "gpu.Device", artifact: "Artifact[DeviceLayout]", schedule: GpuSchedule) -> "gpu.Program":
+    from tilewright.runtime import gpu
+
+    return gpu.load(device, artifact, schedule)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.programs.periodic import Extended
 from tilewright.programs.problem import Problem
+from tilewright.programs.table import Recurrence
 from tilewright.tilings.body import Body
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.unrolling import TableShape
 
 BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
 """What a caller may ask for; ``auto`` is C, or NumPy where there is no code or no compiler."""
@@ -95,3 +97,30 @@ class Plan:
     def computed(self) -> Problem:
         """What the kernels compute: the problem, or that on the grid with its periodic copies."""
         return self.problem if self.block is None else self.block.problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """Every decision about filling a table once.
+
+    Attributes:
+        program: The recurrence.
+        shape: Rows and columns.
+        dtype: Element type of the tables.
+        floating: Inputs whose values are of the tables' type; the others are whole numbers.
+        target: Where.
+        tiling: Its orthogonal tiles; ``none`` for NumPy.
+        threads: Threads of a processor.
+        kept: Anti-diagonals after which a wanted table's cells are copied into it.
+        block: On a GPU, threads and sub-tiles of a tile; else None.
+    """
+
+    program: Recurrence
+    shape: tuple[int, int]
+    dtype: str
+    floating: tuple[str, ...]
+    target: Target
+    tiling: Tiling
+    threads: int = 1
+    kept: int
+    block: TableShape | None = None

@@ -4,15 +4,12 @@ import functools
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.gpu_emit import SCHEDULES
-from tilewright.codegen.gpu_prelude import TYPES
 from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
 from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import Extended, wrapped_axes
 from tilewright.programs.problem import Problem, instead_of
 from tilewright.runtime import wisdom
-from tilewright.runtime.devices import circumstances, device_machine, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.hosts import host
 from tilewright.runtime.warn import warn_once
@@ -20,8 +17,6 @@ from tilewright.tilings import catalogue, stream_block
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tuning.bodies import choose_body
 from tilewright.tuning.choice import choose_blocks, choose_tiling
-from tilewright.tuning.gpu_default import gpu_defaults
-from tilewright.tuning.gpu_schedule import gpu_schedule
 from tilewright.tuning.periodic import plain_block
 
 
@@ -88,6 +83,10 @@ def _on_cpu(problem: Problem, asked: Tiling | None, *, copies: bool) -> tuple[Ti
 
 
 def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:
+    from tilewright.codegen.gpu_prelude import TYPES  # what GPUs alone need is loaded when one is asked for
+    from tilewright.runtime.devices import circumstances, device_machine, open_device
+    from tilewright.tuning.gpu_schedule import gpu_schedule
+
     if asked is not None:
         asked = _asked_of_device(problem, asked)
     if problem.dtype not in TYPES:
@@ -120,6 +119,8 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
 @functools.lru_cache(maxsize=64)
 def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extended | None], ...]:
     """Return a GPU's tilings, best first by its cost model; ``none``, which fits every device, is last."""
+    from tilewright.tuning.gpu_default import gpu_defaults
+
     blocks = choose_blocks(problem, machine)
     found: list[tuple[Tiling, Extended | None]] = []
     if blocks is not None:
@@ -130,6 +131,8 @@ def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extende
 
 def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
     """Return a tiling for a GPU, complete and known to be legal, there with the threads of a streaming one."""
+    from tilewright.codegen.gpu_emit import SCHEDULES
+
     if asked.family not in SCHEDULES:
         raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {', '.join(SCHEDULES)}")
     if asked.neighbours or asked.sums or asked.piece:

@@ -230,7 +230,7 @@ def test_inputs_are_wide_and_scalars_start_anywhere():
         }.items()
     }
     right = objects.pop("right")
-    originals = runtime.Originals(timed=right, reference=right, second=right, initial=b"")
+    originals = runtime.Originals(timed=right, reference=right, second=right, initial=None)
     assert runtime.prepare(originals, inputs, 0, 1, 60.0)[1:] == (True, True)
     assert runtime.trial(right, 1, 1.0)
     for wrong in objects.values():
@@ -241,7 +241,7 @@ def test_inputs_are_wide_and_scalars_start_anywhere():
 def test_roots_are_compared_on_positive_numbers():
     text = "#include <math.h>\ndouble tw_run(void **p) { double *x = p[0]; x[0] = sqrt(x[0]); return 0.0; }"
     data = runtime.build(("cc", "-O1"), text)
-    originals = runtime.Originals(timed=data, reference=data, second=data, initial=b"")
+    originals = runtime.Originals(timed=data, reference=data, second=data, initial=None)
     inputs = [runtime.Input(name="x", dtype="float64", extents=(20,), wide=True)]
     for seed in range(5):
         assert runtime.prepare(originals, inputs, seed, 1, 60.0)[1] is True

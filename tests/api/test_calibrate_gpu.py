@@ -88,7 +88,7 @@ def test_a_kernel_at_rest_moves_nothing(capfd):
     u = np.random.default_rng(0).random(problem.shape, dtype=np.float32)
     results = []
     for moving in (0, 1):
-        loaded = replace(gpu.load(device, source, gpu_schedule(problem, tiling)), extra=(moving,))
+        loaded = replace(gpu.program_of(device, source, gpu_schedule(problem, tiling)), extra=(moving,))
         session = gpu.GpuSession(loaded, problem, Inputs(arrays={"u": [u]}, scalars={}))
         session.advance(4)
         results.append(np.array(session.newest("u")))

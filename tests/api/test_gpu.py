@@ -14,7 +14,7 @@ from tilewright.driver import prepare
 from tilewright.plan import read_target
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
-from tilewright.runtime import nvrtc, opencl
+from tilewright.runtime import devices, nvrtc, opencl
 from tilewright.tilings.tiling import parse
 from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.periodic import plan_blocks
@@ -160,10 +160,8 @@ def test_families_compete_on_gpus():
 
 
 def test_an_untuned_run_takes_the_models_choice(monkeypatch):
-    from tilewright import planner
-
     machine = as_machine("h100")
-    monkeypatch.setattr(planner, "device_machine", lambda _: machine)
+    monkeypatch.setattr(devices, "device_machine", lambda _: machine)
     large = make_problem(program("j2d5pt"), (8192, 8192), 64)
     found = prepare(large, read_target(OCLGRIND))
     assert found.plan.block is None
@@ -172,10 +170,8 @@ def test_an_untuned_run_takes_the_models_choice(monkeypatch):
 
 
 def test_an_untuned_run_that_wraps_takes_the_models_blocks(monkeypatch):
-    from tilewright import planner
-
     machine = as_machine("h100")
-    monkeypatch.setattr(planner, "device_machine", lambda _: machine)
+    monkeypatch.setattr(devices, "device_machine", lambda _: machine)
     large = make_problem(program("j2d5pt"), (8192, 8192), 64, boundary="wrap")
     found = prepare(large, read_target(OCLGRIND))
     blocks = plan_blocks(large, machine, lambda block: gpu_defaults(block, machine)[0].tiling)
@@ -185,7 +181,7 @@ def test_an_untuned_run_that_wraps_takes_the_models_blocks(monkeypatch):
 
 @pytest.mark.parametrize("fault", ["spills", "shared", "threads"])
 def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeypatch, fault):
-    from tilewright import driver, planner
+    from tilewright import driver
     from tilewright.runtime import gpu
 
     machine = as_machine("h100")
@@ -193,11 +189,11 @@ def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeyp
     ways = [each.tiling for each in gpu_defaults(large, machine)]
     load = gpu.load
 
-    def spoilt(device, source, schedule):
+    def spoilt(device, artifact, schedule):
         first = schedule.tiling.family == ways[0].family
         if first and fault == "shared":
             raise ArrayError("a group needs more on chip")
-        found = load(device, source, schedule)
+        found = load(device, artifact, schedule)
         if first and fault == "spills":
             return replace(found, resources=Resources(registers=255, spill_bytes=8, stack_bytes=0, shared_bytes=0))
         if first and fault == "threads":
@@ -205,7 +201,7 @@ def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeyp
             return replace(found, source=replace(found.source, kernels=kernels))
         return found
 
-    monkeypatch.setattr(planner, "device_machine", lambda _: machine)
+    monkeypatch.setattr(devices, "device_machine", lambda _: machine)
     monkeypatch.setattr(gpu, "load", spoilt)
     driver._loaded.cache_clear()
     try:

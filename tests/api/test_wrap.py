@@ -16,7 +16,7 @@ from tilewright.programs.expression import Value, apply
 from tilewright.programs.periodic import extend, wrapped_axes
 from tilewright.programs.problem import Boundary, Problem, make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.runtime.cpu import compile_source, execute
+from tilewright.runtime.cpu import execute, stencil_kernels
 from tilewright.runtime.session import Inputs, Session
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.tiling import Tiling
@@ -90,7 +90,7 @@ def test_blocks_are_exactly_the_reference(data):
         return
     assert not wrapped_axes(extended.problem)
     tiling = _tiling(data.draw, extended.problem)
-    (kernel,) = compile_source(emit_tiling(extended.problem, tiling), toolchain())
+    (kernel,) = stencil_kernels(emit_tiling(extended.problem, tiling), toolchain())
     arrays = _arrays(problem)
     found = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2, halo=extended)
     for field, exact in reference.run(problem, arrays, {}).items():
@@ -102,7 +102,7 @@ def test_blocks_are_exactly_the_reference(data):
 def test_a_state_may_be_advanced_in_any_portions(data):
     problem = data.draw(problems())
     extended = extend(problem, data.draw(st.integers(1, 4)))
-    (kernel,) = compile_source(
+    (kernel,) = stencil_kernels(
         emit_tiling(problem if extended is None else extended.problem, Tiling(family="none")), toolchain()
     )
     arrays = _arrays(problem)

@@ -9,11 +9,15 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu_prelude import DIALECTS
-from tilewright.codegen.matmul import Blocking, emit_fused
-from tilewright.codegen.matmul_gpu import Block, emit_gpu
+from tilewright.codegen.matmul import emit_fused
+from tilewright.codegen.matmul_gpu import emit_gpu
+from tilewright.codegen.source import c_source
 from tilewright.costs.chain import SCHEDULES, count
-from tilewright.runtime.cpu import compile_text
+from tilewright.runtime.cpu import functions
 from tilewright.runtime.fused import block_sizes, fused_product
+from tilewright.runtime.toolchain import target_cpu
+from tilewright.tilings.unrolling import Blocking, GroupBlock
+from tilewright.tuning.unrolling import blocking
 
 CASES = 600
 LOOPS = Path(__file__).with_name("chain_loops.c")
@@ -22,7 +26,7 @@ LOOPS = Path(__file__).with_name("chain_loops.c")
 @pytest.fixture(scope="module")
 def counted():
     """Run the instrumented loops: returns the product, the reads, the writes and the trace."""
-    (kernel,) = compile_text(LOOPS.read_text(), "tw_counted_loops")
+    (kernel,) = functions(c_source(LOOPS.read_text(), "tw_counted_loops"))
 
     def run(schedule, arrays, tile, room=0):
         p = [arrays[0].shape[0], *(array.shape[1] for array in arrays), 0][:4]
@@ -166,7 +170,7 @@ def test_fused_kernels_compute_the_product(fusion, dtype):
         arrays = [layouts(rng, shape, dtype) for shape in itertools.pairwise(p)]
         tile = tuple(rng.integers(1, 90, 2).tolist())
         before = [array.copy() for array in arrays]
-        result = fused_product(fusion, tuple(arrays), tile, 1 + case % 3)
+        result = fused_product(fusion, tuple(arrays), tile, 1 + case % 3, blocking(target_cpu().simd_bits))
         exact = product([array.astype("float64") for array in arrays])
         bound = product([np.abs(array).astype("float64") for array in arrays])
         assert result.dtype == dtype
@@ -174,16 +178,11 @@ def test_fused_kernels_compute_the_product(fusion, dtype):
         assert all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
 
 
-@pytest.mark.parametrize(
-    "blocking", [Blocking(vector_bytes=16, rows=4, vectors=2, depth=16), Blocking(vector_bytes=32, rows=4)]
-)
+@pytest.mark.parametrize("how", [Blocking(vector_bytes=16, rows=4, vectors=2, depth=16), blocking(256)])
 @pytest.mark.parametrize("fusion", ["left", "right"])
-def test_other_register_blockings_compute_the_same(monkeypatch, fusion, blocking):
-    from tilewright.runtime import fused
-
-    monkeypatch.setattr(fused, "blocking", lambda: blocking)
+def test_other_register_blockings_compute_the_same(fusion, how):
     arrays = tuple(matrices(np.random.default_rng(1), (53, 37, 41, 29)))
-    result = fused_product(fusion, arrays, (16, 17), 2)
+    result = fused_product(fusion, arrays, (16, 17), 2, how)
     np.testing.assert_allclose(result, product(arrays), rtol=1e-11, atol=1e-11)
 
 
@@ -195,13 +194,13 @@ def test_blocks_cover_the_tile_and_leave_no_thread_idle():
 
 def test_unknown_kernels_are_refused():
     with pytest.raises(UsageError, match="float32 or float64"):
-        emit_fused("left", "int32")
+        emit_fused("left", "int32", blocking(512))
     with pytest.raises(UsageError, match="'left' or 'right'"):
-        emit_fused("up", "float32")
+        emit_fused("up", "float32", blocking(512))
     with pytest.raises(UsageError, match="must divide"):
-        emit_gpu("left", "float32", "cuda", Block(tile=(10, 8), cells=(4, 4)))
+        emit_gpu("left", "float32", "cuda", GroupBlock(tile=(10, 8), cells=(4, 4), depth=8))
     with pytest.raises(UsageError, match="no fused kernel"):
-        emit_gpu("left", "float16", "cuda", Block(tile=(8, 8)))
+        emit_gpu("left", "float16", "cuda", GroupBlock(tile=(8, 8), cells=(4, 4), depth=8))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -210,9 +209,9 @@ def test_unknown_kernels_are_refused():
 @pytest.mark.parametrize(
     ("p", "block"),
     [
-        ((19, 13, 27, 17), Block(tile=(8, 12), cells=(2, 3), depth=5)),
-        ((16, 8, 16, 16), Block(tile=(8, 8), cells=(4, 4), depth=8)),
-        ((3, 2, 5, 4), Block(tile=(8, 8), cells=(2, 2), depth=3)),
+        ((19, 13, 27, 17), GroupBlock(tile=(8, 12), cells=(2, 3), depth=5)),
+        ((16, 8, 16, 16), GroupBlock(tile=(8, 8), cells=(4, 4), depth=8)),
+        ((3, 2, 5, 4), GroupBlock(tile=(8, 8), cells=(2, 2), depth=3)),
     ],
 )
 def test_opencl_kernels_compute_and_move_what_the_formulas_count(device, capfd, fusion, dtype, p, block):
@@ -224,7 +223,7 @@ def test_opencl_kernels_compute_and_move_what_the_formulas_count(device, capfd, 
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     buffers = [cl.Buffer(context, flags, hostbuf=each) for each in (*arrays, result, moved)]
     threads = block.threads
-    kernel(queue, (source.groups(p) * threads,), (threads,), *buffers[:4], *map(np.int32, p), buffers[4])
+    kernel(queue, (block.groups(fusion, p) * threads,), (threads,), *buffers[:4], *map(np.int32, p), buffers[4])
     cl.enqueue_copy(queue, result, buffers[3])
     cl.enqueue_copy(queue, moved, buffers[4])
     queue.finish()
@@ -240,13 +239,13 @@ def test_opencl_kernels_compute_and_move_what_the_formulas_count(device, capfd, 
 @pytest.mark.parametrize("fusion", ["left", "right"])
 @pytest.mark.parametrize(("dtype", "counting"), [("float32", False), ("float64", True)])
 def test_cuda_kernels_compile(nvrtc, fusion, dtype, counting, architecture):
-    source = emit_gpu(fusion, dtype, "cuda", Block(tile=(64, 64), cells=(4, 4)), counting=counting)
+    source = emit_gpu(fusion, dtype, "cuda", GroupBlock(tile=(64, 64), cells=(4, 4), depth=8), counting=counting)
     assert source.shared_bytes <= 48 * 1024
     assert not nvrtc(source.text, architecture).strip()
 
 
 def test_both_dialects_share_their_text():
-    block = Block(tile=(8, 8))
+    block = GroupBlock(tile=(8, 8), cells=(4, 4), depth=8)
     bodies = []
     for dialect in DIALECTS:
         source = emit_gpu("left", "float32", dialect, block)

@@ -14,7 +14,7 @@ from tilewright.codegen.loops_c import code
 from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_harness import Bound, emit_unit
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
-from tilewright.codegen.loops_openmp import plan_parallel
+from tilewright.codegen.loops_openmp import on_cpu
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest import Loop, Transform, map_statements, statements
@@ -215,7 +215,10 @@ def test_a_recurrence_is_refused_and_named():
         lower(*device("for (t=1;t<T;t++) a[t] = a[t-1] + 1;"))
     stmt = parse_code("for (t=0;t<T;t++) a[0] = a[0] * 2;", "x")
     with pytest.raises(IllegalTransformError, match="cannot run in parallel"):
-        plan_parallel(stmt, Setting())
+        on_cpu(stmt, {}, Setting(), strict=True)
+    same, notes = on_cpu(stmt, {}, Setting())
+    assert same == stmt
+    assert "stays sequential" in notes[0]
 
 
 def test_illegal_requests_are_refused_where_asked():
@@ -290,7 +293,10 @@ def test_streams_have_halos():
         ("for (i=0;i<n;i+=2) y[i] = x[i];", "a stride or a reduction"),
         ("for (i=0;i<n;i++) s = s + x[i];", "a stride or a reduction"),
         ("{ for (i=0;i<n;i++) y[i] = x[i]; for (i=0;i<n;i++) b[i] = y[i]; }", "several kernels"),
-        ("for (t=0;t<T;t++) for (i=0;i<n;i++) y[i] = y[i] + x[i];", "several kernels"),
+        (
+            "for (t=0;t<T;t++) { for (i=0;i<n;i++) y[i] = y[i] + x[i]; for (i=0;i<n;i++) x[i] = y[n-1-i]; }",
+            "several kernels",
+        ),
     ],
 )
 def test_what_streams_cannot_cut_runs_in_one(text, why):

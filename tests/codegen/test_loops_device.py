@@ -147,7 +147,11 @@ def test_composite_asks_for_the_same_launch_as_a_transform_of_its_own():
         ("for (i=0;i<a[0];i++) y[i] = x[i];", False, True),
         ("for (i=0;i<a[0];i++) y[i] = x[i];", True, False),
         ("{ for (i=0;i<n;i++) a[i] = n/2; for (i=0;i<a[0];i++) y[i] = x[i]; }", False, False),
-        ("for (t=0;t<a[0];t++) for (i=0;i<n;i++) y[i] = y[i] + x[i];", False, False),
+        (
+            "for (t=0;t<a[0];t++) { for (i=0;i<n;i++) y[i] = y[i] + x[i]; for (i=0;i<n;i++) x[i] = y[n-1-i]; }",
+            False,
+            False,
+        ),
     ],
 )
 def test_loops_whose_bounds_only_the_device_knows_are_refused(text, on_device, fits):

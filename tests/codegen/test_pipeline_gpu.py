@@ -37,15 +37,16 @@ CASES = [
 def start(device, source, problem, grids, scalars):
     """Run one kernel on a device; its outputs appear in ``grids``."""
     cl, context, queue = device
+    called = source.layout
     kernel = cl.Kernel(cl.Program(context, source.text).build(), source.entry)
-    for grid in source.outputs:
+    for grid in called.outputs:
         grids[grid] = np.zeros(problem.shape, problem.dtype(grid))
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    buffers = {g: cl.Buffer(context, flags, hostbuf=grids[g]) for g in (*source.inputs, *source.outputs)}
-    real = np.dtype(source.scalar_type).type
+    buffers = {g: cl.Buffer(context, flags, hostbuf=grids[g]) for g in (*called.inputs, *called.outputs)}
+    real = np.dtype(called.scalar_type).type
     arguments = [*buffers.values(), *map(np.int32, problem.shape), *map(real, scalars)]
-    kernel(queue, (source.groups(problem.shape) * source.threads,), (source.threads,), *arguments)
-    for grid in source.outputs:
+    kernel(queue, (called.groups(problem.shape) * source.threads,), (source.threads,), *arguments)
+    for grid in called.outputs:
         cl.enqueue_copy(queue, grids[grid], buffers[grid])
     queue.finish()
 

@@ -180,7 +180,7 @@ def test_two_results_of_one_column_are_right(rows, dtype):
 
 def check(problem, tiling, seed=2):
     """Run a kernel and compare every cell with the float64 reference."""
-    (kernel,) = cpu.compile_source(emit_tiling(problem, catalogue.complete(problem, parse(tiling))), toolchain())
+    (kernel,) = cpu.stencil_kernels(emit_tiling(problem, catalogue.complete(problem, parse(tiling))), toolchain())
     draw = np.random.default_rng(seed)
     given = {
         field: [draw.random(problem.shape).astype(problem.dtype) for _ in range(problem.program.history(field))]

@@ -29,7 +29,7 @@ def outputs(problem, fusion, tile, scalars=(), *, threads=2, seed=0, strict=True
         grids[grid] = values.astype(kind)
     steps = compile_pipeline(problem, fusion, [tile] * len(fusion), strict=strict)
     for step in steps:
-        for grid in step.source.outputs:
+        for grid in step.layout.outputs:
             grids[grid] = new_grid(problem, grid)
     execute(problem, steps, grids, scalars, threads, Workspace())
     want = compute(problem, [grids[g] for g in program.inputs], dict(zip(program.scalars, scalars, strict=True)))
@@ -229,5 +229,5 @@ def test_the_rings_take_the_memory_that_the_model_counts(program, shape, tile):
     (step,) = compile_pipeline(problem, (group,), [tile], strict=True)
     plan = plan_rows(problem, group, 1 if program.rank == 3 else tile.rows)
     whole, own = ring_bytes(problem, plan, tile), ring_bytes(problem, plan, tile, inputs=False)
-    assert whole <= step.source.scratch < whole + 2 * 4096
+    assert whole <= step.layout.scratch < whole + 2 * 4096
     assert whole - own == ring_bytes(problem, replace(plan, grids=tuple(plan.grid(g) for g in program.inputs)), tile)

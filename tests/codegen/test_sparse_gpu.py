@@ -68,8 +68,8 @@ def test_opencl_vectors_longer_than_the_grid(device, capfd, what, dtype):
     sums = buffers[-1:] if what.sums else []
     kernel = cl.Kernel(program, source.entry)
     kernel(queue, (groups * threads,), (threads,), *buffers[:-1], *scalars, *sums, np.int64(n))
-    if source.finish:
-        cl.Kernel(program, source.finish)(queue, (threads,), (threads,), *sums, np.int32(groups))
+    for finish in source.kernels[1:]:
+        cl.Kernel(program, finish.entry)(queue, (threads,), (threads,), *sums, np.int32(groups))
     got = [np.empty_like(each) for each in vectors]
     for target, buffer in zip(got, buffers, strict=False):
         cl.enqueue_copy(queue, target, buffer)
@@ -88,11 +88,14 @@ def test_opencl_vectors_longer_than_the_grid(device, capfd, what, dtype):
 def test_cuda_kernels_compile(nvrtc, dtype, architecture):
     assert not nvrtc(emit_dia_gpu(dtype, "cuda", 256, 5).text, architecture).strip()
     for what in EVERY:
-        assert not nvrtc(emit_vectors_gpu(what, dtype, "cuda").text, architecture).strip()
+        assert not nvrtc(emit_vectors_gpu(what, dtype, "cuda", 256).text, architecture).strip()
 
 
 def test_both_dialects_share_their_text():
-    for emit in (lambda d: emit_dia_gpu("float32", d), lambda d: emit_vectors_gpu(CATALOGUE["dot"], "float32", d)):
+    for emit in (
+        lambda d: emit_dia_gpu("float32", d, 256, 1),
+        lambda d: emit_vectors_gpu(CATALOGUE["dot"], "float32", d, 256),
+    ):
         texts = []
         for dialect in DIALECTS:
             source = emit(dialect)
@@ -102,9 +105,9 @@ def test_both_dialects_share_their_text():
 
 def test_what_there_is_not_is_refused():
     for call, message in (
-        (lambda: emit_dia_gpu("int32", "cuda"), "no sparse kernel for 'int32'"),
-        (lambda: emit_dia_gpu("float32", "metal"), "in 'metal'"),
-        (lambda: emit_dia_gpu("float32", "cuda", 2000), "1 to 1024 threads"),
+        (lambda: emit_dia_gpu("int32", "cuda", 256, 1), "no sparse kernel for 'int32'"),
+        (lambda: emit_dia_gpu("float32", "metal", 256, 1), "in 'metal'"),
+        (lambda: emit_dia_gpu("float32", "cuda", 2000, 1), "1 to 1024 threads"),
         (lambda: emit_vectors_gpu(CATALOGUE["dot"], "float32", "cuda", 96), "power of two"),
     ):
         with pytest.raises(UsageError, match=message):

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from tilewright.codegen.ir import For, Int
+from tilewright.codegen import ir
 from tilewright.codegen.pipeline import make_plan
 from tilewright.codegen.row_kernel import LINE, stage_functions
 from tilewright.codegen.sites import Site
@@ -54,9 +54,9 @@ def together(statements):
     """The most rows of a plane that loops over them go on by."""
     found = [1]
     for node in statements:
-        if isinstance(node, For):
-            step = node.step if node.var == LINE else Int(1)
-            found += [step.value if isinstance(step, Int) else 1, together(node.body)]
+        if isinstance(node, ir.For):
+            step = node.step if node.var == LINE else ir.Int(1)
+            found += [step.value if isinstance(step, ir.Int) else 1, together(node.body)]
     return max(found)
 
 

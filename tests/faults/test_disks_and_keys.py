@@ -19,7 +19,7 @@ from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import cpu, hosts, store, toolchain, warn, wisdom
-from tilewright.runtime.toolchain import compile_shared
+from tilewright.runtime.toolchain import compile_shared, shared_object
 from tilewright.tilings.tiling import NONE
 
 from .conftest import forget
@@ -101,7 +101,7 @@ def test_a_disk_that_refuses_at_any_place_costs_a_warning_and_no_result(folders,
         with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             # The compiler writes to a folder of its own; only its library is needed here.
-            patch.setattr(cpu, "compile_shared", lambda *_, **__: good)
+            patch.setattr(cpu, "shared_object", lambda *_, **__: good)
             disk = Disk(patch, first, REFUSALS[reason])
             result = work(folders)
         np.testing.assert_allclose(result, EXPECTED, rtol=1e-6)
@@ -189,12 +189,12 @@ def test_each_part_of_a_kernels_key_changed_alone_misses(folders, monkeypatch, t
     problem = make_problem(program("jacobi1d"), (60,), 3)
     source, tools = emit_tiling(problem, NONE), toolchain.toolchain()
     built = []
-    monkeypatch.setattr(cpu, "compile_shared", lambda *a, **k: built.append(1) or compile_shared(*a, **k))
+    monkeypatch.setattr(cpu, "shared_object", lambda *a, **k: built.append(1) or shared_object(*a, **k))
 
     def compilations(which, how):
         monkeypatch.setattr(cpu, "_loaded", {})
         before = len(built)
-        cpu.compile_source(which, how)
+        cpu.stencil_kernels(which, how)
         return len(built) - before
 
     assert (compilations(source, tools), compilations(source, tools)) == (1, 0)

@@ -15,7 +15,7 @@ from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import cache, cpu, store, warn, wisdom
-from tilewright.runtime.cpu import Inputs, compile_source, execute
+from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.tiling import NONE
 
@@ -29,7 +29,7 @@ REBUILT = 60
 
 
 def _result():
-    (kernel,) = compile_source(SOURCE, toolchain())
+    (kernel,) = stencil_kernels(SOURCE, toolchain())
     return execute(kernel, PROBLEM, Inputs(arrays={"u": [U]}, scalars={}), 1)["u"]
 
 
@@ -46,7 +46,7 @@ class _Kernel:
             self.compiled += 1
             return library
 
-        monkeypatch.setattr(cpu, "compile_shared", compile_again)
+        monkeypatch.setattr(cpu, "shared_object", compile_again)
 
     def detected(self, data: bytes) -> bool:
         self.path.write_bytes(data)

@@ -9,10 +9,10 @@ from tilewright.frontends import annotated_macros as macros
 from tilewright.frontends.annotated import regions
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
-from tilewright.frontends.annotated_file import read_file, read_input_files
+from tilewright.frontends.annotated_file import LoopRegion, read_behind, read_file, read_input_files
 from tilewright.frontends.annotated_scope import visible
 from tilewright.frontends.annotated_spec import arguments, read_spec
-from tilewright.programs.loopnest import Assign, Block, Declare, Loop, Transform, statements
+from tilewright.programs.loopnest import Assign, Block, Declare, Loop, Transform, names, outermost, statements
 from tilewright.runtime.build_command import current_architecture, parse_build_command, substitute
 
 from .annotated_text import AXPY, SPEC, annotated
@@ -180,6 +180,12 @@ def test_build_commands():
     assert command.flags == ("-ffast-math", "-O2")
     assert parse_build_command("gcc-mp-10 -O3 -fopenmp -DDYNAMIC").defines == (("DYNAMIC", "1"),)
     assert parse_build_command("mycc -O1", ["mycc"]).compiler == "mycc"
+    command = parse_build_command("$CC -fPIC -mcmodel=medium -framework OpenCL -Xptxas -dlcm=ca ${OPT} -O2")
+    assert (command.compiler, command.flags) == ("cc", ("-O2",))
+    assert command.notes[:2] == ("the variable '$CC' is the C compiler cc", "the variable '${OPT}' is left out")
+    for bad in ("gcc $(rm -rf x)", "gcc -I$HOME", "gcc `id`", "gcc -Xlinker -rpath", "gcc -Xcompiler -wrapper"):
+        with pytest.raises(UsageError, match="a build command"):
+            parse_build_command(bad)
     now, warning = current_architecture("sm_20")
     assert now == "sm_75"
     assert "sm_20" in warning
@@ -190,3 +196,86 @@ def test_arguments_are_split_outside_brackets():
 
 
 # What follows is hostile: every file must be refused, in bounded time, with nothing run.
+
+
+def test_a_specification_is_imported_from_a_file_beside():
+    files = {"sizes.spec": "spec sizes { def input_params { param N[] = [7]; } import spec params; }",
+             "params.spec": "# unrolling\ndef performance_params { param U[] = [1,2]; }"}  # fmt: skip
+    spec = read_spec("import spec sizes; def build { arg build_command = 'gcc'; }", 1, files.__getitem__)
+    assert [each.values for each in (*spec.inputs, *spec.params)] == [(7,), (1, 2)]
+    with pytest.raises(UsageError, match="at most 16 others"):
+        read_spec("import spec sizes;", 1, lambda _: "import spec sizes;")
+    with pytest.raises(UsageError, match="no folder to look in"):
+        read_spec("import spec sizes;")
+
+
+def test_a_loop_without_a_start_begins_with_what_stands_before_it():
+    loop = parse_code("{ i = 3; transform Unroll(ufactor=2) for (; i < n; i++) y[i] = 0; }", "x")
+    assert isinstance(loop, Transform)
+    assert loop.body == parse_code("for (i = 3; i < n; i++) y[i] = 0;", "x")
+    text = """void f(int n, double *y) { int i;
+/*@ begin Loop( for (; i < n; i++) y[i] = 0; ) @*/ for (; i < n; i++) y[i] = 0; /*@ end @*/ }"""
+    with pytest.raises(UsageError, match="begins where its counter stands"):
+        read_file(text)
+
+
+def test_a_loop_goes_on_where_another_one_of_its_counter_ended():
+    text = """void f(int n, double *y) { int i;
+/*@ begin Loop( for (i = 0; i <= n-2; i += 2) y[i] = 0; for (; i <= n-1; i++) y[i] = 1; ) @*/
+for (i = 0; i <= n-2; i += 2) y[i] = 0; for (; i <= n-1; i++) y[i] = 1; /*@ end @*/ }"""
+    (site,) = read_file(text)
+    assert "i" not in names(outermost(site.loops[0].old)[1].first)
+
+
+def module(annotation: str, body: str = "for (i = 0; i < n; i++) for (j = 0; j < n; j++) A[i][j] = 0;") -> LoopRegion:
+    text = f"void f(int n, double **A, double *x) {{ int i, j, k;\n/*@ begin {annotation} @*/\n{body}\n/*@ end @*/ }}"
+    return read_file(text)[0].loops[0]
+
+
+def test_other_modules_are_transforms_of_the_old_body():
+    code = module("PolySyn( tiles = [4,T]; # both\n parallel = True; )").code
+    assert (code.name, code.arguments) == ("PolySyn", (("tiles", "[4,T]"), ("parallel", "True")))
+    code = module("CHiLL ( permute([2,1])\n tile(0,1,TI) known(n>0) unroll(0,2,4) )").code
+    assert code.arguments == (("0permute", "[[2,1]]"), ("1tile", "[0,1,TI]"), ("2unroll", "[0,2,4]"))
+    wanted = parse_code("for (int tw_row = 0; tw_row <= 5 - 1; tw_row++) y[tw_row] = 0;", "x")
+    said = "out_vector = y; in_vector = x; in_matrix = a; row_inds = r; col_inds = c; total_rows = 5; simd = 'none';"
+    spmv = f"void f(double *y, double *x, double *a, int *r, int *c) {{\n/*@ begin SpMV( {said} ) @*/ /*@ end @*/ }}"
+    old = read_file(spmv)[0].loops[0].old
+    assert (old.index, old.first) == ("tw_row", wanted.first)
+
+
+def test_what_a_module_holds_beyond_that_is_named():
+    for annotation, says in (
+        ("CHiLL ( cudaize(0,'k',{}) )", "commands of CHiLL here are permute, tile, unroll, got 'cudaize'"),
+        ("PolySyn( tiles )", "holds NAME = expression"),
+        ("SpMV( out_vector = y+1; )", "says out_vector = NAME"),
+        ("CHiLL (recipe.txt)", "no folder to look in"),
+        ("Bernoulli( )", "the modules are PerfTuning, Loop, PolySyn"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            module(annotation)
+
+
+def test_annotations_inside_a_module_are_carried_out_and_stand_for_their_own_code():
+    inner = "for (i = 0; i < n; i++) { x[i] = 1;\n/*@ begin Loop( "
+    inner += "transform Unroll(ufactor=2)\n for (j = 0; j < n; j++) A[i][j] = 0; ) @*/\n/*@ end @*/ }"
+    region = module("PolySyn( parallel = True; )", inner)
+    assert [node.name for node in statements(region.code) if isinstance(node, Transform)] == ["PolySyn", "Unroll"]
+    assert region.old == parse_code(
+        "for (int i = 0; i < n; i++) { x[i] = 1; for (int j = 0; j < n; j++) A[i][j] = 0; }", "x"
+    )
+    assert "A[i][j] = 0" in region.text
+
+
+@pytest.mark.parametrize(
+    ("rest", "reads"),
+    [
+        ("for (i = 0; i < n; i++) { for (k = 0; k < n; ++k) s += x[k]; }", False),
+        ("for (i = 0; i < n; i++) { for (k = 0; k < n; ++k) s += x[k]; } y[0] = k;", True),
+        ("for (i = 0; i < n; i++) { for (k = k + 1; k < n; ++k) s += x[k]; }", True),
+        ("if (c) for (k = 0; k < n; ++k) { s += x[k]; } else y[0] = 1;", True),
+        ("while (c) { s += x[k]; for (k = 0; k < n; ++k) s += x[k]; }", True),
+    ],
+)
+def test_loops_that_set_their_counter_read_no_value_from_before(rest, reads):
+    assert read_behind([rest], "k") == reads

@@ -37,7 +37,9 @@ MATVEC = "for (i=0;i<=N-1;i++) for (k=0;k<=N-1;k++) y[i] = y[i] + A[i][k]*x[k];"
 TWO = "for (i=0;i<=N-1;i++) { y[i] = 0; for (k=0;k<=N-1;k++) y[i] = y[i] + A[i][k]*x[k]; }"
 TEMPORARY = "for (i=0;i<=N-1;i++) { double s; s = x[i]; y[i] = s*s; }"
 SPREAD = "for (i=0;i<=N-1;i++) for (j=0;j<M;j++) y[i+j+2] = x[2*i] + x[j];"
-_EXTENTS = {"A": ("N", "N"), "B": ("N", "N"), "C": ("N", "N"), "a": ("5",), "x": ("n",), "y": ("n",)}
+BICG = "for (i=0;i<N;i++) { y[i] = 0; for (j=0;j<N;j++) { a[j] += x[i]*A[i][j]; y[i] += A[i][j]*b[j]; } }"
+SEIDEL = "for (i=1;i<N-1;i++) for (j=1;j<N-1;j++) A[i][j] = A[i-1][j-1] + A[i-1][j+1] + A[i][j-1];"
+_EXTENTS = {"A": ("N", "N"), "B": ("N", "N"), "C": ("N", "N"), "a": ("5",), "b": ("N",), "x": ("n",), "y": ("n",)}
 _HYBRID = "hybrid:t=2,s=4x16,rows=1"
 _TYPES = dict.fromkeys((*_EXTENTS, "r"), "double")
 _NUMBERS = {"M": 16, "N": 16, "K": 16, "n": 64, "T": 4}
@@ -78,10 +80,10 @@ def _extents() -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _openmp(device: str, loops: str) -> str:
+def _openmp(device: str, loops: str, known: Mapping[str, int] | None = None) -> str:
     stmt = parse_code(loops, "a golden file")
     stmt = localise(inline_temporaries(stmt, {}), {})
-    made, _ = on_cpu(stmt, {"kind": device, "unrollInner": 2}, Setting(types=_TYPES))
+    made, _ = on_cpu(stmt, {"kind": device, "unrollInner": 2}, Setting(types=_TYPES, known=known or {}))
     return region_text(made)
 
 
@@ -120,10 +122,11 @@ def _call(tiles: str) -> str:
     """The stencil compiler's kernel in the place of loops over u and B."""
     problem = make_problem(program("jacobi2d"), SHAPES[2], STEPS, "float64")
     tiling = catalogue.complete(problem, parse(tiles))
-    kernel = emit_tiling(problem, tiling).kernels[0]
+    source = emit_tiling(problem, tiling)
     return call_text(
         Handover(
-            problem=problem, kernel=kernel, tiling=tiling, steps=Name("T"), strides=(64,), slot=24 * 64, lifted=False,
+            problem=problem, entry=source.entry, layout=source.layout[0], tiling=tiling, steps=Name("T"),
+            strides=(64,), slot=24 * 64, lifted=False,
             boxes={"u": ((1, 22), (1, 62))}, mirrors=(("B", "u"),), sizes=(("N", 24),),
             old=parse_code("for (t=0;t<T;t++) u[t] = u[t];", "a golden file"),
         )
@@ -132,6 +135,14 @@ def _call(tiles: str) -> str:
 
 CASES = (
     _nest("plain", "", PRODUCT),
+    _nest("polysyn", "transform PolySyn(tiles=[8,8,1], unroll_factors=[1,2], parallel=True, vectorize=True)", MATVEC),
+    Case(
+        file="loops/openmp_array_sum.c",
+        about="accumulations in two directions: each thread sums into a copy",
+        write=lambda: _openmp("CUDA", BICG, {"N": 100}),
+    ),
+    Case(file="loops/openmp_wavefront.c", about="tiles along diagonals", write=lambda: _openmp("CUDA", SEIDEL)),
+    _kernels("distributed", BICG, "CUDA"),
     _nest("tile", "transform Tile(tsize=4, tindex='ii')", SCALED),
     _nest("unroll", "transform Unroll(ufactor=4)", SCALED),
     _nest("unroll_parallel", "transform Unroll(ufactor=2, parallelize=True)", SCALED),

@@ -6,13 +6,13 @@ import tilewright as tw
 from tilewright.codegen.align import emit_align
 from tilewright.codegen.bratu import emit_bratu
 from tilewright.codegen.cg import emit_cg
-from tilewright.codegen.dia import Unrolling, emit_dia
+from tilewright.codegen.dia import emit_dia
 from tilewright.codegen.gpu_energy import energy_source
 from tilewright.codegen.gpu_micro import at_rest, micro_source
-from tilewright.codegen.gpu_table import TableShape, emit_gpu_table
-from tilewright.codegen.hysteresis import hysteresis_text
-from tilewright.codegen.matmul import Blocking, emit_fused
-from tilewright.codegen.matmul_gpu import Block, emit_gpu
+from tilewright.codegen.gpu_table import emit_gpu_table
+from tilewright.codegen.hysteresis import emit_hysteresis
+from tilewright.codegen.matmul import emit_fused
+from tilewright.codegen.matmul_gpu import emit_gpu
 from tilewright.codegen.pipeline_gpu import emit_gpu_group
 from tilewright.codegen.rows import emit_group
 from tilewright.codegen.sparse_gpu import emit_dia_gpu, emit_vectors_gpu
@@ -28,7 +28,9 @@ from tilewright.runtime import energy_micro, micro
 from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.tilings import fusion
 from tilewright.tilings.rows import RowTile
+from tilewright.tilings.unrolling import Blocking, GroupBlock, TableShape, Unrolling
 from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.tuning.unrolling import CG_BLOCK, KEPT_DIAGONALS, unrolling
 
 from .shown import ENDINGS, SHAPES, STEPS, Case
 
@@ -39,7 +41,9 @@ def _case(file: str, about: str, write: Callable[[], str], *parts: str) -> Case:
 
 def _table(name: str, dtype: str, *parts: str) -> Case:
     made = recurrence_named(name)
-    return _case(f"tables/{name}.c", f"{name}, {dtype}", lambda: emit_table(made, dtype).text, *parts)
+    return _case(
+        f"tables/{name}.c", f"{name}, {dtype}", lambda: emit_table(made, dtype, (), KEPT_DIAGONALS).text, *parts
+    )
 
 
 def _gpu_table(name: str, dtype: str, to: str, *, chip: bool) -> Case:
@@ -104,7 +108,9 @@ def _vectors(name: str, *parts: str) -> Case:
 
 def _vectors_gpu(name: str, to: str) -> Case:
     return _case(
-        f"sparse/{name}{ENDINGS[to]}", f"{name}, float32", lambda: emit_vectors_gpu(CATALOGUE[name], "float32", to).text
+        f"sparse/{name}{ENDINGS[to]}",
+        f"{name}, float32",
+        lambda: emit_vectors_gpu(CATALOGUE[name], "float32", to, 256).text,
     )
 
 
@@ -118,7 +124,7 @@ def _fused(side: str, dtype: str) -> Case:
 
 
 def _fused_gpu(side: str, dtype: str, to: str) -> Case:
-    block = Block(tile=(16, 16), cells=(2, 2))
+    block = GroupBlock(tile=(16, 16), cells=(2, 2), depth=8)
     write = lambda: emit_gpu(side, dtype, to, block).text  # noqa: E731
     file = f"chains/{side}_{dtype}{ENDINGS[to]}"
     return _case(file, f"{_PRODUCTS[side]} in shared memory, {dtype}", write)
@@ -166,7 +172,7 @@ CASES = (
     _pipe("mean_edges", "constant:0.5", to="cuda", says="constant"),
     _pipe("mean_edges", "nearest", to="opencl", rows=2, says="two_columns"),
     _pipe("converted", "mirror", to="cuda", dtype="int16"),
-    _case("pipelines/hysteresis.c", "hysteresis of Canny, float32", lambda: hysteresis_text("float32")),
+    _case("pipelines/hysteresis.c", "hysteresis of Canny, float32", lambda: emit_hysteresis("float32").text),
     _fused("left", "float64"),
     _fused("right", "float32"),
     _fused_gpu("left", "float64", "cuda"),
@@ -174,16 +180,26 @@ CASES = (
     _case(
         "sparse/dia_two_diagonals.c",
         "y = A x of diagonals, two per pass, float64",
-        lambda: emit_dia("float64", Unrolling(vector_bytes=32, vectors=1, depth=2)).text,
+        lambda: emit_dia("float64", Unrolling(vector_bytes=32, vectors=1, depth=2, block=1024)).text,
     ),
     _case(
         "sparse/dia_float32_two_vectors.c",
         "a pass over one diagonal, two vectors per iteration, float32",
-        lambda: emit_dia("float32", Unrolling(vector_bytes=32, vectors=2, depth=1)).text,
+        lambda: emit_dia("float32", Unrolling(vector_bytes=32, vectors=2, depth=1, block=1024)).text,
         "dia_pass1", "dia_rows",
     ),
-    _case("sparse/cg_iteration.c", "an iteration of CG", lambda: emit_cg("float64").text, "direct", "tw_cg"),
-    _case("sparse/bratu.c", "Bratu problem", lambda: emit_bratu("float64").text, "exponential", "cells", "tw_bratu"),
+    _case(
+        "sparse/cg_iteration.c",
+        "an iteration of CG",
+        lambda: emit_cg("float64", unrolling(512), CG_BLOCK).text,
+        "direct", "tw_cg",
+    ),
+    _case(
+        "sparse/bratu.c",
+        "Bratu problem",
+        lambda: emit_bratu("float64", 64, 2).text,
+        "exponential", "cells", "tw_bratu",
+    ),
     _vectors("axpy"),
     _vectors("waxpy", "block", "tw_vectors"),
     _vectors("dot_norm2", "block", "tw_vectors"),
@@ -197,7 +213,7 @@ CASES = (
     ),
     _vectors_gpu("axpy", "cuda"),
     _vectors_gpu("dot_norm2", "opencl"),
-    _case("sparse/dia.cu", "y = A x of diagonals, float64", lambda: emit_dia_gpu("float64", "cuda").text),
+    _case("sparse/dia.cu", "y = A x of diagonals, float64", lambda: emit_dia_gpu("float64", "cuda", 256, 1).text),
     _case("sparse/dia_unrolled.cl", "four diagonals at a time", lambda: emit_dia_gpu("float32", "opencl", 64, 4).text),
     _case("calibrate/micro.cu", "micro-benchmarks of a GPU", lambda: micro_source("cuda").text),
     _case("calibrate/energy.cu", "single operations of a GPU", lambda: energy_source("cuda").text),

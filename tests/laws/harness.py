@@ -89,8 +89,8 @@ def _unit(cases: Sequence[LawCase], stem: Path, problems: Mapping[int, Problem],
     library = stem.with_suffix(".so")
     library.write_bytes(compile_shared(compiler, source.text, strict=source.strict))
     return [
-        Built(library=str(library), entry=kernel.entry, copies=kernel.copies, constants=kernel.constants)
-        for kernel in source.kernels
+        Built(library=str(library), entry=kernel.entry, copies=layout.copies, constants=layout.constants)
+        for kernel, layout in zip(source.kernels, source.layout, strict=True)
     ]
 
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.codegen.rows import GroupSource, emit_group
+from tilewright.codegen.rows import GroupLayout, emit_group
+from tilewright.codegen.source import KernelSource
 from tilewright.frontends.pipeline import apply_stencil, trace_pipeline
 from tilewright.frontends.trace import trace
 from tilewright.programs.expression import Value, apply
@@ -208,12 +209,14 @@ def _fusion(draw: random.Random, problem: PipelineProblem) -> tuple[Fusion, tupl
     raise AssertionError(f"no fusion of {pipeline} can be streamed")
 
 
-def sources(case: PipelineCase) -> list[GroupSource]:
+def sources(case: PipelineCase) -> list[KernelSource[GroupLayout]]:
     """The groups' texts."""
     return [emit_group(case.problem, group, tile) for group, tile in zip(case.fusion, case.tiles, strict=True)]
 
 
-def compile_groups(groups: Sequence[GroupSource], tools: Toolchain, folder: Path, *, strict: bool) -> dict[str, Any]:
+def compile_groups(
+    groups: Sequence[KernelSource[GroupLayout]], tools: Toolchain, folder: Path, *, strict: bool
+) -> dict[str, Any]:
     """Compile groups in one call of the compiler, each a unit of its own; the functions by name."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {group.entry: group.text for group in groups}
@@ -233,18 +236,20 @@ def compile_groups(groups: Sequence[GroupSource], tools: Toolchain, folder: Path
     return functions
 
 
-def wrong(case: PipelineCase, groups: Sequence[GroupSource], functions: dict[str, Any], workspace: Poisoned) -> str:
+def wrong(
+    case: PipelineCase, groups: Sequence[KernelSource[GroupLayout]], functions: dict[str, Any], workspace: Poisoned
+) -> str:
     """Run a case; what is wrong with it, or an empty text."""
     problem = case.problem
     steps = []
     for group, tile in zip(groups, case.tiles, strict=True):
         compiled = Function(function=functions[group.entry], parallel=True)
-        steps.append(Step(source=group, compiled=compiled, tile=tile))
+        steps.append(Step(layout=group.layout, compiled=compiled, tile=tile))
     grids = dict(zip(problem.pipeline.inputs, case.arrays(), strict=True))
     before = {grid: array.copy() for grid, array in grids.items()}
     guarded = []
     for step in steps:
-        for grid in step.source.outputs:
+        for grid in step.layout.outputs:
             raw = np.full(problem.cells * problem.itemsize(grid) + 2 * _GUARD, _MARK, np.uint8)
             guarded.append((grid, raw))
             grids[grid] = raw[_GUARD:-_GUARD].view(problem.dtype(grid)).reshape(problem.shape)

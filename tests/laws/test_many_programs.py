@@ -89,7 +89,7 @@ def _in_process(cases: list[LawCase], compiler: Toolchain, shares: list[float]) 
         for start in range(0, len(chosen), BATCH):
             part = chosen[start : start + BATCH]
             source = emit_tilings([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
-            for i, kernel in zip(part, cpu.compile_source(source, compiler), strict=True):
+            for i, kernel in zip(part, cpu.stencil_kernels(source, compiler), strict=True):
                 text = computed(kernel, cases[i], shares)
                 if text:
                     wrong[i] = text
@@ -199,7 +199,7 @@ def test_random_programs_in_an_interpreter_of_gpu_kernels(chunk: int, capfd, tal
         try:
             source = emit_device(case.problem, gpu_schedule(case.problem, case.tiling), "opencl", strict=case.strict)
             session = gpu.GpuSession(
-                gpu.load(device, source, gpu_schedule(case.problem, case.tiling)),
+                gpu.program_of(device, source, gpu_schedule(case.problem, case.tiling)),
                 case.problem,
                 Inputs(arrays=case.arrays(), scalars=dict(case.scalars)),
             )

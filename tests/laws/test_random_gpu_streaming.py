@@ -65,7 +65,7 @@ def run(case: LawCase) -> str:
     """What is wrong with the result; an empty text where it agrees."""
     opencl.prepare_oclgrind()
     source = emit_device(case.problem, gpu_schedule(case.problem, case.tiling), "opencl", strict=case.strict)
-    loaded = gpu.load(opencl.select("oclgrind"), source, gpu_schedule(case.problem, case.tiling))
+    loaded = gpu.program_of(opencl.select("oclgrind"), source, gpu_schedule(case.problem, case.tiling))
     session = gpu.GpuSession(loaded, case.problem, Inputs(arrays=case.arrays(), scalars=dict(case.scalars)))
     try:
         session.advance(case.problem.steps)

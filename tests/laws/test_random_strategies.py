@@ -84,7 +84,7 @@ def run_all(cases: list[LawCase]) -> list[str]:
         for start in range(0, len(chosen), BATCH):
             part = chosen[start : start + BATCH]
             source = emit_tilings([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
-            for i, kernel in zip(part, cpu.compile_source(source, tools()), strict=True):
+            for i, kernel in zip(part, cpu.stencil_kernels(source, tools()), strict=True):
                 wrong[i] = computed(kernel, cases[i])
     return wrong
 

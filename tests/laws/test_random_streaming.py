@@ -81,7 +81,7 @@ def run_all(cases: list[LawCase]) -> list[str]:
         for start in range(0, len(chosen), BATCH):
             part = chosen[start : start + BATCH]
             source = emit_tilings([(cases[i].problem, cases[i].tiling) for i in part], strict=strict)
-            for i, kernel in zip(part, cpu.compile_source(source, tools()), strict=True):
+            for i, kernel in zip(part, cpu.stencil_kernels(source, tools()), strict=True):
                 wrong[i] = computed(kernel, cases[i])
     return wrong
 
@@ -122,12 +122,12 @@ def test_a_single_band_writes_to_the_memory_of_its_threads_only():
             cases.append(replace(case, problem=problem))
             below += sides[0] > sides[1]
     source = emit_tilings([(case.problem, case.tiling) for case in cases])
-    for case, kernel in zip(cases, cpu.compile_source(source, tools()), strict=True):
+    for case, kernel in zip(cases, cpu.stencil_kernels(source, tools()), strict=True):
         inputs, memory = Inputs(arrays=case.arrays(), scalars=dict(case.scalars)), Watched()
         assert direct.applies(kernel, case.problem, inputs)
         for threads in (1, 2):
             result = direct.execute(kernel, case.problem, inputs, threads, memory)
-            own = memory.last[: memory.last.nbytes - kernel.kernel.scratch * threads]
+            own = memory.last[: memory.last.nbytes - kernel.layout.scratch * threads]
             assert (own == own[0]).all()
             assert not memory.torn() + verdict(case, result), case
 

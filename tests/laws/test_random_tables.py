@@ -23,6 +23,7 @@ from tilewright.programs.expression import Scalar, Value, apply
 from tilewright.programs.stencil import FieldBuilder
 from tilewright.programs.table import COLUMN, ROW, lookup, recurrence
 from tilewright.runtime import opencl
+from tilewright.tilings.unrolling import TableShape
 
 from .harness import tools
 
@@ -222,11 +223,11 @@ def test_a_fault_in_the_kernel_is_found(monkeypatch, old, new):
     a, b = rng.integers(0, 3, 30), rng.integers(0, 3, 41)
     from tilewright.runtime import table as kernels
 
-    kernels.kernel_of.cache_clear()
+    kernels._kernel.cache_clear()
     try:
         found = fill("edit_distance", a, b, tiling="orthogonal:t=7,s=5", backend="c")
     finally:
-        kernels.kernel_of.cache_clear()
+        kernels._kernel.cache_clear()
     assert not np.array_equal(found, fill("edit_distance", a, b, backend="numpy"))
 
 
@@ -251,9 +252,12 @@ def test_kernels_are_refused_for_what_they_cannot_compute():
     known = recurrence("known", {"d": apply("maximum", d[-1, 0], d[0, -1]) + 40_000}, outside={"d": 0})
     for program, dtype in ((ahead, "int32"), (known, "complex64")):
         with pytest.raises(UsageError, match="no kernel of orthogonal tiles"):
-            codegen.emit_table(program, dtype)
-    shape = gpu_table.TableShape(threads=4, sub=2, chip=False)
-    for make in (codegen.emit_table, lambda *what: gpu_table.emit_gpu_table(*what, (), shape, "opencl")):
+            codegen.emit_table(program, dtype, (), 16)
+    shape = TableShape(threads=4, sub=2, chip=False)
+    for make in (
+        lambda *what: codegen.emit_table(*what, (), 16),
+        lambda *what: gpu_table.emit_gpu_table(*what, (), shape, "opencl"),
+    ):
         assert make(known, "int32").text
         assert make(known, "float32").text
         with pytest.raises(UsageError, match="does not fit int16"):

@@ -29,18 +29,19 @@ from tilewright.base.errors import TilewrightError
 from tilewright.codegen.align import emit_align
 from tilewright.codegen.bratu import emit_bratu
 from tilewright.codegen.cg import emit_cg
-from tilewright.codegen.dia import Unrolling, emit_dia
+from tilewright.codegen.dia import emit_dia
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.codegen.gpu_micro import at_rest
 from tilewright.codegen.gpu_prelude import DIALECTS
-from tilewright.codegen.gpu_table import TableShape, emit_gpu_table
+from tilewright.codegen.gpu_table import emit_gpu_table
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_gpu import lower
 from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.matmul import emit_fused
-from tilewright.codegen.matmul_gpu import Block, emit_gpu
+from tilewright.codegen.matmul_gpu import emit_gpu
 from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.source import KernelSource
 from tilewright.codegen.sparse_gpu import emit_vectors_gpu
 from tilewright.codegen.table import emit_table
 from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple
@@ -56,7 +57,9 @@ from tilewright.runtime.calibrate_tiles import calibration_tiling
 from tilewright.tilings import catalogue, fusion, stream_block
 from tilewright.tilings.rows import plan_rows, ring_bytes
 from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tilings.unrolling import GroupBlock, TableShape
 from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.tuning.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unrolling
 
 from . import nests, pipelines
 from .generator import make_case
@@ -74,24 +77,32 @@ _NAMED = re.compile(r"(tw_\w*?)[0-9a-f]{12}")
 
 
 def digest(*parts: object) -> str:
-    # Tilings as they are written: a key that is not given is no part of them.
-    text = "\n".join(str(part) if isinstance(part, str | Tiling) else repr(part) for part in parts)
+    text = "\n".join(map(written, parts))
     return hashlib.sha256(_NAMED.sub(r"\1", text).encode()).hexdigest()[:8]
+
+
+def written(part: object) -> str:
+    if isinstance(part, str | Tiling):  # tilings as they are written: a key that is not given is no part of them
+        return str(part)
+    if not isinstance(part, KernelSource):
+        return repr(part)
+    started = [(each.threads, each.numbers, each.shared_bytes, each.room_bytes) for each in part.kernels]
+    layouts = part.layout if isinstance(part.layout, tuple) else (part.layout,)
+    return "\n".join(map(repr, (part.text, started, [each and dataclasses.astuple(each) for each in layouts])))
 
 
 def host(problem, tiling, *, strict: bool = False) -> str:
     """Code of a CPU, and what is counted of the tiling."""
     source = emit_tiling(problem, tiling, strict=strict)
-    kernel = dataclasses.replace(source.kernels[0], entry="", fingerprint="")
     full = catalogue.complete(problem, tiling)
-    return digest(source.text, kernel, full, catalogue.counts(problem, full))
+    return digest(source, full, catalogue.counts(problem, full))
 
 
 def device(problem, tiling, dialect: str, **options: bool) -> str:
     """Code of a GPU, its kernels and their launches."""
     source = emit_device(problem, gpu_schedule(problem, tiling), dialect, **options)
     started = list(itertools.islice(launches(problem, gpu_schedule(problem, tiling), problem.steps), 300))
-    return digest(source.text, source.kernels, source.shared_bytes, started)
+    return digest(source, started)
 
 
 def defaults(problem, family: str) -> Tiling:
@@ -223,7 +234,7 @@ def pictures_in_rows() -> Iterator[str]:
 def pictures() -> Iterator[str]:
     for index in range(40):
         case = pipelines.pipeline_case(SEED, index)
-        yield digest(*(dataclasses.replace(group, entry="") for group in pipelines.sources(case)))
+        yield digest(*pipelines.sources(case))
 
 
 def pictures_on_devices() -> Iterator[str]:
@@ -280,7 +291,7 @@ def tables() -> Iterator[str]:
     shapes = [TableShape(threads=32, sub=4, chip=True), TableShape(threads=64, sub=8, chip=False)]
     for program, dtype in (*builtin, *random_ones):
         kind = "bool" if program.semiring.name == "or_and" else dtype
-        yield attempt(lambda p=program, d=kind: digest(emit_table(p, d)))
+        yield attempt(lambda p=program, d=kind: digest(emit_table(p, d, (), KEPT_DIAGONALS)))
         for shape, dialect in itertools.product(shapes, DIALECTS):
             yield attempt(lambda p=program, d=kind, s=shape, t=dialect: digest(emit_gpu_table(p, d, (), s, t)))
 
@@ -290,17 +301,16 @@ def fixed_texts() -> Iterator[str]:
     yield digest(emit_align())
     every = (*CATALOGUE.values(), multiple(3), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
     for dtype in ("float32", "float64"):
-        yield digest(emit_bratu(dtype), emit_cg(dtype))
-        yield from (digest(emit_dia(dtype, Unrolling(depth=depth))) for depth in (1, 2, 3))
-        yield from (digest(emit_vectors(what, dtype)) for what in every)
-        yield from (digest(emit_fused(side, dtype)) for side in ("left", "right"))
+        yield digest(emit_bratu(dtype, 64, 2), emit_cg(dtype, unrolling(512), CG_BLOCK))
+        yield from (digest(emit_dia(dtype, dataclasses.replace(unrolling(512), depth=depth))) for depth in (1, 2, 3))
+        yield from (digest(emit_vectors(what, dtype, 64, 4)) for what in every)
+        yield from (digest(emit_fused(side, dtype, blocking(512))) for side in ("left", "right"))
     small = make_problem(programs.program("j2d5pt"), (64, 64), 8)
     for dialect in DIALECTS:
-        source = at_rest(small, gpu_schedule(small, calibration_tiling(small)), dialect)
-        yield digest(dataclasses.replace(source, fingerprint=""))
-        yield from (digest(emit_vectors_gpu(what, "float32", dialect)) for what in every)
+        yield digest(at_rest(small, gpu_schedule(small, calibration_tiling(small)), dialect))
+        yield from (digest(emit_vectors_gpu(what, "float32", dialect, 256)) for what in every)
         for side, counting in itertools.product(("left", "right"), (False, True)):
-            block = Block(tile=(64, 64), cells=(4, 4))
+            block = GroupBlock(tile=(64, 64), cells=(4, 4), depth=8)
             yield digest(emit_gpu(side, "float64", dialect, block, counting=counting))
 
 

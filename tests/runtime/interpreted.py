@@ -35,7 +35,7 @@ def loaded(device, problem, tiling, *, edit=None, **options):
     source = source_of(problem, tiling, device.dialect, **options)
     if edit is not None:
         source = dataclasses.replace(source, text=edit(source.text))
-    return gpu.load(device, source, gpu_schedule(problem, tiling))
+    return gpu.program_of(device, source, gpu_schedule(problem, tiling))
 
 
 def run(device, problem, tiling, given=None, *, edit=None, strict=False, halo=None):

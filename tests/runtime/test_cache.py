@@ -10,7 +10,7 @@ from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import cache, cpu
-from tilewright.runtime.cpu import Inputs, compile_source, execute
+from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.tiling import NONE
 
@@ -22,7 +22,7 @@ U = np.linspace(0, 1, 40, dtype=np.float32) ** 2
 
 
 def _result():
-    (kernel,) = compile_source(SOURCE, toolchain())
+    (kernel,) = stencil_kernels(SOURCE, toolchain())
     return execute(kernel, PROBLEM, Inputs(arrays={"u": [U]}, scalars={}), 1)["u"]
 
 
@@ -34,8 +34,8 @@ def _entry(private_cache):
 @pytest.fixture
 def compilations(monkeypatch):
     calls = []
-    real = cpu.compile_shared
-    monkeypatch.setattr(cpu, "compile_shared", lambda *a, **k: calls.append(1) or real(*a, **k))
+    real = cpu.shared_object
+    monkeypatch.setattr(cpu, "shared_object", lambda *a, **k: calls.append(1) or real(*a, **k))
     return calls
 
 

@@ -14,7 +14,7 @@ from tilewright.machines.machine import Quantity
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
 from tilewright.runtime import calibrate, calibrate_fits, hosts
-from tilewright.runtime.cpu import compile_source
+from tilewright.runtime.cpu import stencil_kernels
 from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.tiling import NONE
@@ -95,7 +95,7 @@ def test_all_programs_are_measured_in_turn_and_again_and_the_shorter_time_of_an_
 
 
 def compiled(series):
-    return compile_source(emit_tilings(series.kernels), toolchain())
+    return stencil_kernels(emit_tilings(series.kernels), toolchain())
 
 
 @pytest.mark.parametrize("name", ["j1d3pt", "heat2d", "heat3d", "fdtd2d", "heat2d_var"])

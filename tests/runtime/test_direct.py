@@ -40,7 +40,7 @@ CASES = [
 def compiled_of(name, shape, text, steps, boundary="fixed"):
     problem = make_problem(program(name), shape, steps, "float32", boundary)
     tiling = catalogue.complete(problem, parse(text))
-    (kernel,) = cpu.compile_source(emit_tiling(problem, tiling), tools())
+    (kernel,) = cpu.stencil_kernels(emit_tiling(problem, tiling), tools())
     return problem, kernel
 
 

@@ -12,7 +12,7 @@ from tilewright.programs import reference, rounding
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import KINDS, Boundary, make_problem
 from tilewright.runtime import cpu, memory, session
-from tilewright.runtime.cpu import Inputs, compile_source, execute
+from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings.catalogue import check
 from tilewright.tilings.legality import Legal
@@ -59,7 +59,7 @@ def _data(problem, seed=0):
 )
 def test_every_boundary_tiling_and_size(name, strict):
     cases = list(_cases(name, "float64" if strict else "float32"))
-    kernels = compile_source(emit_tilings([case[:2] for case in cases], strict=strict), toolchain())
+    kernels = stencil_kernels(emit_tilings([case[:2] for case in cases], strict=strict), toolchain())
     ran = 0
     for (base, tiling, boundary), kernel in zip(cases, kernels, strict=True):
         for shape in SHAPES[base.program.rank]:
@@ -85,7 +85,7 @@ def test_recurrence_runs_in_order():
         "h": [np.zeros(problem.shape, np.int32)],
         "match": [np.random.default_rng(3).integers(-2, 3, problem.shape, dtype=np.int32)],
     }
-    (kernel,) = compile_source(emit_tiling(problem, parse("none")), toolchain())
+    (kernel,) = stencil_kernels(emit_tiling(problem, parse("none")), toolchain())
     got = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2)
     np.testing.assert_array_equal(got["h"], reference.run(problem, arrays, {})["h"])
     assert got["h"].max() > 2
@@ -123,7 +123,7 @@ def test_nothing_is_written_behind_the_memory_of_a_run(name, shape, tiling, monk
     """A kernel that used more than ``scratch_bytes`` of its last thread would pass every test of its results."""
     monkeypatch.setattr(session, "_SMALL", 0)
     problem = make_problem(program(name), shape, 11, boundary="nearest")
-    (kernel,) = compile_source(emit_tiling(problem, parse(tiling)), toolchain())
+    (kernel,) = stencil_kernels(emit_tiling(problem, parse(tiling)), toolchain())
     workspace, arrays = Guarded(), _data(problem)
     got = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 1, workspace)
     expected, allowed = rounding.bound(problem, arrays, {})
@@ -134,7 +134,7 @@ def test_nothing_is_written_behind_the_memory_of_a_run(name, shape, tiling, monk
 
 def test_many_threads_share_one_kernel_and_workspace():
     problem = make_problem(program("jacobi2d"), (64, 64), 20)
-    (kernel,) = compile_source(emit_tiling(problem, parse("hybrid:t=8,s=8x32")), toolchain())
+    (kernel,) = stencil_kernels(emit_tiling(problem, parse("hybrid:t=8,s=8x32")), toolchain())
     workspace = memory.Workspace()
     datas = [_data(problem, seed) for seed in range(8)]
     results = [None] * 8
@@ -155,7 +155,7 @@ def test_many_threads_share_one_kernel_and_workspace():
 
 def test_the_interpreter_runs_while_a_kernel_does():
     problem = make_problem(program("jacobi2d"), (700, 700), 400)
-    (kernel,) = compile_source(emit_tiling(problem, parse("none")), toolchain())
+    (kernel,) = stencil_kernels(emit_tiling(problem, parse("none")), toolchain())
     data, done, ticks = _data(problem), threading.Event(), 0
     worker = threading.Thread(target=lambda: (execute(kernel, problem, Inputs(arrays=data, scalars={}), 1), done.set()))
     worker.start()
@@ -167,7 +167,7 @@ def test_the_interpreter_runs_while_a_kernel_does():
 
 def test_a_grid_larger_than_memory_is_refused_before_it_is_allocated():
     problem = make_problem(program("jacobi2d"), (2**22, 2**22), 1)
-    (kernel,) = compile_source(emit_tiling(problem, parse("none")), toolchain())
+    (kernel,) = stencil_kernels(emit_tiling(problem, parse("none")), toolchain())
     broadcast = np.broadcast_to(np.float32(1), problem.shape)
     with pytest.raises(ArrayError, match=r"this run needs .* of memory but .* are available"):
         execute(kernel, problem, Inputs(arrays={"u": [broadcast]}, scalars={}), 1)
@@ -201,10 +201,10 @@ def test_failures_of_copying_threads_are_raised():
 
 def test_kernels_are_loaded_once_per_process():
     problem = make_problem(program("jacobi1d"), (9,), 1)
-    (first,) = compile_source(emit_tiling(problem, parse("none")), toolchain())
-    (second,) = compile_source(emit_tiling(problem, parse("none")), toolchain())
+    (first,) = stencil_kernels(emit_tiling(problem, parse("none")), toolchain())
+    (second,) = stencil_kernels(emit_tiling(problem, parse("none")), toolchain())
     assert len(cpu._loaded) == 1
-    assert first.kernel == second.kernel
+    assert first.layout == second.layout
 
 
 def test_lent_memory_comes_back_when_nothing_refers_to_it():
@@ -248,7 +248,7 @@ def test_lent_memory_beyond_the_limit_goes_back_to_the_system():
 def test_a_run_leaves_the_memory_of_all_its_arrays_to_the_next(name, tiling, arrays):
     random = np.random.default_rng(3)
     problem = make_problem(program(name), (1024, 600), 8)
-    (kernel,) = compile_source(emit_tiling(problem, parse(tiling)), toolchain())
+    (kernel,) = stencil_kernels(emit_tiling(problem, parse(tiling)), toolchain())
     inputs = Inputs(arrays={"u": [random.random(problem.shape, np.float32) for _ in range(2)]}, scalars={})
     workspace = memory.Workspace()
     expected = execute(kernel, problem, inputs, 2, workspace)["u"].copy()

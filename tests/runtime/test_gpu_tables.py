@@ -9,12 +9,14 @@ import tilewright as tw
 from tilewright.api.table import filling
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen import gpu_table
-from tilewright.codegen.gpu_table import TableShape, emit_gpu_table
+from tilewright.codegen.gpu_table import emit_gpu_table
 from tilewright.plan import read_target
 from tilewright.programs.recurrences import names, recurrence_named
 from tilewright.programs.scoring import matrix_scoring
 from tilewright.runtime import nvrtc, opencl, table_gpu
 from tilewright.runtime.devices import device_machine, open_device
+from tilewright.tilings.unrolling import TableShape
+from tilewright.tuning import unrolling as rules
 from tilewright.tuning.table_default import table_default
 
 pytest.importorskip("pyopencl")
@@ -100,7 +102,7 @@ def test_reads_further_back_need_wider_sub_tiles():
 
 
 def test_large_matrices_stay_in_memory(capfd, monkeypatch):
-    monkeypatch.setattr(table_gpu, "_CHIP_BYTES", 0)
+    monkeypatch.setattr(rules, "_CHIP_BYTES", 0)
     same(capfd, "needleman_wunsch", (11, 13), "orthogonal:t=6,s=8,sub=2", "int32")
 
 
@@ -174,4 +176,4 @@ def test_protein_scores_on_chip(capfd):
         recurrence_named("smith_waterman"), "int32", (), TableShape(threads=4, sub=2, chip=True), "opencl"
     )
     assert "chip_score[" in source.text
-    assert scoring.array().nbytes <= table_gpu._CHIP_BYTES
+    assert scoring.array().nbytes <= rules._CHIP_BYTES

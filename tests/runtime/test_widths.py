@@ -55,7 +55,7 @@ def test_every_width_agrees_with_the_reference(width, dtype):
     problems = [make_problem(program(name), shape, 7, dtype, "nearest") for name, shape, _ in CASES]
     tilings = [catalogue.complete(p, parse(text)) for p, (_, _, text) in zip(problems, CASES, strict=True)]
     source = emit_tilings(list(zip(problems, tilings, strict=True)))
-    for problem, kernel in zip(problems, cpu.compile_source(source, compiler), strict=True):
+    for problem, kernel in zip(problems, cpu.stencil_kernels(source, compiler), strict=True):
         arrays = {"u": [np.random.default_rng(3).random(problem.shape).astype(dtype)]}
         exact, allowed = rounding.bound(problem, arrays, {})
         found = cpu.execute(kernel, problem, Inputs(arrays=arrays, scalars={}), threads=2)

@@ -1,6 +1,7 @@
 """Matrices of diagonals: what is stored, what is multiplied, and what is refused."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from scipy.sparse.linalg import cg
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen.dia import Unrolling, emit_dia
+from tilewright.codegen.dia import emit_dia
 from tilewright.sparse import matvec as room
 from tilewright.sparse.dia import length
+from tilewright.tilings.unrolling import Unrolling
+from tilewright.tuning.unrolling import unrolling
 
 Dia = tw.sparse.Dia
 
@@ -100,7 +103,7 @@ def test_other_unrollings_compute_the_same(monkeypatch, how):
         a = random_dia(rng, (777, 701), 17, dtype)
         x = rng.standard_normal(701).astype(dtype)
         assert np.all(np.abs(a.matvec(x, threads=2) - a.toarray().astype("float64") @ x) <= bound(a, x, dtype))
-    assert emit_dia("float64", how).entry != emit_dia("float64").entry
+    assert emit_dia("float64", how).entry != emit_dia("float64", unrolling(512)).entry
 
 
 def test_scipy_matrices_of_any_format_come_and_go():
@@ -180,7 +183,7 @@ def test_nan_and_infinity_stay_in_their_rows():
         (lambda: Dia.from_diagonals({0: 1.0}, (3, 3)).matvec(np.ones(3), np.ones(6)[::2]), "out must be"),
         (lambda: Dia.from_scipy(np.ones(3)), "a matrix of real numbers"),
         (lambda: Dia.from_scipy(sparse.eye_array(3, dtype=complex)), "float32 or float64"),
-        (lambda: emit_dia("int32"), "float32 or float64"),
+        (lambda: emit_dia("int32", unrolling(512)), "float32 or float64"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, message):
@@ -220,6 +223,6 @@ def test_without_scipy_it_says_what_to_install(monkeypatch):
 
 
 def test_a_unit_has_the_passes_that_it_calls_and_no_others():
-    text = emit_dia("float64", Unrolling(depth=3)).text
+    text = emit_dia("float64", replace(unrolling(512), depth=3)).text
     assert all(f"dia_pass{count}(" in text for count in (1, 2, 3))
     assert "dia_pass4" not in text

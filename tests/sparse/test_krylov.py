@@ -210,7 +210,7 @@ def poisson(shape, dtype="float64"):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Iterations in blocks of few rows, so that small matrices give every thread some and neighbours to wait for."""
-    monkeypatch.setattr(solve, "_BLOCK", 64)
+    monkeypatch.setattr(solve, "CG_BLOCK", 64)
     solve._kernel.cache_clear()
     yield
     solve._kernel.cache_clear()

@@ -12,7 +12,7 @@ from tilewright.api.annotate_output import replaced
 from tilewright.api.annotate_result import SiteResult
 from tilewright.api.annotate_site import plain_site, tune_site
 from tilewright.base.errors import UsageError
-from tilewright.frontends.annotated_file import Site, read_file, read_text
+from tilewright.frontends.annotated_file import Site, read_file, read_text, sibling
 from tilewright.plan import read_target
 from tilewright.tuning.loop_search import Deadline
 
@@ -113,7 +113,7 @@ def annotate(
         repeats=repeats,
     )
     text = read_text(source)
-    sites = read_file(text)
+    sites = read_file(text, lambda name: sibling(source.parent, name))
     cases = _cases(sites, options, source.parent)
     results = []
     waiting = sum(len(each) for each in cases)

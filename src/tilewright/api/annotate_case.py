@@ -1,5 +1,6 @@
 """One region at one size of its input: what is known there, and the text of its variants."""
 
+import contextlib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -145,7 +146,12 @@ def make_case(site: Site, spec: TuningSpec, size: Mapping[str, Plain], folder: P
     numbers = _numbers(site, size)
     files = _input_files(spec, folder)
     whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
-    variables = {each.name: _input(each, {**spec.lets, **size}) for each in spec.variables}
+    words = {**_file_numbers(site), **spec.lets, **size}
+    variables: dict[str, Input] = {}
+    for each in spec.variables:
+        variables[each.name] = made = _input(each, words)
+        if not made.extents and isinstance(made.init, int):
+            words.setdefault(each.name, made.init)
     variables |= {each.name: _declared_input(each, whole) for each in files.variables}
     old = site.filled([loop.old for loop in site.loops])
     declared = {node.name: node for node in statements(old) if isinstance(node, Declare)}
@@ -180,6 +186,12 @@ def make_case(site: Site, spec: TuningSpec, size: Mapping[str, Plain], folder: P
         init=files.init,
         shapes=shapes,
     )
+
+
+def _file_numbers(site: Site) -> dict[str, Plain]:
+    """Return the whole numbers that the file gives to scalars and macros before the region: extents may name them."""
+    found = {name: file_value(site, name) for name in site.values}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _numbers(site: Site, size: Mapping[str, Plain]) -> dict[str, int | float]:
@@ -351,7 +363,7 @@ def threaded(
     applied = transformed(loop, case, code, values, strict=strict, setting=setting)
     if not applied.device or not values.get(PARALLEL, True):
         return applied.stmt, applied.notes
-    stmt, notes = on_cpu(applied.stmt, applied.device, setting)
+    stmt, notes = on_cpu(applied.stmt, applied.device, setting, strict=strict)
     return stmt, [*notes, *applied.notes]
 
 
@@ -403,7 +415,10 @@ def command_notes(spec: TuningSpec) -> tuple[str, ...]:
     """Return what is to be said about a specification's build command."""
     known = {*spec.lets, *(each.name for each in (*spec.inputs, *spec.params))}
     missing = unknown_parameters(str(spec.arg("build", "build_command") or ""), known)
-    return tuple(f"the build command uses @{name[:40]}, which is no parameter, so it is empty" for name in missing)
+    notes = [f"the build command uses @{name[:40]}, which is no parameter, so it is empty" for name in missing]
+    with contextlib.suppress(UsageError):  # what is refused is said where it is built, with what the user permits
+        notes += parse_build_command(neutral_command(spec)).notes
+    return tuple(notes)
 
 
 def neutral_command(spec: TuningSpec | None) -> str:

@@ -25,6 +25,7 @@ from tilewright.frontends.annotated_file import LoopRegion
 from tilewright.frontends.annotated_spec import TuningSpec
 from tilewright.programs.loopnest import Declare, Num, Stmt, Verbatim, counters, names, written
 from tilewright.runtime import nvrtc
+from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.build_command import current_architecture, parse_build_command
 from tilewright.runtime.oclgrind import Report, only_oclgrind
 from tilewright.runtime.warn import warn_once
@@ -145,7 +146,7 @@ class OpenCLMeter(CpuMeter):
     options: Options
     report: Report | None = None
 
-    def _timed(self, built: bytes) -> Measurement:
+    def _timed(self, built: Artifact[None]) -> Measurement:
         """Run a variant; what Oclgrind finds in it is a failure."""
         measured = super()._timed(built)
         news = self.report.news() if self.report is not None else ""

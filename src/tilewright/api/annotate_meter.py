@@ -16,6 +16,7 @@ from tilewright.codegen.loops_openmp import has_directives
 from tilewright.programs.loopnest import Stmt
 from tilewright.runtime import loops as runtime
 from tilewright.runtime import store
+from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.build_command import BuildCommand, full_level, optimised, parse_build_command
 from tilewright.runtime.toolchain import compiler_identity, find_command
 from tilewright.runtime.workers import Pool
@@ -111,7 +112,7 @@ class CpuMeter:
     reused: int = 0
     _codes: list[Stmt] = field(default_factory=list)
     _known: dict[str, Measurement] = field(default_factory=dict)
-    _compiled: dict[str, bytes] = field(default_factory=dict)
+    _compiled: dict[str, Artifact[None]] = field(default_factory=dict)
     _objects: runtime.Originals | None = None
     _scope: str = ""
     _ready: bool = False
@@ -133,7 +134,7 @@ class CpuMeter:
         with ThreadPoolExecutor(max_workers=2) as threads:
             built = list(threads.map(self._original, [*wanted, *([(command, initial)] if initial else [])]))
         self._objects = runtime.Originals(
-            timed=built[0], reference=built[1], second=built[2], initial=built[3] if initial else b""
+            timed=built[0], reference=built[1], second=built[2], initial=built[3] if initial else None
         )
         self._scope = fingerprint(
             "loop-log", text, own, initial, command, compiler_identity(), self.case.inputs, self.repeats, self.seed
@@ -141,7 +142,7 @@ class CpuMeter:
         self._prepare()
         self._known = self._recorded()
 
-    def _original(self, wanted: tuple[tuple[str, ...], str]) -> bytes:
+    def _original(self, wanted: tuple[tuple[str, ...], str]) -> Artifact[None]:
         command, text = wanted
         try:
             return runtime.build(command, text, min(_ORIGINAL_SECONDS, self.deadline.left))
@@ -285,7 +286,7 @@ class CpuMeter:
             samples += timed.seconds
         return Measurement(seconds=samples).median, ""
 
-    def _built(self, variant: Variant) -> bytes | Measurement:
+    def _built(self, variant: Variant) -> Artifact[None] | Measurement:
         """Compile a variant, once; a compiler that runs at the deadline is killed."""
         kept = self._compiled.get(variant.key)
         if kept is not None:
@@ -306,7 +307,7 @@ class CpuMeter:
         except TilewrightError as error:
             return Measurement(outcome=Outcome.ILLEGAL, detail=error.message)
 
-    def _timed(self, built: bytes) -> Measurement:
+    def _timed(self, built: Artifact[None]) -> Measurement:
         if self.deadline.left <= 0:
             return _late()
         if not self._ready:

@@ -123,17 +123,18 @@ def _legal(problem: Problem, tiling: Tiling) -> bool:
 def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Tiling) -> Variant:
     """Return a region as a call of the stencil compiler's kernel."""
     source = emit_tiling(problem, tiling)
-    kernel = source.kernels[0]
+    (layout,) = source.layout
     packed = tuple(math.prod(problem.shape[axis + 1 :]) for axis in range(len(problem.shape) - 1))
-    slots = slots_of(kernel, problem)
+    slots = slots_of(layout, problem)
     call = Handover(
         problem=problem,
-        kernel=kernel,
+        entry=source.entry,
+        layout=layout,
         tiling=tiling,
         steps=found.steps,
-        strides=slots.strides[:-1] if kernel.direct else packed,
-        slot=slots.distance if kernel.direct else problem.cells,
-        lifted=kernel.direct and slots.lifted,
+        strides=slots.strides[:-1] if layout.direct else packed,
+        slot=slots.distance if layout.direct else problem.cells,
+        lifted=layout.direct and slots.lifted,
         boxes=found.boxes,
         mirrors=found.mirrors,
         sizes=tuple((name, case.known[name]) for name in sorted(found.guards) if name in case.known),

@@ -12,7 +12,9 @@ from tilewright.api import memo
 from tilewright.api.predict import MachineLike, as_machine
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import UsageError
+from tilewright.base.records import Outcome
 from tilewright.base.units import format_seconds
+from tilewright.codegen.emit import StencilLayout
 from tilewright.costs.arrays import Floats
 from tilewright.costs.fit import Fit
 from tilewright.costs.setting import make_setting
@@ -27,14 +29,16 @@ from tilewright.runtime import calibrate as runtime
 from tilewright.runtime import calibrate_fits as fitting
 from tilewright.runtime import calibrate_gpu as devices
 from tilewright.runtime import hosts
-from tilewright.runtime.cpu import compile_source
+from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.cpu import CompiledKernel, compile_source, load_stencils
 from tilewright.runtime.devices import open_device
 from tilewright.runtime.files import check_place
 from tilewright.runtime.gpu import Device
 from tilewright.runtime.host import available_cpus
-from tilewright.runtime.toolchain import toolchain
+from tilewright.runtime.toolchain import Toolchain, toolchain
 from tilewright.runtime.workers import pool
 from tilewright.tilings.legality import untileable
+from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.gpu_schedule import gpu_schedule
 from tilewright.tuning.sensitivity import Sensitivity, sensitivities
@@ -225,7 +229,7 @@ def _cpu(
 ) -> tuple[Machine, dict[str, Fit]]:
     """Measure this machine's processor; return it with the fits of C_iter in tiles, by program.
 
-    Everything is compiled before C_iter is measured, by as many worker processes as there are processors.
+    Everything is written and compiled before C_iter is measured, by as many worker processes as there are processors.
     """
     tools = toolchain()
     machine = runtime.measure_machine(tools, protocol, say)
@@ -235,14 +239,16 @@ def _cpu(
     }
     every = [series for some in drawn.values() for series in some.values()]
     steps = _Steps(update, say, (1 + fitting.TURNS) * len(every))
+    kernels: dict[tuple[str, str], tuple[CompiledKernel, ...]] = {}
     with pool(available_cpus()) as processes:
         size = _COMPILED_TOGETHER * available_cpus()
         for first in range(0, len(every), size):
             some = every[first : first + size]
             steps.begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
-            sources = [(emit_tilings(each.kernels), tools) for each in some]
-            processes.map(runtime.compile_only, sources, _COMPILE_SECONDS)
-    kernels = {(each.kind, each.program.name): compile_source(emit_tilings(each.kernels), tools) for each in every}
+            replies = processes.map(compiled, [(each.kernels, tools) for each in some], _COMPILE_SECONDS)
+            for each, reply in zip(some, replies, strict=True):
+                artifact = reply.value if reply.outcome is Outcome.OK else compiled(each.kernels, tools)
+                kernels[each.kind, each.program.name] = load_stencils(artifact)
 
     def measured(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
         def once(program: Program) -> tuple[fitting.Instance, ...]:
@@ -258,6 +264,11 @@ def _cpu(
     streams = {name: instances for name, instances in measured("streaming").items() if len(instances) > 1}
     machine = fitting.with_streams(*fitting.fitted_streams(machine, streams))
     return runtime.measured_again(machine, tools, protocol), fits
+
+
+def compiled(pairs: Sequence[tuple[Problem, Tiling]], tools: Toolchain) -> Artifact[tuple[StencilLayout, ...]]:
+    """Write and compile the kernels of a series, in a worker process."""
+    return compile_source(emit_tilings(pairs), tools)
 
 
 def calibrate_gpu(

@@ -22,8 +22,10 @@ from tilewright.runtime import chain_times
 from tilewright.runtime.fused import DTYPES, fused_product
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
+from tilewright.runtime.toolchain import target_cpu
 from tilewright.tuning.chain_search import Batch, Setting, best_trees
 from tilewright.tuning.chain_shared import Key, can_share, key_of, shared_tree
+from tilewright.tuning.unrolling import blocking
 
 Array = npt.NDArray[Any]
 _NAMES: dict[np.dtype[Any] | None, str] = {np.dtype(name): name for name in DTYPES}
@@ -48,7 +50,7 @@ def calibrate(dtype: str = "float64", threads: int | None = None) -> HostTimes:
         ToolchainError: If there is no C compiler.
     """
     count = thread_count(threads)
-    times = chain_times.calibrate(dtype, count)
+    times = chain_times.calibrate(dtype, count, blocking(target_cpu().simd_bits))
     _times.cache_clear()
     return times
 
@@ -281,7 +283,9 @@ class _Run:
         tile = node.tile
         if min(tile) < 1:
             tile = chain_times.kernel_tile(node.fusion, p, first.itemsize, self._threads)
-        result = fused_product(node.fusion, (first, second, third), tile, self._threads)
+        result = fused_product(
+            node.fusion, (first, second, third), tile, self._threads, blocking(target_cpu().simd_bits)
+        )
         return result if type(parts[0]) is np.ndarray else _like(parts[0], result)
 
 

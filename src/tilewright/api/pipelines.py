@@ -241,7 +241,7 @@ def _run(problem: PipelineProblem, arrays: Sequence[Array], values: Sequence[flo
         else:
             grids = dict(zip(program.inputs, arrays, strict=True))
             for step in steps:
-                grids |= {grid: new_grid(problem, grid) for grid in step.source.outputs}
+                grids |= {grid: new_grid(problem, grid) for grid in step.layout.outputs}
             execute(problem, steps, grids, values, how.threads, _workspace)
             return [grids[grid] for grid in program.outputs]
     every = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))

@@ -14,26 +14,23 @@ from tilewright.api.table_data import make_data
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.frontends.recurrence import Outside, trace_recurrence
-from tilewright.plan import BACKENDS, Target, read_target
+from tilewright.plan import BACKENDS, TablePlan, read_target
 from tilewright.programs import recurrences
 from tilewright.programs.table import DTYPES, Recurrence
 from tilewright.programs.table_reference import TableData, joined
 from tilewright.programs.table_reference import fill as fill_reference
-from tilewright.runtime.devices import device_machine, open_device
-from tilewright.runtime.host import thread_count
+from tilewright.runtime.devices import open_device
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
-from tilewright.tilings import orthogonal
 from tilewright.tilings.tiling import NONE, Tiling, parse
-from tilewright.tuning.table_default import cut_for_threads, table_default
+from tilewright.tilings.unrolling import TableShape
+from tilewright.workloads.table_plan import plan_table
 
 if TYPE_CHECKING:
     from tilewright.runtime.table import Filled
 
 RESULTS = ("table", "last", "sum")
 """What :func:`fill` may return: the tables, the last cell of the first one, or all its cells joined."""
-_THREADED = 1_000_000
-"""Cells below which a second thread costs more than it brings."""
 
 
 class Table:
@@ -244,14 +241,13 @@ def filling(
     if dtype not in DTYPES:
         raise UsageError(f"the dtype of a table is one of {', '.join(DTYPES)}, got {dtype!r}")
     data = make_data(known, inputs, scalars, dtype, shape)
-    count = 1 if threads is None and data.shape[0] * data.shape[1] < _THREADED else thread_count(threads)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
-    if target.on_device:
-        return _on_gpu(known, data, asked, target, result)
-    chosen = NONE if target.backend == "numpy" and asked is None else _tile(known, data, asked, count)
-    if target.backend != "numpy" and chosen.family == "orthogonal":
+    plan = plan_table(known, data, target, asked, threads, host())
+    if plan.block is not None:
+        return _on_gpu(plan, plan.block, data, result)
+    if target.backend != "numpy" and plan.tiling.family == "orthogonal":
         try:
-            return _compiled(known, data, chosen, count, result)
+            return _compiled(plan, data, result)
         except ToolchainError as error:
             if not target.fallback:
                 raise
@@ -274,35 +270,26 @@ def filling(
     return Filling(values=values, tiling=NONE, backend="numpy", threads=1, seconds=seconds)
 
 
-def _on_gpu(known: Recurrence, data: TableData, asked: Tiling | None, target: Target, result: str) -> Filling:
+def _on_gpu(plan: TablePlan, block: TableShape, data: TableData, result: str) -> Filling:
     from tilewright.runtime import table_gpu
 
-    given = _legal(known, asked) if asked else None if _tiled(known) else NONE
-    if given is not None and given.family != "orthogonal":
-        raise UsageError(f"on a GPU {known.name!r} runs in orthogonal tiles, got {str(given)!r}", "leave the tile out")
-    device, dialect = open_device(target), target.backend
-    machine = device_machine(device)
-    tiling = given or table_default(known, data.shape, data.dtype, machine)
-    if asked and not asked.sub:
-        tiling = cut_for_threads(known, data.shape, data.dtype, machine, tiling)
-    kernel = table_gpu.load_table(device, dialect, known, data, tiling)  # compiles, which is not part of the time
-    found, seconds = table_gpu.fill_on_device(kernel, known, data, (result == "table", result == "sum"))
-    values = _values(known, found, result)
-    return Filling(values=values, tiling=tiling, backend=dialect, threads=kernel.shape.threads, seconds=seconds)
+    kernel = table_gpu.load_table(open_device(plan.target), plan, block)  # compiles, which is not part of the time
+    found, seconds = table_gpu.fill_on_device(kernel, plan.program, data, (result == "table", result == "sum"))
+    values = _values(plan.program, found, result)
+    backend = plan.target.backend
+    return Filling(values=values, tiling=plan.tiling, backend=backend, threads=block.threads, seconds=seconds)
 
 
-def _compiled(known: Recurrence, data: TableData, tiling: Tiling, threads: int, result: str) -> Filling:
+def _compiled(plan: TablePlan, data: TableData, result: str) -> Filling:
     from tilewright.runtime import table as kernels
 
-    floating = tuple(e.name for e in known.inputs if e.kind != "matrix" and data.arrays[e.name].dtype.kind == "f")
-    kernels.kernel_of(known, data.dtype, floating)  # compiles, which is not part of the time
+    kernels.kernel_of(plan)  # compiles, which is not part of the time
     begin = time.perf_counter()
-    found = kernels.fill_tables(
-        known, data, (tiling.time, tiling.space[0]), threads, (result == "table", result == "sum")
-    )
+    found = kernels.fill_tables(plan, data, (result == "table", result == "sum"))
     seconds = time.perf_counter() - begin
-    used = min(threads, ceil_div(data.shape[0], tiling.time))
-    return Filling(values=_values(known, found, result), tiling=tiling, backend="c", threads=used, seconds=seconds)
+    used = min(plan.threads, ceil_div(data.shape[0], plan.tiling.time))
+    values = _values(plan.program, found, result)
+    return Filling(values=values, tiling=plan.tiling, backend="c", threads=used, seconds=seconds)
 
 
 def _values(known: Recurrence, found: "Filled", result: str) -> Any:  # noqa: ANN401
@@ -311,26 +298,3 @@ def _values(known: Recurrence, found: "Filled", result: str) -> Any:  # noqa: AN
         return found.last if result == "last" else found.folded
     tables = tuple(found.tables[name] for name in known.tables)
     return tables[0] if len(tables) == 1 else tables
-
-
-def _tile(known: Recurrence, data: TableData, asked: Tiling | None, threads: int) -> Tiling:
-    """Return the tiling of a run on a CPU: as asked, the model's choice, or none where no orthogonal tile is legal."""
-    if asked is not None:
-        return _legal(known, asked)
-    return table_default(known, data.shape, data.dtype, host(), threads) if _tiled(known) else NONE
-
-
-def _tiled(known: Recurrence) -> bool:
-    """Say whether orthogonal tiles are legal: no read goes up and to the right."""
-    return all(offset[1] <= 0 for many in known.reads.values() for offset in many)
-
-
-def _legal(known: Recurrence, asked: Tiling) -> Tiling:
-    """Return a tiling that was asked for, complete.
-
-    Raises:
-        IllegalTilingError: If it breaks a dependence.
-    """
-    if asked.family == "none":
-        return asked
-    return orthogonal.legal_table(known, asked)

@@ -14,7 +14,7 @@ from tilewright.api.arrays import Array, Given
 from tilewright.api.data import random_arrays
 from tilewright.base.errors import SpillsError, WrongResultError
 from tilewright.base.records import Resources
-from tilewright.driver import emit, load
+from tilewright.driver import make
 from tilewright.plan import Plan
 from tilewright.programs import rounding
 from tilewright.programs.problem import Problem
@@ -168,7 +168,7 @@ def _reference(problem: Problem, scalars: Scalars) -> tuple[dict[str, Array], di
 
 @functools.lru_cache(maxsize=64)
 def _kernel(plan: Plan) -> Kernel:
-    return load(plan, emit(plan))
+    return make(plan)
 
 
 def _data(plan: Plan, scalars: Scalars) -> Given:

@@ -69,6 +69,7 @@ class _Group(TyperGroup):
 
 def _report(error: Exception) -> int:
     """Print an error to standard error and return the exit status."""
+    status: int
     if _of_typer(error):
         message, hint, status = error.format_message().rstrip("."), _help_of(error), error.exit_code  # type: ignore[attr-defined]
     elif isinstance(error, TilewrightError):

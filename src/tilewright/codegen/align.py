@@ -16,11 +16,12 @@ For every row i and column j, with a gap of length k costing open + (k - 1) exte
 """
 
 import functools
-from dataclasses import dataclass
 
+from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.align_trace import TRACE
 from tilewright.codegen.align_vectors import HEAD, vectors
+from tilewright.codegen.source import KernelSource, c_source
 
 SIZES = ("m", "n", "letters", "open", "extend", "t", "s", "threads", "keep", "bits", "lowest", "own")
 """What ``size`` holds: rows, columns, letters of the alphabet, gap costs, the tile, threads, whether edges are kept,
@@ -29,53 +30,38 @@ thread."""
 BITS = (8, 16, 32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignSource:
-    """The text of the alignment kernels.
-
-    ``score(array, size, work, unused)``: ``array`` holds pointers to the letters x and y (uint8 codes), the matrix of
-    scores (int32, letters x letters), the vertical edges H and E (int32, ``m`` each, times one more than the tile
-    columns if kept), the horizontal edges H and V (int32, ``n`` each, times one more than the tile rows; null unless
-    kept), the best score per tile (int32), the bits that each tile needed (uint8) and flags (128 bytes for each tile
-    column).
-
-    ``trace(array, size, work, unused)``: one tile again, with directions; see
-    :mod:`tilewright.codegen.align_trace`.
-
-    Attributes:
-        text: A C translation unit.
-        score: Name of the function that computes scores.
-        trace: Name of the function that follows an alignment through a tile.
-    """
-
-    text: str
-    score: str
-    trace: str
-
-
 @functools.cache
-def emit_align() -> AlignSource:
-    """Write the kernels; everything is their parameter."""
+def emit_align() -> KernelSource[None]:
+    """Write the kernels of alignments; everything is their parameter.
+
+    Returns:
+        The source of two functions. The first computes scores: ``array`` holds pointers to the letters x and y (uint8
+        codes), the matrix of scores (int32, letters x letters), the vertical edges H and E (int32, ``m`` each, times
+        one more than the tile columns if kept), the horizontal edges H and V (int32, ``n`` each, times one more than
+        the tile rows; null unless kept), the best score per tile (int32), the bits that each tile needed (uint8) and
+        flags (128 bytes for each tile column); ``size`` holds what :data:`SIZES` says. The second follows an alignment
+        through a tile, which it computes again with directions, see :mod:`tilewright.codegen.align_trace`.
+    """
     packs = [_PACK.replace("{B}", str(bits)) for bits in BITS]
     tiles = [_TILE.replace("{B}", str(bits)).replace("{scan}", _scan(bits)) for bits in BITS]
     body = "\n".join([HEAD, *(vectors(bits) for bits in BITS), *packs, _COLUMN, _PLAIN, *tiles, _SCORE, TRACE])
     name = f"tw_align_{fingerprint(body)[:12]}"
     text = body.replace("SCORE_ENTRY", f"{name}_score").replace("TRACE_ENTRY", f"{name}_trace")
-    return AlignSource(text=text, score=f"{name}_score", trace=f"{name}_trace")
+    return c_source(text, f"{name}_score", f"{name}_trace")
 
 
 def _scan(bits: int) -> str:
     """Carry gaps through all lanes: log2(lanes) steps, fewer once the gap costs more than any score."""
     lines = []
     for power in range(6):
-        lanes = 2**power
+        lanes, size = 2**power, 2**power * bits // 8
         line = (
             f"  if (fall >= 2 * (int64_t)TW_HIGH{bits}) return x;\n"
             f"  x = tw_max{bits}(x, tw_fall{bits}(TW_UP{bits}(x, {lanes}), fall));\n"
             f"  fall *= 2;"
         )
-        if lanes * bits // 8 < 64:
-            lines.append(f"#if {lanes * bits // 8} < TW_BYTES\n{line}\n#endif")
+        if size < ALIGNMENT_LANES:  # bytes of the widest vectors
+            lines.append(f"#if {size} < TW_BYTES\n{line}\n#endif")
     return "\n".join(lines)
 
 

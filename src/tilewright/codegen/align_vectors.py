@@ -106,6 +106,9 @@ static inline tw_v{B} tw_sub{B}(tw_v{B} a, tw_v{B} b) {{ return tw_max{B}(a - b,
 
 def vectors(bits: int) -> str:
     """Return the type and the operations of scores of so many bits: 8, 16 or 32."""
-    low, high = {8: ("-128", "127"), 16: ("-32768", "32767"), 32: ("0", "2147483647")}[bits]
-    arithmetic = (CLAMPED if bits == 32 else SATURATING).format(B=bits)
-    return TYPE.format(B=bits, low=low, high=high, arithmetic=arithmetic)
+    low, high, arithmetic = {
+        8: ("-128", "127", SATURATING),
+        16: ("-32768", "32767", SATURATING),
+        32: ("0", "2147483647", CLAMPED),
+    }[bits]
+    return TYPE.format(B=bits, low=low, high=high, arithmetic=arithmetic.format(B=bits))

@@ -3,33 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tilewright.codegen import row_beside
+from tilewright.codegen import ir, row_beside
 from tilewright.codegen.box_sums import find_rows, found_rows, near_reads, row_starts, rows_type, sum_function
-from tilewright.codegen.ir import (
-    Assign,
-    Call,
-    Expr,
-    For,
-    Function,
-    If,
-    Int,
-    Let,
-    Load,
-    Mutable,
-    Op,
-    Room,
-    Scope,
-    Stmt,
-    Store,
-    Var,
-    add,
-    below,
-    largest,
-    mul,
-    select,
-    smallest,
-    sub,
-)
 from tilewright.codegen.row_values import row_values
 from tilewright.codegen.sites import Rows, Site, box_bounds, extent, literal, places_inside, stride
 from tilewright.programs.dependences import overwrites_its_input
@@ -39,13 +14,13 @@ from tilewright.tilings.body import Block
 
 _COPIED = 48
 """Cells of a copied end of a row: three vectors."""
-AT_LOW, AT_HIGH, BEGIN, END = Var("at_low"), Var("at_high"), Var("begin"), Var("end")
-START, STOP, _WHOLE = Var("start"), Var("stop"), Var("whole_vectors")
+AT_LOW, AT_HIGH, BEGIN, END = ir.Var("at_low"), ir.Var("at_high"), ir.Var("begin"), ir.Var("end")
+START, STOP, _WHOLE = ir.Var("start"), ir.Var("stop"), ir.Var("whole_vectors")
 
 
-def target_row(site: Site, shift: int) -> Var:
+def target_row(site: Site, shift: int) -> ir.Var:
     """The row of results that is so many further than the first."""
-    return Var(f"w{shift}", f"pointer:{site.dtype}")
+    return ir.Var(f"w{shift}", ir.pointer(site.dtype))
 
 
 def _reach(statement: Statement) -> tuple[int, int]:
@@ -58,57 +33,57 @@ def vectors_at_ends(site: Site, statement: Statement) -> tuple[bool, bool]:
     """Whether the low and the high ends of the grid's rows are vectors: cells that are updated and read outside."""
     (low, high), size = box_bounds(site, statement)[-1], extent(site.rank - 1)
     left, right = _reach(statement)
-    whole = site.code(statement).end_vectors and low == Int(0) and high == sub(size, 0)
+    whole = site.code(statement).end_vectors and low == ir.Int(0) and high == ir.sub(size, 0)
     return whole and left > 0, whole and right > 0
 
 
-def interior(site: Site, statement: Statement, row: tuple[Var, Var]) -> list[Stmt]:
+def interior(site: Site, statement: Statement, row: tuple[ir.Var, ir.Var]) -> list[ir.Stmt]:
     """The part of a row whose every read is inside, empty where it is shorter than a vector, and what loops go over.
 
     Rows start at cache lines: vectors that start at multiples of their length store without crossing one.
     """
     size, lanes = extent(site.rank - 1), _lanes(site)
     left, right = _reach(statement)
-    first, last = Var("first"), Var("last")
-    enough = Op("ge", (sub(last, first), lanes))
-    aligned = sub(first, Op("mod", (first, lanes)))
-    begin = START if overwrites_its_input(site.problem.program, statement) else select(enough, aligned, row[1])
-    lets: list[Stmt] = [
-        Let(first, largest(row[0], Int(left))),
-        Let(last, smallest(row[1], sub(size, right))),
-        Let(START, select(enough, first, row[1])),
-        Let(STOP, select(enough, last, row[1])),
+    first, last = ir.Var("first"), ir.Var("last")
+    enough = ir.ge(ir.sub(last, first), lanes)
+    aligned = ir.sub(first, ir.mod(first, lanes))
+    begin = START if overwrites_its_input(site.problem.program, statement) else ir.select(enough, aligned, row[1])
+    lets: list[ir.Stmt] = [
+        ir.Let(first, ir.largest(row[0], ir.Int(left))),
+        ir.Let(last, ir.smallest(row[1], ir.sub(size, right))),
+        ir.Let(START, ir.select(enough, first, row[1])),
+        ir.Let(STOP, ir.select(enough, last, row[1])),
     ]
-    end: Expr = STOP
+    end: ir.Expr = STOP
     at_low, at_high = vectors_at_ends(site, statement)
     # Lanes outside are filled from the first and the last vector of a row, so no read may reach beyond these.
-    some = Op("and", (below(START, STOP), Op("lt", (Int(max(left, right)), lanes))))
+    some = ir.and_(ir.lt(START, STOP), ir.lt(ir.Int(max(left, right)), lanes))
     if at_low:
-        test = Op("and", (some, Op("and", (Op("eq", (row[0], Int(0))), Op("eq", (START, Int(left)))))))
-        lets.append(Let(AT_LOW, select(test, Int(1), Int(0))))
-        begin = select(Op("ne", (AT_LOW, Int(0))), lanes, begin)
+        test = ir.and_(some, ir.and_(ir.eq(row[0], 0), ir.eq(START, left)))
+        lets.append(ir.Let(AT_LOW, ir.select(test, ir.Int(1), ir.Int(0))))
+        begin = ir.select(ir.ne(AT_LOW, 0), lanes, begin)
     if at_high:
-        test = Op("and", (some, Op("and", (Op("eq", (row[1], size)), Op("eq", (STOP, sub(size, right)))))))
-        lets.append(Let(AT_HIGH, select(test, Int(1), Int(0))))
-        end = select(Op("ne", (AT_HIGH, Int(0))), sub(size, lanes), end)
-    return [*lets, Let(BEGIN, begin), Let(END, end)]
+        test = ir.and_(some, ir.and_(ir.eq(row[1], size), ir.eq(STOP, ir.sub(size, right))))
+        lets.append(ir.Let(AT_HIGH, ir.select(test, ir.Int(1), ir.Int(0))))
+        end = ir.select(ir.ne(AT_HIGH, 0), ir.sub(size, lanes), end)
+    return [*lets, ir.Let(BEGIN, begin), ir.Let(END, end)]
 
 
-def _lanes(site: Site) -> Expr:
-    return Var(f"LANES:{site.dtype}")
+def _lanes(site: Site) -> ir.Lanes:
+    return ir.Lanes(site.dtype)
 
 
-def _beyond(site: Site, field: str, row: Var, offset: int) -> Expr:
+def _beyond(site: Site, field: str, row: ir.Var, offset: int) -> ir.Expr:
     """The vector that starts so many cells before a row's first one, or after its last one."""
-    kind, low_side = f"vector:{site.dtype}", offset < 0
-    ends: tuple[Expr, Expr] = (Int(0), sub(extent(site.rank - 1), _lanes(site)))
-    own, far = (Load(row, end, kind) for end in (ends if low_side else ends[::-1]))
+    kind, low_side = ir.vector(site.dtype), offset < 0
+    ends: tuple[ir.Expr, ir.Expr] = (ir.Int(0), ir.sub(extent(site.rank - 1), _lanes(site)))
+    own, far = (ir.Load(row, end, kind) for end in (ends if low_side else ends[::-1]))
     side = site.problem.sides(field)[-1][0 if low_side else 1]
     if side.kind == "constant":
-        return row_beside.beside(own, Op("splat", (literal(side.value, site.dtype),), kind), offset, kind)
+        return row_beside.beside(own, ir.splat(literal(side.value, site.dtype), kind), offset, kind)
     if side.kind == "wrap":
         return row_beside.beside(own, far, offset, kind)
-    return Op(f"outside_{'low' if low_side else 'high'}_{side.kind}_{abs(offset)}", (own, own), kind)
+    return ir.Shift(own=own, other=own, low=low_side, distance=abs(offset), boundary=side.kind, type=kind)
 
 
 def _beyond_name(site: Site, statement: Statement, *, low_side: bool) -> str:
@@ -121,7 +96,7 @@ def _sum_name(site: Site, statement: Statement, lines: int | None = None) -> str
     return f"{site.prefix}_sum_{number}{'' if lines is None else f'_of_{lines}'}"
 
 
-def sum_functions(site: Site, statement: Statement, blocks: Iterable[tuple[int, Rows]]) -> tuple[Function, ...]:
+def sum_functions(site: Site, statement: Statement, blocks: Iterable[tuple[int, Rows]]) -> tuple[ir.Function, ...]:
     """What boxes of a large sum call; nothing for other statements.
 
     A function for every number of rows that are computed together, and ``beyond(row, to, n)``, which copies what a
@@ -135,21 +110,25 @@ def sum_functions(site: Site, statement: Statement, blocks: Iterable[tuple[int, 
         sum_function(_sum_name(site, statement, lines), site, near, rows, code.of(lines), keeps=keeps)
         for lines, rows in blocks
     ]
-    (left, right), kind = _reach(statement), f"vector:{site.dtype}"
-    row, to, size = Var("row", f"array:{site.dtype}"), Var("to", f"pointer:{site.dtype}"), extent(site.rank - 1)
+    (left, right), kind = _reach(statement), ir.vector(site.dtype)
+    row, to, size = (
+        ir.Var("row", ir.const_pointer(site.dtype)),
+        ir.Var("to", ir.pointer(site.dtype)),
+        extent(site.rank - 1),
+    )
     field = statement.reads[0].field
     for low_side, asked in zip((True, False), vectors_at_ends(site, statement), strict=True):
         if not asked:
             continue
-        first: Expr = Int(0) if low_side else sub(size, _lanes(site))
+        first: ir.Expr = ir.Int(0) if low_side else ir.sub(size, _lanes(site))
         parts = [
-            (-left, _beyond(site, field, row, -left) if low_side else Load(row, sub(first, left), kind)),
-            (right, Load(row, add(first, right), kind) if low_side else _beyond(site, field, row, right)),
-            (0, Load(row, first, kind)),
+            (-left, _beyond(site, field, row, -left) if low_side else ir.Load(row, ir.sub(first, left), kind)),
+            (right, ir.Load(row, ir.add(first, right), kind) if low_side else _beyond(site, field, row, right)),
+            (0, ir.Load(row, first, kind)),
         ]
-        body = tuple(Store(to, Int(at), value, kind) for at, value in parts)
+        body = tuple(ir.Store(to, ir.Int(at), value, kind) for at, value in parts)
         name = _beyond_name(site, statement, low_side=low_side)
-        found.append(Function(name=name, params=(row, to, size), body=body))
+        found.append(ir.Function(name=name, params=(row, to, size), body=body))
     return tuple(found)
 
 
@@ -173,9 +152,9 @@ class Group:
         """Whether the new version overwrites one that is read."""
         return overwrites_its_input(self.site.problem.program, self.statement)
 
-    def inside(self) -> tuple[Stmt, ...]:
+    def inside(self) -> tuple[ir.Stmt, ...]:
         """The vectors from ``begin`` to ``end``, which read nothing outside; neighbours put together where it pays."""
-        j, lanes, over = Var("j"), _lanes(self.site), self.in_place
+        j, lanes, over = ir.Var("j"), _lanes(self.site), self.in_place
         end = _WHOLE if over else END
         vectors = self._plain(BEGIN, end)
         if self.carried:
@@ -183,64 +162,64 @@ class Group:
             vectors = (loop, row_beside.others(BEGIN, end, self._plain))
         if not over:
             return vectors
-        whole = Let(_WHOLE, add(BEGIN, mul(Op("div", (largest(sub(END, BEGIN), Int(0)), lanes)), lanes)))
-        last = (Let(j, smallest(_WHOLE, sub(STOP, lanes))), *self.vector(j, done=sub(_WHOLE, j)))
-        return (whole, *vectors, If(below(_WHOLE, END), last))
+        whole = ir.Let(_WHOLE, ir.add(BEGIN, ir.mul(ir.div(ir.largest(ir.sub(END, BEGIN), ir.Int(0)), lanes), lanes)))
+        last = (ir.Let(j, ir.smallest(_WHOLE, ir.sub(STOP, lanes))), *self.vector(j, done=ir.sub(_WHOLE, j)))
+        return (whole, *vectors, ir.If(ir.lt(_WHOLE, END), last))
 
-    def _plain(self, begin: Expr, end: Expr) -> tuple[Stmt, ...]:
+    def _plain(self, begin: ir.Expr, end: ir.Expr) -> tuple[ir.Stmt, ...]:
         """Some of these vectors, loaded from where they are read."""
-        i, j, lanes = Var("i"), Var("j"), _lanes(self.site)
+        i, j, lanes = ir.Var("i"), ir.Var("j"), _lanes(self.site)
         if self.in_place:
-            return (For(var=j, low=begin, high=end, step=lanes, body=self.vector(j)),)
+            return (ir.For(var=j, low=begin, high=end, step=lanes, body=self.vector(j)),)
         # Only the first vector may start later than its turn, so that the loop needs no register for that.
-        place = Mutable(j, largest(START, smallest(begin, sub(STOP, lanes))))
-        ahead = Assign(j, smallest(add(i, lanes), sub(STOP, lanes)))
-        return (Scope((place, For(var=i, low=begin, high=end, step=lanes, body=(*self.vector(j), ahead)))),)
+        place = ir.Mutable(j, ir.largest(START, ir.smallest(begin, ir.sub(STOP, lanes))))
+        ahead = ir.Assign(j, ir.smallest(ir.add(i, lanes), ir.sub(STOP, lanes)))
+        return (ir.Scope((place, ir.For(var=i, low=begin, high=end, step=lanes, body=(*self.vector(j), ahead)))),)
 
-    def end(self, *, low_side: bool) -> tuple[Stmt, ...]:
+    def end(self, *, low_side: bool) -> tuple[ir.Stmt, ...]:
         """The vector at one end of the grid."""
-        size, lanes, j = extent(self.site.rank - 1), _lanes(self.site), Var("j")
-        begin = Let(j, Int(0) if low_side else sub(size, lanes))
-        done: Expr | None = None
+        size, lanes, j = extent(self.site.rank - 1), _lanes(self.site), ir.Var("j")
+        begin = ir.Let(j, ir.Int(0) if low_side else ir.sub(size, lanes))
+        done: ir.Expr | None = None
         if not low_side and self.in_place:
-            last = select(below(_WHOLE, END), smallest(add(_WHOLE, lanes), STOP), _WHOLE)
-            done = sub(last, j)
+            last = ir.select(ir.lt(_WHOLE, END), ir.smallest(ir.add(_WHOLE, lanes), STOP), _WHOLE)
+            done = ir.sub(last, j)
         if self.code.copied:
             return (begin, *self._copied_end(j, done, low_side=low_side))
 
-        def load(node: Read, row: Var) -> Expr:
+        def load(node: Read, row: ir.Var) -> ir.Expr:
             outside = node.offset[-1] < 0 if low_side else node.offset[-1] > 0
             if outside:
                 return _beyond(self.site, node.field, row, node.offset[-1])
-            return Load(row, add(j, node.offset[-1]), f"vector:{self.site.dtype}")
+            return ir.Load(row, ir.add(j, node.offset[-1]), ir.vector(self.site.dtype))
 
-        found = found_rows(self.site, self.rows) if self.code.loops else {}
-        lets = (Let(row, start) for row, start in found.items())
+        found = found_rows(row_starts(self.site), self.rows) if self.code.loops else {}
+        lets = (ir.Let(row, start) for row, start in found.items())
         return (begin, *lets, *self._by_reads(j, load, done))
 
-    def _copied_end(self, place: Var, done: Expr | None, *, low_side: bool) -> tuple[Stmt, ...]:
+    def _copied_end(self, place: ir.Var, done: ir.Expr | None, *, low_side: bool) -> tuple[ir.Stmt, ...]:
         """The vector at one end, from copies of the ends of rows and what lies beyond them."""
-        kind, number = rows_type(self.site), Var("number")
-        copies = Var("copies", f"pointer:{self.site.dtype}")
-        starts = Var("ends", f"pointer:{kind}")
-        start = add(copies, add(mul(number, _COPIED), _COPIED // 3))
+        kind, number = rows_type(self.site), ir.Var("number")
+        copies = ir.Var("copies", ir.pointer(self.site.dtype))
+        starts = ir.Var("ends", ir.pointer(kind))
+        start = ir.add(copies, ir.add(ir.mul(number, _COPIED), _COPIED // 3))
         name = _beyond_name(self.site, self.statement, low_side=low_side)
-        copy = Call(name, (Load(row_starts(self.site), number, kind), start, extent(self.site.rank - 1)))
+        copy = ir.Call(name, (ir.Load(row_starts(self.site), number, kind), start, extent(self.site.rank - 1)))
         many = len(self.rows.names)
         return (
-            Room(copies, _COPIED * many),
-            Room(starts, many),
-            For(var=number, low=Int(0), high=Int(many), body=(copy, Store(starts, number, start, kind))),
-            *self._summed(starts, Int(0), place, done),
+            ir.Array(copies, _COPIED * many),
+            ir.Array(starts, many),
+            ir.For(var=number, low=ir.Int(0), high=ir.Int(many), body=(copy, ir.Store(starts, number, start, kind))),
+            *self._summed(starts, ir.Int(0), place, done),
         )
 
-    def _summed(self, rows: Var, place: Expr, into: Expr, done: Expr | None) -> tuple[Stmt, ...]:
+    def _summed(self, rows: ir.Var, place: ir.Expr, into: ir.Expr, done: ir.Expr | None) -> tuple[ir.Stmt, ...]:
         """One vector of a large sum: from where in its rows, and to where."""
         to, name = target_row(self.site, 0), _sum_name(self.site, self.statement, self.block)
-        keeps = ((Int(0) if done is None else done),) if self.in_place else ()
-        return (Call(name, (rows, to, stride(self.site.rank - 2), place, into, *keeps)),)
+        keeps = ((ir.Int(0) if done is None else done),) if self.in_place else ()
+        return (ir.Call(name, (rows, to, stride(self.site.rank - 2), place, into, *keeps)),)
 
-    def named(self, places: tuple[Var, ...]) -> tuple[Stmt, ...]:
+    def named(self, places: tuple[ir.Var, ...]) -> tuple[ir.Stmt, ...]:
         """Find the rows that are read."""
         if self.code.loops:
             return find_rows(self.site, self.statement, places, self.block)
@@ -249,19 +228,21 @@ class Group:
         return (*beside, *self.rows.lets)
 
     def vector(
-        self, place: Var, *, load: Callable[[Read, Var], Expr] | None = None, done: Expr | None = None
-    ) -> tuple[Stmt, ...]:
+        self, place: ir.Var, *, load: Callable[[Read, ir.Var], ir.Expr] | None = None, done: ir.Expr | None = None
+    ) -> tuple[ir.Stmt, ...]:
         """One vector of every row; lanes below ``done`` keep their values."""
         if self.code.loops:
             return self._summed(row_starts(self.site), place, place, done)
         return self._by_reads(place, load, done)
 
-    def _by_reads(self, place: Var, load: Callable[[Read, Var], Expr] | None, done: Expr | None) -> tuple[Stmt, ...]:
-        kind = f"vector:{self.site.dtype}"
+    def _by_reads(
+        self, place: ir.Var, load: Callable[[Read, ir.Var], ir.Expr] | None, done: ir.Expr | None
+    ) -> tuple[ir.Stmt, ...]:
+        kind = ir.vector(self.site.dtype)
         lets, values = row_values(self.site, self.statement, self.rows, self.code, place, load)
-        stores: list[Stmt] = []
+        stores: list[ir.Stmt] = []
         for shift, value in enumerate(values):
             target = target_row(self.site, shift)
-            kept = value if done is None else Op("keep", (Load(target, place, kind), value, done), kind)
-            stores.append(Store(target, place, kept, kind))
+            kept = value if done is None else ir.op(ir.Operator.KEEP, ir.Load(target, place, kind), value, done)
+            stores.append(ir.Store(target, place, kept, kind))
         return (*lets, *stores)

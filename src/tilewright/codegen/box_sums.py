@@ -11,26 +11,7 @@ beyond them.
 import math
 from collections.abc import Callable, Sequence
 
-from tilewright.codegen.ir import (
-    Assign,
-    Call,
-    Expr,
-    For,
-    Function,
-    Int,
-    Let,
-    Load,
-    Mutable,
-    Op,
-    Real,
-    Room,
-    Stmt,
-    Store,
-    Table,
-    Var,
-    add,
-    mul,
-)
+from tilewright.codegen import ir
 from tilewright.codegen.row_boxes import Near, nears, runs
 from tilewright.codegen.sites import Rows, Site, extent, inside, or_constants, stride, version_name
 from tilewright.programs.expression import Read
@@ -38,11 +19,9 @@ from tilewright.programs.stencil import Statement
 from tilewright.programs.weights import box_sum, boxes
 from tilewright.tilings.body import Block
 
-_ROWS = "rows"
-"""Name of the array of where rows start."""
-_PLACE, _INTO, _DONE, _STRIDE = Var("place"), Var("into"), Var("done"), Var("stride")
+_PLACE, _INTO, _DONE, _STRIDE = ir.Var("place"), ir.Var("into"), ir.Var("done"), ir.Var("stride")
 
-Fetch = Callable[[Read, int, Expr], Expr]
+Fetch = Callable[[Read, int, ir.Expr], ir.Expr]
 """The value of a read for a line of a block, from a place along the rows that its offset is already part of."""
 
 
@@ -52,56 +31,62 @@ def near_reads(site: Site, statement: Statement) -> tuple[Near, ...]:
     return () if terms is None else nears((), terms)
 
 
-def rows_type(site: Site) -> str:
+def rows_type(site: Site) -> ir.Pointer:
     """Type of where a row starts."""
-    return f"array:{site.dtype}"
+    return ir.const_pointer(site.dtype)
 
 
-def row_starts(site: Site) -> Var:
+def row_starts(site: Site, *, const: bool = False) -> ir.Var:
     """The array of where rows start, in the order of :class:`Rows`."""
-    return Var(_ROWS, f"array:{rows_type(site)}")
+    return ir.Var("rows", ir.Pointer(rows_type(site), const=const))
 
 
-def found_rows(site: Site, rows: Rows) -> dict[Var, Expr]:
+def found_rows(starts: ir.Var, rows: Rows) -> dict[ir.Var, ir.Expr]:
     """What :func:`find_rows` has stored for every row, by its name."""
-    loads = (Load(row_starts(site), Int(number), rows_type(site)) for number in range(len(rows.names)))
+    kind = ir.pointee(starts)
+    loads = (ir.Load(starts, ir.Int(number), kind) for number in range(len(rows.names)))
     return dict(zip(rows.names.values(), loads, strict=True))
 
 
-def find_rows(site: Site, statement: Statement, places: Sequence[Expr], block: int) -> tuple[Stmt, ...]:
+def find_rows(site: Site, statement: Statement, places: Sequence[ir.Expr], block: int) -> tuple[ir.Stmt, ...]:
     """Find where all rows start that some neighbouring rows of results read: fills :func:`row_starts`."""
-    loops: list[Stmt] = []
+    loops: list[ir.Stmt] = []
     done = 0
     for level, (*outer, last) in boxes(statement).items():
         box = [*outer, range(last.start, last.stop + block - 1)]
         loops.append(_find_box(site, (statement.reads[0].field, level), places, box, done))
         done += math.prod(map(len, box))
-    return (Room(Var(_ROWS, f"pointer:{rows_type(site)}"), done), *loops)
+    return (ir.Array(row_starts(site), done), *loops)
 
 
-def _find_box(site: Site, version: tuple[str, int], places: Sequence[Expr], box: Sequence[range], first: int) -> Stmt:
+def _find_box(
+    site: Site, version: tuple[str, int], places: Sequence[ir.Expr], box: Sequence[range], first: int
+) -> ir.Stmt:
     """Find the rows of one version of a field; ``first`` others are stored before."""
     (field, _), kind, axes = version, rows_type(site), range(len(box))
-    turns, at = [Var(f"d{axis}") for axis in axes], [Var(f"at{axis}") for axis in axes]
-    within = [Var(f"from{axis}", kind) for axis in axes]
-    number: Expr = Int(0)
+    turns, at = [ir.Var(f"d{axis}") for axis in axes], [ir.Var(f"at{axis}") for axis in axes]
+    within = [ir.Var(f"from{axis}", kind) for axis in axes]
+    number: ir.Expr = ir.Int(0)
     for turn, span in zip(turns, box, strict=True):
-        number = add(mul(number, len(span)), turn)
+        number = ir.add(ir.mul(number, len(span)), turn)
     start = or_constants(site, field, at, within[-1])
-    nest: tuple[Stmt, ...] = (Store(Var(_ROWS, f"pointer:{kind}"), add(number, first), start, kind),)
+    nest: tuple[ir.Stmt, ...] = (ir.Store(row_starts(site), ir.add(number, first), start, kind),)
     for axis in reversed(axes):
         stands_for = inside(at[axis], extent(axis), site.problem.sides(field)[axis])
         here = (
-            Let(at[axis], add(add(places[axis], box[axis].start), turns[axis])),
-            Let(within[axis], add(within[axis - 1] if axis else version_name(*version), mul(stands_for, stride(axis)))),
+            ir.Let(at[axis], ir.add(ir.add(places[axis], box[axis].start), turns[axis])),
+            ir.Let(
+                within[axis],
+                ir.add(within[axis - 1] if axis else version_name(site, *version), ir.mul(stands_for, stride(axis))),
+            ),
         )
-        nest = (For(var=turns[axis], low=Int(0), high=Int(len(box[axis])), body=(*here, *nest)),)
+        nest = (ir.For(var=turns[axis], low=ir.Int(0), high=ir.Int(len(box[axis])), body=(*here, *nest)),)
     return nest[0]
 
 
 def add_up(
-    kind: str, near: Sequence[Near], block: Block, place: Expr, fetch: Fetch
-) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
+    kind: ir.Element | ir.Vector, near: Sequence[Near], block: Block, place: ir.Expr, fetch: Fetch
+) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
     """Write the sum for neighbouring rows.
 
     Args:
@@ -114,38 +99,41 @@ def add_up(
     Returns:
         The operations, and the new value of each row.
     """
-    dtype = kind.rpartition(":")[2]
-    factors = Var("factors", f"array:{dtype}")
+    dtype = kind.element if isinstance(kind, ir.Vector) else kind
+    factors = ir.Var("factors", ir.const_pointer(dtype))
     lines, ways = block.rows, block.sums[0].accumulators
-    sums = [[Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
-    zero: Expr = Real(0.0, dtype)
-    zero = zero if kind == dtype else Op("splat", (zero,), kind)
-    body: list[Stmt] = [Table(factors, tuple(factor for each in near for factor in each.factors))]
-    body += [Mutable(var, zero) for line in sums for var in line]
+    sums = [[ir.Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
+    plain = ir.Real(0.0, dtype)
+    zero = ir.splat(plain, kind) if isinstance(kind, ir.Vector) else plain
+    body: list[ir.Stmt] = [ir.ConstArray(factors, tuple(factor for each in near for factor in each.factors))]
+    body += [ir.Mutable(var, zero) for line in sums for var in line]
     start = 0
     for number, run in enumerate(runs(near)):
-        near_by, at, weights = Var(f"near{number}"), Var("at"), Var("w", f"array:{dtype}")
-        first = add(factors, start)
-        inner: list[Stmt] = [
-            Let(at, add(add(place, run[0].offset), near_by)),
-            Let(weights, Call(f"again:{dtype}", (add(first, mul(near_by, len(run[0].factors))),))),
+        near_by, at, weights = ir.Var(f"near{number}"), ir.Var("at"), ir.Var("w", ir.const_pointer(dtype))
+        first = ir.add(factors, start)
+        inner: list[ir.Stmt] = [
+            ir.Let(at, ir.add(ir.add(place, run[0].offset), near_by)),
+            ir.Let(weights, ir.Intrinsic("again", (ir.add(first, ir.mul(near_by, len(run[0].factors))),), dtype)),
             *_at_one_offset(run[0], sums, fetch, at, weights),
         ]
-        body.append(For(var=near_by, low=Int(0), high=Int(len(run)), body=tuple(inner)))
+        body.append(ir.For(var=near_by, low=ir.Int(0), high=ir.Int(len(run)), body=tuple(inner)))
         start += sum(len(each.factors) for each in run)
-    results: list[Expr] = []
+    results: list[ir.Expr] = []
     for first, *others in sums:
-        total: Expr = first
+        total: ir.Expr = first
         for other in others:
-            total = Op("add", (total, other), kind)
+            total = ir.add(total, other)
         results.append(total)
     return tuple(body), tuple(results)
 
 
-def _at_one_offset(near: Near, sums: Sequence[Sequence[Var]], fetch: Fetch, at: Var, weights: Var) -> list[Stmt]:
+def _at_one_offset(
+    near: Near, sums: Sequence[Sequence[ir.Var]], fetch: Fetch, at: ir.Var, weights: ir.Var
+) -> list[ir.Stmt]:
     """Every value is loaded once and added to all lines that read it."""
-    body: list[Stmt] = []
-    loaded: dict[tuple[int, ...], Var] = {}
+    kind, dtype = sums[0][0].type, ir.pointee(weights)
+    body: list[ir.Stmt] = []
+    loaded: dict[tuple[int, ...], ir.Var] = {}
     uses = sorted(
         ((read.level, *read.offset[:-2], read.offset[-2] + line), line, number, read)
         for number, (read, _) in enumerate(near.rest)
@@ -153,19 +141,18 @@ def _at_one_offset(near: Near, sums: Sequence[Sequence[Var]], fetch: Fetch, at: 
     )
     turns = [0] * len(sums)
     for key, line, number, read in uses:
-        kind = sums[0][0].type
         if key not in loaded:
-            loaded[key] = Var(f"l{len(loaded)}", kind)
+            loaded[key] = ir.Var(f"l{len(loaded)}", kind)
             value = fetch(read, line, at)
-            body.append(Let(loaded[key], Op("hold", (value,), kind) if len(sums) > 1 else value))
+            body.append(ir.Let(loaded[key], ir.hold(value) if len(sums) > 1 else value))
         into = sums[line][turns[line] % len(sums[line])]
         turns[line] += 1
-        product = Op("mul", (Load(weights, Int(number), weights.type.rpartition(":")[2]), loaded[key]), kind)
-        body.append(Assign(into, Op("add", (into, product), kind)))
+        product = ir.mul(ir.Load(weights, ir.Int(number), dtype), loaded[key])
+        body.append(ir.Assign(into, ir.add(into, product)))
     return body
 
 
-def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, block: Block, *, keeps: bool) -> Function:
+def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, block: Block, *, keeps: bool) -> ir.Function:
     """A function ``sum(rows, to, stride, place, into[, done])`` that computes one vector of neighbouring rows.
 
     Args:
@@ -176,17 +163,18 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, block:
         block: The rows of results; the first starts at ``to``, the next ``stride`` elements further.
         keeps: Whether lanes below ``done`` keep their values.
     """
-    kind, to = f"vector:{site.dtype}", Var("to", f"pointer:{site.dtype}")
-    starts = found_rows(site, rows)
+    kind, to = ir.vector(site.dtype), ir.Var("to", ir.pointer(site.dtype))
+    where = row_starts(site, const=True)
+    starts = found_rows(where, rows)
 
-    def fetch(read: Read, line: int, at: Expr) -> Expr:
-        return Load(starts[rows.of(read, line)], at, kind)
+    def fetch(read: Read, line: int, at: ir.Expr) -> ir.Expr:
+        return ir.Load(starts[rows.of(read, line)], at, kind)
 
     body, values = add_up(kind, near, block, _PLACE, fetch)
     stores = []
     for line, value in enumerate(values):
-        at = add(_INTO, mul(_STRIDE, line))
-        kept = Op("keep", (Load(to, at, kind), value, _DONE), kind) if keeps else value
-        stores.append(Store(to, at, kept, kind))
-    params = (row_starts(site), to, _STRIDE, _PLACE, _INTO, *((_DONE,) if keeps else ()))
-    return Function(name=name, params=params, body=(*body, *stores), kind="apart")
+        at = ir.add(_INTO, ir.mul(_STRIDE, line))
+        kept = ir.op(ir.Operator.KEEP, ir.Load(to, at, kind), value, _DONE) if keeps else value
+        stores.append(ir.Store(to, at, kept, kind))
+    params = (where, to, _STRIDE, _PLACE, _INTO, *((_DONE,) if keeps else ()))
+    return ir.Function(name=name, params=params, body=(*body, *stores), kind="apart")

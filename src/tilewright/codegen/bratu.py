@@ -9,7 +9,8 @@ The exponential is computed in vectors, within one unit in the last place or so:
 import math
 
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.dia import CSource, vector_head
+from tilewright.codegen.dia import vector_head
+from tilewright.codegen.source import KernelSource, c_source
 
 SIZES = ("rows", "columns", "threads", "stream", "diagonal")
 """What ``size`` holds; ``diagonal`` asks for the Jacobian's main diagonal instead of the residual."""
@@ -20,7 +21,7 @@ _EXP = {
 }
 
 
-def emit_bratu(dtype: str, vector_bytes: int = 64, vectors: int = 2) -> CSource:
+def emit_bratu(dtype: str, vector_bytes: int, vectors: int) -> KernelSource[None]:
     """Write the kernel.
 
     ``array`` holds u, the result and a row of zeros; ``size`` what :data:`SIZES` says; the last argument points to
@@ -46,7 +47,7 @@ def emit_bratu(dtype: str, vector_bytes: int = 64, vectors: int = 2) -> CSource:
         past=" ".join(f"past(f + i + {v} * LANES, v{v});" for v in range(vectors)),
         plain=" ".join(f"*(vec *)(f + i + {v} * LANES) = v{v};" for v in range(vectors)),
     )
-    return CSource(text="\n".join([head, exponential(dtype), text]), entry=entry, dtype=dtype)
+    return c_source("\n".join([head, exponential(dtype), text]), entry)
 
 
 def exponential(dtype: str) -> str:

@@ -11,55 +11,38 @@ from collections.abc import Iterable
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.codegen import ir
 from tilewright.codegen.c_helpers import CTYPES, SUFFIX, helper, prelude
 from tilewright.codegen.c_lift import lift_helpers
-from tilewright.codegen.ir import (
-    Assign,
-    Call,
-    Comment,
-    Expr,
-    For,
-    Function,
-    If,
-    Int,
-    Let,
-    Load,
-    Mutable,
-    Op,
-    Parallel,
-    Real,
-    Room,
-    Scope,
-    Stmt,
-    Store,
-    Table,
-    Var,
-)
+from tilewright.codegen.ir import Operator
 
-INFIX = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "eq": "==",
-    "ne": "!=",
-    "mod": "%",
-    "shr": ">>",
+BINARY = {
+    Operator.ADD: "+",
+    Operator.SUB: "-",
+    Operator.MUL: "*",
+    Operator.DIV: "/",
+    Operator.LT: "<",
+    Operator.LE: "<=",
+    Operator.GT: ">",
+    Operator.GE: ">=",
+    Operator.EQ: "==",
+    Operator.NE: "!=",
+    Operator.MOD: "%",
+    Operator.SHR: ">>",
+    Operator.AND: "&",
+    Operator.OR: "|",
+    Operator.NONZERO: "!=",
 }
-LOGICAL = {"and": "&", "or": "|"}
+_BUILT_IN = {Operator.THREAD: "tw_thread()", Operator.VECTOR_BYTES: "TW_BYTES"}
 _APART = "static __attribute__((noinline)) "
 _TABLE_LINE = 8
 """Numbers of a table per line."""
 _WIDTH = 120
 """Characters of the first lines of a function."""
-INDEX_HELPERS = frozenset({"min", "max", "floordiv", "ceildiv", "floormod"})
+INDEX_HELPERS = frozenset({Operator.MIN, Operator.MAX, Operator.FLOORDIV, Operator.CEILDIV, Operator.FLOORMOD})
 
 
-def print_unit(functions: Iterable[Function]) -> str:
+def print_unit(functions: Iterable[ir.Function]) -> str:
     """Print a translation unit.
 
     Args:
@@ -77,21 +60,31 @@ def print_unit(functions: Iterable[Function]) -> str:
     return "\n".join([prelude(printer.dtypes, printer.helpers), *lifted, *bodies])
 
 
-def c_type(name: str) -> str:
+def c_type(kind: ir.Type) -> str:
     """Return the C type of an IR type.
 
-    >>> c_type("array:pointer:float32"), c_type("vector:float64")
-    ('float *const *', 'tw_v_f64')
+    Raises:
+        UsageError: If C kernels have none.
+
+    >>> number = ir.element("float32")
+    >>> c_type(ir.const_pointer(ir.pointer(number))), c_type(ir.vector(number))
+    ('float *const *', 'tw_v_f32')
     """
-    kind, _, rest = name.partition(":")
-    if kind == "pointer":
-        return f"{c_type(rest)} *".replace("* *", "**")
-    if kind == "array":
-        inner = c_type(rest)
-        return f"{inner}const *" if inner.endswith("*") else f"const {inner} *"
-    if kind in {"vector", "mask"}:
-        return f"tw_{kind[0]}_{SUFFIX[rest]}"
-    return {"index": "int64_t", "bool": "int"}.get(name) or CTYPES[name]
+    match kind:
+        case ir.Vector(element):
+            return f"tw_v_{SUFFIX[element.name]}"
+        case ir.Pointer(to, const):
+            inner = c_type(to)
+            if const:
+                return f"{inner}const *" if inner.endswith("*") else f"const {inner} *"
+            return f"{inner} *".replace("* *", "**")
+        case ir.Mask(element):
+            return f"tw_m_{SUFFIX[element.name]}"
+        case ir.Element(name):
+            if name not in CTYPES:
+                raise UsageError(f"C code cannot compute in {name}", "use float32, float64, int32 or int64")
+            return CTYPES[name]
+    return "int" if kind == ir.BOOL else "int64_t"
 
 
 def c_literal(value: float, dtype: str) -> str:
@@ -153,11 +146,11 @@ class _Printer:
         self.dtypes: dict[str, None] = {}
         self.lifted: dict[str, None] = {}
 
-    def function(self, function: Function) -> str:
+    def function(self, function: ir.Function) -> str:
         parameters = ", ".join(self.declare(param) for param in function.params)
         if function.distinct:
             parameters = parameters.replace(" *", " *restrict ")
-        result = c_type(function.result_type) if function.result is not None else "void"
+        result = c_type(function.result_type) if function.result_type is not None else "void"
         start = {"entry": "", "inline": "static inline ", "local": "static ", "apart": _APART}[function.kind]
         gap = "" if result.endswith("*") else " "
         lines = [f"/* {function.about} */"] if function.about else []
@@ -168,22 +161,20 @@ class _Printer:
         guard = ([f"#if TW_REGISTERS == {function.registers}"], ["#endif"]) if function.registers else ([], [])
         return "\n".join([*guard[0], *lines, "}", *guard[1], ""])
 
-    def declare(self, var: Var) -> str:
+    def declare(self, var: ir.Var) -> str:
         text = c_type(var.type)
-        element = var.type.rpartition(":")[2]
-        if element in CTYPES:
-            self.dtypes[element] = None
-        elif element not in {"index", "bool"}:
-            raise UsageError(f"C code cannot compute in {element}", "use float32, float64, int32 or int64")
+        element = ir.element_of(var.type)
+        if element is not None:
+            self.dtypes[element.name] = None
         return f"{text}{'' if text.endswith('*') else ' '}{var.name}"
 
-    def block(self, body: tuple[Stmt, ...], depth: int) -> list[str]:
+    def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
         return [line for statement in body for line in self.statement(statement, depth)]
 
-    def statement(self, node: Stmt, depth: int) -> list[str]:  # noqa: PLR0911  (one case per kind of node)
+    def statement(self, node: ir.Stmt, depth: int) -> list[str]:  # noqa: PLR0911  (one case per kind of node)
         pad = "  " * depth
         match node:
-            case Let(var, value):
+            case ir.Let(var, value):
                 text = self.declare(var)
                 constant = (
                     f"{text.removesuffix(var.name)}const {var.name}"
@@ -191,43 +182,43 @@ class _Printer:
                     else f"const {text}"
                 )
                 return [f"{pad}{constant} = {self.bare(value)};"]
-            case Mutable(var, value) | Assign(var, value):
-                return [f"{pad}{self.declare(var) if isinstance(node, Mutable) else var.name} = {self.bare(value)};"]
-            case Table(var, values):
+            case ir.Mutable(var, value) | ir.Assign(var, value):
+                return [f"{pad}{self.declare(var) if isinstance(node, ir.Mutable) else var.name} = {self.bare(value)};"]
+            case ir.ConstArray(var, values):
                 return self.table(var, values, pad)
-            case Room(var, length):
-                return [f"{pad}{c_type(var.type.partition(':')[2])} {var.name}[{length}];"]
-            case Store(base, index, value, kind):
+            case ir.Array(ir.Var(name, ir.Pointer(to)), length):
+                return [f"{pad}{c_type(to)} {name}[{length}];"]
+            case ir.Store(base, index, value, kind):
                 return [f"{pad}{self.place(base, index, kind, store=True)} = {self.bare(value)};"]
-            case If(condition, then, otherwise):
+            case ir.If(condition, then, otherwise):
                 rest = [f"{pad}}} else {{", *self.block(otherwise, depth + 1)] if otherwise else []
                 return [f"{pad}if ({self.bare(condition)}) {{", *self.block(then, depth + 1), *rest, f"{pad}}}"]
-            case Comment(text):
+            case ir.Comment(text):
                 return [f"{pad}/* {text} */"]
-            case Scope(body):
+            case ir.Scope(body):
                 return [f"{pad}{{", *self.block(body, depth + 1), f"{pad}}}"]
-            case Parallel(threads, body):
+            case ir.Parallel(threads, body):
                 head = [f"{pad}#pragma omp parallel num_threads({self.expr(threads)})", f"{pad}{{"]
                 return [*head, *self.block(body, depth + 1), f"{pad}}}"]
-            case Call():
+            case ir.Call() | ir.Intrinsic():
                 return [f"{pad}{self.expr(node)};"]
-            case For():
+            case ir.For():
                 return self.loop(node, depth)
         raise TypeError(type(node).__name__)
 
-    def table(self, var: Var, values: tuple[float, ...], pad: str) -> list[str]:
+    def table(self, var: ir.Var, values: tuple[float, ...], pad: str) -> list[str]:
         """A constant array, some numbers a line."""
-        kind = var.type.rpartition(":")[2]
-        numbers = [c_literal(value, kind) for value in values]
+        kind = ir.element_of(var.type)
+        if kind is None:
+            raise TypeError(f"{var.name} holds no numbers")
+        numbers = [c_literal(value, kind.name) for value in values]
         lines = [", ".join(numbers[i : i + _TABLE_LINE]) for i in range(0, len(numbers), _TABLE_LINE)]
         head = f"{pad}static const {c_type(kind)} {var.name}[{len(values)}] = {{"
         return [head, *(f"{pad}  {line}," for line in lines), f"{pad}}};"]
 
-    def loop(self, node: For, depth: int) -> list[str]:
+    def loop(self, node: ir.For, depth: int) -> list[str]:
         pad, name = "  " * depth, node.var.name
-        advance = (
-            f"++{name}" if node.step == Var("1") or self.expr(node.step) == "1" else f"{name} += {self.expr(node.step)}"
-        )
+        advance = f"++{name}" if self.expr(node.step) == "1" else f"{name} += {self.expr(node.step)}"
         schedule = {"static": "static", "dynamic": "dynamic, 1", "": ""}[node.share]
         lines = [f"{pad}#pragma omp for schedule({schedule})"] if schedule else []
         lines.append(
@@ -235,65 +226,68 @@ class _Printer:
         )
         return [*lines, *self.block(node.body, depth + 1), f"{pad}}}"]
 
-    def place(self, base: Expr, index: Expr, kind: str, *, store: bool = False) -> str:
-        shape, _, element = kind.partition(":")
-        if shape == "vector":
+    def place(self, base: ir.Expr, index: ir.Expr, kind: ir.Type, *, store: bool = False) -> str:
+        if isinstance(kind, ir.Vector):
             const = "" if store else "const "
-            return f"*({const}tw_u_{SUFFIX[element]} *)({self.expr(base)} + {self.expr(index)})"
+            return f"*({const}tw_u_{SUFFIX[kind.element.name]} *)({self.expr(base)} + {self.expr(index)})"
         return f"{self.expr(base)}[{self.bare(index)}]"
 
-    def bare(self, node: Expr) -> str:
+    def bare(self, node: ir.Expr) -> str:
         """An expression where no parentheses are needed around it."""
         text = self.expr(node)
-        return text[1:-1] if isinstance(node, Op) and node.name in INFIX.keys() | LOGICAL.keys() else text
+        return text[1:-1] if isinstance(node, ir.Op) and node.op in BINARY else text
 
-    def expr(self, node: Expr) -> str:  # noqa: PLR0911  (one case per kind of node)
-        match node:
-            case Int(value):
-                return str(value) if value >= 0 else f"({value})"
-            case Real(value, kind):
-                return c_literal(value, kind)
-            case Var(name):
-                if name.startswith("LANES:"):
-                    return f"TW_LANES_{SUFFIX[name.partition(':')[2]].upper()}"
+    def expr(self, node: ir.Expr) -> str:  # noqa: PLR0911  (one case per kind of node)
+        match node:  # the most frequent ones first
+            case ir.Var(name):
                 return name
-            case Load(base, index, kind):
-                return self.place(base, index, kind)
-            case Call(name, args):
-                return f"{self.called(name)}({', '.join(self.bare(arg) for arg in args)})"
-            case Op():
+            case ir.Op():
                 return self.op(node)
+            case ir.Int(value):
+                return str(value) if value >= 0 else f"({value})"
+            case ir.Real(value, kind):
+                return c_literal(value, str(kind))
+            case ir.Lanes(element):
+                return f"TW_LANES_{SUFFIX[element.name].upper()}"
+            case ir.Load(base, index, kind):
+                return self.place(base, index, kind)
+            case ir.Call(name, args):
+                return f"{name}({', '.join(self.bare(arg) for arg in args)})"
+            case ir.Intrinsic(name, args, element):
+                self.lifted[element.name] = None
+                return f"tw_{name}_{SUFFIX[element.name]}({', '.join(self.bare(arg) for arg in args)})"
+            case ir.Shift():
+                return self.shift(node)
         raise TypeError(type(node).__name__)
 
-    def called(self, name: str) -> str:
-        """The C name of a function; the dialect's own ones carry the element type they are for."""
-        own, _, element = name.partition(":")
-        if not element:
-            return name
-        self.lifted[element] = None
-        return f"tw_{own}_{SUFFIX[element]}"
+    def shift(self, node: ir.Shift) -> str:
+        """A vector beside another, by a helper for this distance."""
+        kind = f"outside_{{}}_{node.boundary}" if node.boundary else "beside_{}"
+        name, element = f"{kind.format('low' if node.low else 'high')}_{node.distance}", node.type.element.name
+        self.helpers[(name, element, True)] = None
+        return f"{helper(name, element, vector=True)}({self.expr(node.own)}, {self.expr(node.other)})"
 
-    def op(self, node: Op) -> str:  # noqa: PLR0911  (one case per kind of node)
+    def op(self, node: ir.Op) -> str:  # noqa: PLR0911  (one case per kind of node)
         args = [self.expr(arg) for arg in node.args]
-        shape, _, element = node.type.rpartition(":")
-        if node.name == "select":
+        op, kind = node.op, node.type
+        if op in BINARY:
+            return f"({args[0]} {BINARY[op]} {args[1]})"
+        if op is Operator.SELECT:
             return f"({args[0]} ? {args[1]} : {args[2]})"
-        if node.name in INFIX:
-            return f"({args[0]} {INFIX[node.name]} {args[1]})"
-        if node.name == "neg":
+        if op is Operator.NEG:
             return f"(-{args[0]})"
-        if node.name == "writable":
-            return f"(({c_type(f'pointer:{element}')}){args[0]})"
-        if node.name == "thread":
-            return "tw_thread()"
-        if node.name == "opaque":
+        if op is Operator.WRITABLE:
+            return f"(({c_type(kind)}){args[0]})"
+        if op in _BUILT_IN:
+            return _BUILT_IN[op]
+        if op is Operator.OPAQUE:
             self.helpers[("opaque", "index", False)] = None
             return f"tw_opaque({args[0]})"
-        if node.name == "nonzero":
-            return f"({args[0]} != {args[1]})"
-        if node.name in INDEX_HELPERS:
-            return f"tw_{node.name}({', '.join(args)})"
-        if node.name in LOGICAL:
-            return f"({args[0]} {LOGICAL[node.name]} {args[1]})"
-        self.helpers[(node.name, element, shape == "vector")] = None
-        return f"{helper(node.name, element, vector=shape == 'vector')}({', '.join(args)})"
+        if op in INDEX_HELPERS:
+            return f"tw_{op}({', '.join(args)})"
+        element = ir.element_of(kind)
+        if element is None:
+            raise TypeError(f"C has no {op} of values of type {kind}")
+        vector = isinstance(kind, ir.Vector)
+        self.helpers[(op, element.name, vector)] = None
+        return f"{helper(op, element.name, vector=vector)}({', '.join(args)})"

@@ -12,17 +12,16 @@ whatever the number of threads, so the result does not depend on it.
 """
 
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.dia import CSource, Unrolling, library
+from tilewright.codegen.dia import library
+from tilewright.codegen.source import KernelSource, c_source
+from tilewright.tilings.unrolling import Unrolling
 
 SIZES = ("rows", "diagonals", "threads", "reach", "first")
 """What ``size`` holds; ``reach`` is the largest distance of a diagonal, ``first`` says that p' is given and x is
 not due."""
 
 
-_UNROLLING = Unrolling()
-
-
-def emit_cg(dtype: str, how: Unrolling = _UNROLLING, block: int = 4096) -> CSource:
+def emit_cg(dtype: str, how: Unrolling, block: int) -> KernelSource[None]:
     """Write one iteration.
 
     ``array`` holds x, r, p, p', q, the offsets and the table of diagonals. ``work`` holds a (of the previous iteration)
@@ -40,9 +39,7 @@ def emit_cg(dtype: str, how: Unrolling = _UNROLLING, block: int = 4096) -> CSour
         UsageError: If there are no such kernels.
     """
     entry = f"tw_cg_{fingerprint(dtype, how, block, _TEXT, library(dtype, how))[:12]}"
-    return CSource(
-        text=library(dtype, how) + _TEXT.replace("ENTRY", entry).replace("ROWS", str(block)), entry=entry, dtype=dtype
-    )
+    return c_source(library(dtype, how) + _TEXT.replace("ENTRY", entry).replace("ROWS", str(block)), entry)
 
 
 _TEXT = """

@@ -5,14 +5,14 @@ diagonals that a row meets are consecutive, and the rows fall into at most 2 D +
 range nothing is tested, every diagonal is read from front to back, and a row of y is stored once. The transposed
 matrix has the same diagonals under the negated offsets in reverse order, so one kernel serves both.
 
-More than :attr:`Unrolling.depth` diagonals are taken in several passes over a block of rows whose results stay in the
+More than ``depth`` diagonals are taken in several passes over a block of rows whose results stay in the
 nearest cache.
 """
 
-from dataclasses import dataclass
-
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.source import KernelSource, c_source
+from tilewright.tilings.unrolling import Unrolling
 
 C_TYPES = {"float32": ("float", 4), "float64": ("double", 8)}
 SIZES = ("rows", "columns", "diagonals", "threads", "stream", "add")
@@ -20,39 +20,7 @@ SIZES = ("rows", "columns", "diagonals", "threads", "stream", "add")
 whether they are added to what y holds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unrolling:
-    """How the loops over rows are unrolled.
-
-    Attributes:
-        vector_bytes: Bytes per vector.
-        vectors: Vectors of rows per iteration.
-        depth: Diagonals per pass.
-        block: Rows that are finished before the next, where there are several passes.
-    """
-
-    vector_bytes: int = 64
-    vectors: int = 2
-    depth: int = 8
-    block: int = 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CSource:
-    """A C unit with one function ``entry(array, size, work, unused)``.
-
-    Attributes:
-        text: A translation unit.
-        entry: The function's name.
-        dtype: Element type.
-    """
-
-    text: str
-    entry: str
-    dtype: str
-
-
-def emit_dia(dtype: str, how: Unrolling = Unrolling()) -> CSource:
+def emit_dia(dtype: str, how: Unrolling) -> KernelSource[None]:
     """Write y = A x (or y += A x) for any matrix of diagonals.
 
     ``array`` holds x, y, the offsets (int64, ascending) and the table of the diagonals' addresses; ``size`` holds what
@@ -67,15 +35,12 @@ def emit_dia(dtype: str, how: Unrolling = Unrolling()) -> CSource:
 
     Raises:
         UsageError: If there is no such kernel.
-
-    >>> emit_dia("float64").text == emit_dia("float64").text
-    True
     """
     entry = f"tw_dia_{fingerprint(dtype, how, _ROWS, _RANGES, _ENTRY)[:12]}"
-    return CSource(text=library(dtype, how) + _ENTRY.replace("ENTRY", entry), entry=entry, dtype=dtype)
+    return c_source(library(dtype, how) + _ENTRY.replace("ENTRY", entry), entry)
 
 
-def library(dtype: str, how: Unrolling = Unrolling()) -> str:
+def library(dtype: str, how: Unrolling) -> str:
     """Write the part that other units build on: ``dia_rows(m, x, y, from, to, stream, add)`` for a ``struct dia``.
 
     Raises:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import c, overlapped
-from tilewright.codegen.ir import Function
+from tilewright.codegen import c, ir, overlapped
 from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants
+from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.statements import box_functions, cells_function
 from tilewright.codegen.streaming import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.dependences import analyse
@@ -21,17 +21,14 @@ DIALECTS = ("c",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
-    """One kernel of a unit: how to call it.
+class StencilLayout:
+    """What the arguments of a stencil's kernel hold, the function ``entry(field, size, scalar, constant)``.
 
-    Its one function is ``entry(field, size, scalar, constant)``. ``field`` holds a pointer per field to cell zero of
-    its version slot 0; version ``v`` is in slot ``v mod copies``. ``size`` holds steps, threads, the extents, the
-    strides of the outer axes and the distance between slots, in elements. ``scalar`` holds the scalars, ``constant`` a
-    pointer per value of ``constants`` to a row of it.
+    ``field`` holds a pointer per field to cell zero of its version slot 0; version ``v`` is in slot ``v mod copies``.
+    ``size`` holds steps, threads, the extents, the strides of the outer axes and the distance between slots, in
+    elements. ``scalar`` holds the scalars, ``constant`` a pointer per value of ``constants`` to a row of it.
 
     Attributes:
-        entry: Name of the function.
-        fingerprint: Content fingerprint of everything that decides the text; shape, steps and scalars do not.
         dtype: Element type.
         copies: Versions kept per field, in field order.
         constants: Values for which a row is passed.
@@ -44,8 +41,6 @@ class Kernel:
         width: Cells of a tile's rows, where tiles may be as wide as the grid.
     """
 
-    entry: str
-    fingerprint: str
     dtype: str
     copies: tuple[int, ...]
     constants: tuple[float, ...]
@@ -54,34 +49,11 @@ class Kernel:
     width: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelSource:
-    """A translation unit of one or several kernels.
-
-    Attributes:
-        text: Its text.
-        dialect: One of :data:`DIALECTS`.
-        strict: Whether the compiler must keep every operation's own rounding.
-        kernels: Its kernels, in the order asked for.
-    """
-
-    text: str
-    dialect: str
-    strict: bool
-    kernels: tuple[Kernel, ...]
-
-    @property
-    def entry(self) -> str:
-        """Name of the first kernel's function."""
-        return self.kernels[0].entry
-
-    @property
-    def fingerprint(self) -> str:
-        """Content fingerprint of all kernels."""
-        return fingerprint([kernel.fingerprint for kernel in self.kernels])
+StencilSource = KernelSource[tuple[StencilLayout, ...]]
+"""A unit of stencils' kernels, with a layout for each."""
 
 
-def emit(problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, strict: bool = False) -> KernelSource:
+def emit(problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, strict: bool = False) -> StencilSource:
     """Write the kernel of a problem under a tiling.
 
     Args:
@@ -103,22 +75,25 @@ def emit(problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, st
 
 def emit_all(
     units: Sequence[tuple[Problem, Tiling, Body]], dialect: str = "c", *, strict: bool = False
-) -> KernelSource:
+) -> StencilSource:
     """Write several kernels into one translation unit; equal ones are written once."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
-    functions: dict[str, tuple[Function, ...]] = {}
-    kernels = []
+    functions: dict[str, tuple[ir.Function, ...]] = {}
+    kernels, layouts = [], []
     for problem, tiling, body in units:
-        site, kernel = _describe(problem, tiling, body, dialect, strict=strict)
-        kernels.append(kernel)
-        if kernel.entry not in functions:
-            functions[kernel.entry] = _functions(site, tiling, kernel.entry)
+        site, layout = _describe(problem, tiling, body, dialect, strict=strict)
+        kernels.append(EntryPoint(entry=site.prefix))
+        layouts.append(layout)
+        if site.prefix not in functions:
+            functions[site.prefix] = _functions(site, tiling, site.prefix)
     text = c.print_unit([function for group in functions.values() for function in group])
-    return KernelSource(text=text, dialect=dialect, strict=strict, kernels=tuple(kernels))
+    return KernelSource(text=text, dialect=dialect, kernels=tuple(kernels), layout=tuple(layouts), strict=strict)
 
 
-def _describe(problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool) -> tuple[Site, Kernel]:
+def _describe(
+    problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool
+) -> tuple[Site, StencilLayout]:
     if not problem.compiles:
         raise UsageError(
             f"{dialect} code computes in {', '.join(COMPILED)}, got {problem.dtype}", "use backend='numpy'"
@@ -131,9 +106,7 @@ def _describe(problem: Problem, tiling: Tiling, body: Body, dialect: str, *, str
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
     elif overlapped.overlaps(tiling):
         kept, scratch = overlapped.copies(problem), overlapped.scratch_bytes(problem, tiling)
-    kernel = Kernel(
-        entry=site.prefix,
-        fingerprint=key,
+    layout = StencilLayout(
         dtype=problem.dtype,
         copies=kept,
         scratch=scratch,
@@ -141,16 +114,16 @@ def _describe(problem: Problem, tiling: Tiling, body: Body, dialect: str, *, str
         direct=streams(tiling),
         width=row_cells(site, tiling) if streams(tiling) else 0,
     )
-    return site, kernel
+    return site, layout
 
 
-def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[Function, ...]:
+def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...]:
     if streams(tiling):
         return streaming_functions(site, tiling, entry)
     program = site.problem.program
     recurrent = bool(analyse(program).sweep)
     helpers = [cell_function(site, field) for field in program.fields]
-    statements: list[Function] = []
+    statements: list[ir.Function] = []
     for number in range(len(program.statements)):
         statements.append(cells_function(site, number))
         if not recurrent:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.ir import Expr, Let, Op, Real, Stmt, Var
+from tilewright.codegen import ir
 from tilewright.programs.expression import Apply, Const, Node, Read, Scalar, Tape
 from tilewright.programs.operators import BOOLEAN, OPERATORS
 
@@ -23,17 +23,17 @@ class Leaves:
     """Where the leaves of a tape come from.
 
     Attributes:
-        dtype: Element type, ``float32`` and so on.
-        read: The value of a read, of type ``dtype`` or ``vector:dtype``.
+        dtype: Element type.
+        read: The value of a read: an element, or a vector of them.
         vector: Whether reads yield vectors.
     """
 
-    dtype: str
-    read: Callable[[Read], Expr]
+    dtype: ir.Element
+    read: Callable[[Read], ir.Expr]
     vector: bool
 
 
-def lower_tape(tape: Tape, leaves: Leaves, prefix: str = "t") -> tuple[tuple[Stmt, ...], Expr]:
+def lower_tape(tape: Tape, leaves: Leaves, prefix: str = "t") -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
     """Lower a tape.
 
     Args:
@@ -56,55 +56,47 @@ def lower_tape(tape: Tape, leaves: Leaves, prefix: str = "t") -> tuple[tuple[Stm
     return tuple(lowering.body), wide
 
 
-def type_of(expression: Expr) -> str:
-    """Return the type of a leaf or a named value."""
-    if isinstance(expression, Var | Real | Op):
-        return expression.type
-    raise TypeError(f"{type(expression).__name__} has no element type")
-
-
 class _Lowering:
     def __init__(self, tape: Tape, leaves: Leaves, prefix: str) -> None:
         self.leaves = leaves
         self.prefix = prefix
-        self.body: list[Stmt] = []
-        self.values: list[Expr] = []
+        self.body: list[ir.Stmt] = []
+        self.values: list[ir.Expr] = []
         self.scalar_type = leaves.dtype
-        self.vector_type = f"vector:{leaves.dtype}"
-        self.mask_type = f"mask:{leaves.dtype}"
+        self.vector_type = ir.vector(leaves.dtype)
+        self.mask_type = ir.mask(leaves.dtype)
         self.needed = _needed(tape)
 
     def step(self, position: int, node: Node) -> None:
         if isinstance(node, Const):
             self.values.append(self.literal(node.real))
         elif isinstance(node, Scalar):
-            self.values.append(Var(scalar_name(node.name), self.scalar_type))
+            self.values.append(ir.Var(scalar_name(node.name), self.scalar_type))
         elif isinstance(node, Read):
             self.values.append(self.name(position, self.leaves.read(node)))
         elif position not in self.needed:
-            self.values.append(Real(0, self.scalar_type))
+            self.values.append(ir.Real(0, self.scalar_type))
         else:
             self.values.append(self.apply(position, node.op, [self.values[arg] for arg in node.args]))
 
-    def literal(self, value: float) -> Real:
+    def literal(self, value: float) -> ir.Real:
         if isinstance(value, bool):
-            return Real(value, "bool")
-        if "int" in self.scalar_type:
-            signed, bits = self.scalar_type.startswith("int"), int(self.scalar_type.rpartition("int")[2])
-            low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
-            if value != int(value) or not low <= value < high:
+            return ir.Real(value, ir.BOOL)
+        if self.scalar_type.is_integer:
+            low, high = self.scalar_type.range
+            if value != int(value) or not low <= value <= high:
                 raise UsageError(f"the constant {value!r} does not fit {self.scalar_type}")
-            return Real(int(value), self.scalar_type)
-        return Real(float(value), self.scalar_type)
+            return ir.Real(int(value), self.scalar_type)
+        return ir.Real(float(value), self.scalar_type)
 
-    def name(self, position: int, value: Expr) -> Var:
-        kind = self.vector_type if self.leaves.vector else self.scalar_type
-        var = Var(f"{self.prefix}{position}", kind)
-        self.body.append(Let(var, value))
+    def name(self, position: int, value: ir.Expr) -> ir.Var:
+        kind: ir.Type = self.vector_type if self.leaves.vector else self.scalar_type
+        var = ir.Var(f"{self.prefix}{position}", kind)
+        self.body.append(ir.Let(var, value))
         return var
 
-    def apply(self, position: int, op: str, args: list[Expr]) -> Expr:
-        if all(isinstance(arg, Real) for arg in args):
+    def apply(self, position: int, op: str, args: list[ir.Expr]) -> ir.Expr:
+        if all(isinstance(arg, ir.Real) for arg in args):
             return self.fold(op, args)
         logical = op in _LOGICAL or (op in _BOOLEAN_ARITHMETIC and all(self.is_truth(arg) for arg in args))
         if logical:
@@ -116,61 +108,59 @@ class _Lowering:
         if op == "where":
             condition = self.truth(args[0])
             branches = [self.number(arg) for arg in args[1:]]
-            if type_of(condition) == "bool" and self.leaves.vector:
+            if ir.type_of(condition) == ir.BOOL and self.leaves.vector:
                 condition = self.splat_truth(condition)
-            if type_of(condition) == self.mask_type:
+            if ir.type_of(condition) == self.mask_type:
                 branches = [self.splat(branch) for branch in branches]
             return self.emit(position, "where", [condition, *branches], truth=False)
         numbers = [self.number(arg) for arg in args]
         return self.emit(position, op, numbers, truth=op in _COMPARE)
 
-    def emit(self, position: int, op: str, args: list[Expr], *, truth: bool) -> Var:
-        vector = any(type_of(arg) in {self.vector_type, self.mask_type} for arg in args)
+    def emit(self, position: int, op: str, args: list[ir.Expr], *, truth: bool) -> ir.Var:
+        vector = any(ir.type_of(arg) in {self.vector_type, self.mask_type} for arg in args)
         if vector and op not in {"add", "sub", "mul", "div", "shr", *_COMPARE} and op != "where":
-            args = [arg if type_of(arg) == self.mask_type else self.splat(arg) for arg in args]
-        operand = self.vector_type if vector else self.scalar_type
-        result = (self.mask_type if vector else "bool") if truth else operand
-        var = Var(f"{self.prefix}{position}", result)
-        self.body.append(Let(var, Op(op, tuple(args), operand)))
+            args = [arg if ir.type_of(arg) == self.mask_type else self.splat(arg) for arg in args]
+        operand: ir.Type = self.vector_type if vector else self.scalar_type
+        result = ir.truth_of(operand) if truth else operand
+        var = ir.Var(f"{self.prefix}{position}", result)
+        self.body.append(ir.Let(var, ir.Op(ir.Operator(op), tuple(args), operand)))
         return var
 
-    def fold(self, op: str, args: list[Expr]) -> Real:
-        value = OPERATORS[op].evaluate(*(arg.value for arg in args if isinstance(arg, Real))).item()
+    def fold(self, op: str, args: list[ir.Expr]) -> ir.Real:
+        value = OPERATORS[op].evaluate(*(arg.value for arg in args if isinstance(arg, ir.Real))).item()
         if op in BOOLEAN or isinstance(value, bool):
-            return Real(bool(value), "bool")
+            return ir.Real(bool(value), ir.BOOL)
         return self.literal(value)
 
-    def is_truth(self, value: Expr) -> bool:
-        return type_of(value) in {"bool", self.mask_type}
+    def is_truth(self, value: ir.Expr) -> bool:
+        return ir.type_of(value) in {ir.BOOL, self.mask_type}
 
-    def truth(self, value: Expr) -> Expr:
+    def truth(self, value: ir.Expr) -> ir.Expr:
         if self.is_truth(value):
             return value
-        vector = type_of(value) == self.vector_type
-        zero = Real(0, self.scalar_type)
-        return Op("nonzero", (value, zero), self.mask_type if vector else "bool")
+        return ir.op(ir.Operator.NONZERO, value, ir.Real(0, self.scalar_type))
 
-    def number(self, value: Expr) -> Expr:
+    def number(self, value: ir.Expr) -> ir.Expr:
         """Turn a truth value into one or zero."""
-        if isinstance(value, Real) and value.type == "bool":
-            return Real(int(value.value), self.scalar_type)
-        if type_of(value) == "bool":
-            return Op("number", (value,), self.scalar_type)
-        if type_of(value) == self.mask_type:
-            return Op("number", (value,), self.vector_type)
+        if isinstance(value, ir.Real) and value.type == ir.BOOL:
+            return ir.Real(int(value.value), self.scalar_type)
+        if ir.type_of(value) == ir.BOOL:
+            return ir.Op(ir.Operator.NUMBER, (value,), self.scalar_type)
+        if ir.type_of(value) == self.mask_type:
+            return ir.Op(ir.Operator.NUMBER, (value,), self.vector_type)
         return value
 
-    def alike(self, truths: list[Expr]) -> list[Expr]:
-        if all(type_of(truth) == "bool" for truth in truths):
+    def alike(self, truths: list[ir.Expr]) -> list[ir.Expr]:
+        if all(ir.type_of(truth) == ir.BOOL for truth in truths):
             return truths
-        return [self.splat_truth(truth) if type_of(truth) == "bool" else truth for truth in truths]
+        return [self.splat_truth(truth) if ir.type_of(truth) == ir.BOOL else truth for truth in truths]
 
-    def splat_truth(self, truth: Expr) -> Expr:
-        number = Op("splat", (self.number(truth),), self.vector_type)
-        return Op("nonzero", (number, Real(0, self.scalar_type)), self.mask_type)
+    def splat_truth(self, truth: ir.Expr) -> ir.Expr:
+        number = ir.splat(self.number(truth), self.vector_type)
+        return ir.op(ir.Operator.NONZERO, number, ir.Real(0, self.scalar_type))
 
-    def splat(self, value: Expr) -> Expr:
-        return value if type_of(value) == self.vector_type else Op("splat", (value,), self.vector_type)
+    def splat(self, value: ir.Expr) -> ir.Expr:
+        return value if ir.type_of(value) == self.vector_type else ir.splat(value, self.vector_type)
 
 
 def scalar_name(name: str) -> str:

@@ -1,17 +1,17 @@
 """Rows of hexagons and diamonds as IR."""
 
-from tilewright.codegen.ir import Expr, Int, Op, mul, select, smallest, sub
+from tilewright.codegen import ir
 from tilewright.tilings.geometry import Diamond, Face
 
 
-def face_grown(face: Face, row: Expr) -> Expr:
+def face_grown(face: Face, row: ir.Expr) -> ir.Expr:
     """By how many cells a row extends beyond the first one on each side."""
     if not isinstance(face, Diamond):
-        return mul(smallest(row, sub(Int(face.height - 1), row)), face.slope)
+        return ir.mul(ir.smallest(row, ir.sub(ir.Int(face.height - 1), row)), face.slope)
     half, rise = face.half, face.pitch // 2
-    step = Op("mod", (row, Int(half)))
-    risen = mul(step, rise // half) if rise % half == 0 else Op("div", (mul(step, rise), Int(half)))
-    return select(Op("lt", (row, Int(half))), risen, sub(Int(face.overhang), risen))
+    step = ir.mod(row, half)
+    risen = ir.mul(step, rise // half) if rise % half == 0 else ir.div(ir.mul(step, rise), half)
+    return ir.select(ir.lt(row, half), risen, ir.sub(ir.Int(face.overhang), risen))
 
 
 def face_note(face: Face) -> str:

@@ -4,38 +4,20 @@ import math
 from collections.abc import Iterable
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.c import INDEX_HELPERS, INFIX, LOGICAL, c_literal
+from tilewright.codegen import ir
+from tilewright.codegen.c import BINARY, INDEX_HELPERS, c_literal
 from tilewright.codegen.gpu_prelude import SUFFIX, TYPES, helper_name, prelude
-from tilewright.codegen.ir import (
-    WHOLE,
-    Barrier,
-    Call,
-    Comment,
-    Expr,
-    For,
-    Function,
-    If,
-    Int,
-    Let,
-    Load,
-    Op,
-    Real,
-    Room,
-    Scope,
-    Shared,
-    Stmt,
-    Store,
-    Var,
-)
+from tilewright.codegen.ir import Operator
 
-_BUILT_IN = {"group": "TW_GROUP", "thread": "TW_THREAD"}
-_SPACES = {"pointer": "TW_GLOBAL {} *", "array": "TW_GLOBAL const {} *", "chip": "TW_LOCAL {} *"}
+_BUILT_IN = {Operator.GROUP: "TW_GROUP", Operator.THREAD: "TW_THREAD"}
+_SPACES = {ir.Space.GLOBAL: "TW_GLOBAL ", ir.Space.SHARED: "TW_LOCAL ", ir.Space.PRIVATE: ""}
 
 
-def print_gpu(functions: Iterable[Function], dialect: str, *, strict: bool = False) -> str:
+def print_gpu(functions: Iterable[ir.Function], dialect: str, *, strict: bool = False) -> str:
     """Print a text of kernels and functions.
 
-    A ``chip:T`` parameter of a kernel is memory on chip whose size the launch gives; it comes last, and at most one.
+    A parameter of a kernel that points to shared memory is as much of it as the launch gives; at most one does, and it
+    comes last.
 
     Args:
         functions: Its functions, callees first.
@@ -53,19 +35,28 @@ def print_gpu(functions: Iterable[Function], dialect: str, *, strict: bool = Fal
     return "\n".join([prelude(dialect, printer.dtypes, printer.helpers, strict=strict), *bodies])
 
 
-def gpu_type(name: str) -> str:
+def gpu_type(kind: ir.Type) -> str:
     """Return the type of a GPU text that an IR type becomes.
 
-    >>> gpu_type("array:float32"), gpu_type("chip:float64"), gpu_type("wide")
-    ('TW_GLOBAL const float *', 'TW_LOCAL double *', 'tw_wide')
+    Raises:
+        UsageError: If GPU texts have none.
+
+    >>> number = ir.element("float64")
+    >>> gpu_type(ir.const_pointer(number)), gpu_type(ir.shared_pointer(number)), gpu_type(ir.WIDE)
+    ('TW_GLOBAL const double *', 'TW_LOCAL double *', 'tw_wide')
     """
-    kind, _, rest = name.partition(":")
-    if kind in _SPACES:
-        return _SPACES[kind].format(gpu_type(rest))
-    plain = {"index": "int", "wide": "tw_wide", "bool": "int", **TYPES}
-    if name not in plain:
-        raise UsageError(f"GPU code cannot compute in {name}", "use float32, float64, int32 or int64")
-    return plain[name]
+    match kind:
+        case ir.Pointer(to, const, space):
+            return f"{_SPACES[space]}{'const ' if const else ''}{gpu_type(to)} *"
+        case ir.Element(name) if name in TYPES:
+            return TYPES[name]
+        case ir.Index() | ir.Bool():
+            return "tw_wide" if kind == ir.WIDE else "int"
+    raise UsageError(f"GPU code cannot compute in {kind}", "use float32, float64, int32 or int64")
+
+
+def _is_shared(kind: ir.Type) -> bool:
+    return isinstance(kind, ir.Pointer) and kind.space is ir.Space.SHARED
 
 
 def gpu_literal(value: float, dtype: str) -> str:
@@ -90,16 +81,16 @@ class _Printer:
         self.helpers: dict[tuple[str, str], None] = {}
         self.dtypes: dict[str, None] = {}
 
-    def function(self, function: Function) -> str:
-        rooms = [param for param in function.params if function.kind == "kernel" and param.type.startswith("chip:")]
+    def function(self, function: ir.Function) -> str:
+        rooms = [param for param in function.params if function.kind == "kernel" and _is_shared(param.type)]
         parameters = ", ".join(self.declare(param) for param in function.params if param not in rooms)
-        result = gpu_type(function.result_type) if function.result is not None else "void"
+        result = gpu_type(function.result_type) if function.result_type is not None else "void"
         start = f"TW_FUNCTION {result}"
         body = []
         if function.kind == "kernel":
             start = f"TW_KERNEL({function.threads})"
             for room in rooms:
-                element = gpu_type(room.type.partition(":")[2])
+                element = gpu_type(ir.pointee(room))
                 parameters += f" TW_ROOM_PARAM({element}, {room.name})"
                 body.append(f"  TW_ROOM({element}, {room.name})")
         lines = [f"{start} {function.name}({parameters}) {{", *body, *self.block(function.body, 1)]
@@ -107,89 +98,89 @@ class _Printer:
             lines.append(f"  return {self.expr(function.result)};")
         return "\n".join([*lines, "}", ""])
 
-    def declare(self, var: Var) -> str:
+    def declare(self, var: ir.Var) -> str:
         text = gpu_type(var.type)
-        element = var.type.rpartition(":")[2]
-        if element in TYPES:
-            self.dtypes[element] = None
+        self.use(var.type)
         return f"{text}{'' if text.endswith('*') else ' '}{var.name}"
 
-    def block(self, body: tuple[Stmt, ...], depth: int) -> list[str]:
+    def use(self, kind: ir.Type) -> None:
+        element = ir.element_of(kind)
+        if element is not None:
+            self.dtypes[element.name] = None
+
+    def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
         return [line for statement in body for line in self.statement(statement, depth)]
 
-    def statement(self, node: Stmt, depth: int) -> list[str]:  # noqa: PLR0911  (one case per kind of node)
+    def statement(self, node: ir.Stmt, depth: int) -> list[str]:  # noqa: PLR0911  (one case per kind of node)
         pad = "  " * depth
         match node:
-            case Let(var, value):
+            case ir.Let(var, value):
                 text = self.declare(var)
                 named = f"{text.removesuffix(var.name)}const {var.name}" if "*" in text else f"const {text}"
                 return [f"{pad}{named} = {self.expr(value)};"]
-            case Store(base, index, value, _):
+            case ir.Store(base, index, value, _):
                 return [f"{pad}{self.expr(base)}[{self.expr(index)}] = {self.expr(value)};"]
-            case If(condition, then, otherwise):
+            case ir.If(condition, then, otherwise):
                 rest = [f"{pad}}} else {{", *self.block(otherwise, depth + 1)] if otherwise else []
                 return [f"{pad}if ({self.expr(condition)}) {{", *self.block(then, depth + 1), *rest, f"{pad}}}"]
-            case Comment(text):
+            case ir.Comment(text):
                 return [f"{pad}/* {text} */"]
-            case Scope(body):
+            case ir.Scope(body):
                 return [f"{pad}{{", *self.block(body, depth + 1), f"{pad}}}"]
-            case Shared(var, count):
-                element = var.type.partition(":")[2]
-                self.dtypes[element] = None
-                return [f"{pad}TW_SHARED {gpu_type(element)} {var.name}[{count}];"]
-            case Room(var, length):
-                element = var.type.partition(":")[2]
-                self.dtypes[element] = None
-                return [f"{pad}{gpu_type(element)} {var.name}[{length}];"]
-            case Barrier(memory):
+            case ir.Array(var, length):
+                self.use(var.type)
+                shared = "TW_SHARED " if _is_shared(var.type) else ""
+                return [f"{pad}{shared}{gpu_type(ir.pointee(var))} {var.name}[{length}];"]
+            case ir.Barrier(memory):
                 return [f"{pad}TW_BARRIER{'_MEMORY' if memory else ''}();"]
-            case Call():
+            case ir.Call():
                 return [f"{pad}{self.expr(node)};"]
-            case For():
+            case ir.For():
                 return self.loop(node, depth)
         raise TypeError(type(node).__name__)
 
-    def loop(self, node: For, depth: int) -> list[str]:
+    def loop(self, node: ir.For, depth: int) -> list[str]:
         pad, name = "  " * depth, node.var.name
         step = self.expr(node.step)
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
         lines = []
         if node.unroll:
-            lines.append(f"{pad}TW_UNROLL" if node.unroll == WHOLE else f"{pad}TW_UNROLL_BY({node.unroll})")
+            lines.append(f"{pad}TW_UNROLL" if node.unroll == ir.UNROLL_WHOLE else f"{pad}TW_UNROLL_BY({node.unroll})")
         lines.append(f"{pad}for (int {name} = {self.expr(node.low)}; {name} < {self.expr(node.high)}; {advance}) {{")
         return [*lines, *self.block(node.body, depth + 1), f"{pad}}}"]
 
-    def expr(self, node: Expr) -> str:
-        match node:
-            case Int(value):
-                return str(value) if value >= 0 else f"({value})"
-            case Real(value, kind):
-                return gpu_literal(value, kind)
-            case Var(name):
+    def expr(self, node: ir.Expr) -> str:
+        match node:  # the most frequent ones first
+            case ir.Var(name):
                 return name
-            case Load(base, index, _):
-                return f"{self.expr(base)}[{self.expr(index)}]"
-            case Call(name, args):
-                return f"{name}({', '.join(self.expr(arg) for arg in args)})"
-            case Op():
+            case ir.Op():
                 return self.op(node)
+            case ir.Int(value):
+                return str(value) if value >= 0 else f"({value})"
+            case ir.Real(value, kind):
+                return gpu_literal(value, str(kind))
+            case ir.Load(base, index, _):
+                return f"{self.expr(base)}[{self.expr(index)}]"
+            case ir.Call(name, args):
+                return f"{name}({', '.join(self.expr(arg) for arg in args)})"
         raise TypeError(type(node).__name__)
 
-    def op(self, node: Op) -> str:  # noqa: PLR0911  (one case per kind of operator)
+    def op(self, node: ir.Op) -> str:  # noqa: PLR0911  (one case per kind of operator)
         args = [self.expr(arg) for arg in node.args]
-        if node.name in _BUILT_IN:
-            return _BUILT_IN[node.name]
-        if node.name == "select":
+        op, kind = node.op, node.type
+        if op in BINARY:
+            return f"({args[0]} {BINARY[op]} {args[1]})"
+        if op in _BUILT_IN:
+            return _BUILT_IN[op]
+        if op is Operator.SELECT:
             return f"({args[0]} ? {args[1]} : {args[2]})"
-        if node.name in INFIX or node.name == "nonzero":
-            return f"({args[0]} {INFIX.get(node.name, '!=')} {args[1]})"
-        if node.name == "neg":
+        if op is Operator.NEG:
             return f"(-{args[0]})"
-        if node.name == "wide":
+        if op is Operator.WIDEN:
             return f"((tw_wide){args[0]})"
-        if node.name in INDEX_HELPERS:
-            return f"tw_{node.name}({', '.join(args)})"
-        if node.name in LOGICAL:
-            return f"({args[0]} {LOGICAL[node.name]} {args[1]})"
-        self.helpers[(node.name, node.type)] = None
-        return f"{helper_name(node.name, node.type)}({', '.join(args)})"
+        if op in INDEX_HELPERS:
+            return f"tw_{op}({', '.join(args)})"
+        if not isinstance(kind, ir.Element):
+            raise TypeError(f"GPU texts have no {op} of values of type {kind}")
+        self.helpers[(op, kind.name)] = None
+        return f"{helper_name(op, kind.name)}({', '.join(args)})"

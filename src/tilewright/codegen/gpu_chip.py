@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.codegen import ir
 from tilewright.codegen.gpu_site import offsets, reached
-from tilewright.codegen.ir import Expr, Int, Var, add, mul, sub
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.geometry import Face, Hexagon
@@ -29,8 +29,8 @@ class ChipSlot:
         hull: Cells along axis 0 that any tile may read.
     """
 
-    pieces: tuple[tuple[Expr, Expr], ...]
-    hull: tuple[Expr, Expr]
+    pieces: tuple[tuple[ir.Expr, ir.Expr], ...]
+    hull: tuple[ir.Expr, ir.Expr]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +47,9 @@ class ChipField:
     """
 
     name: str
-    low: Expr
-    high: Expr
-    start: Expr
+    low: ir.Expr
+    high: ir.Expr
+    start: ir.Expr
     slots: tuple[ChipSlot, ...]
 
 
@@ -65,14 +65,14 @@ class Chip:
     """
 
     fields: tuple[ChipField, ...]
-    box: tuple[tuple[Expr, Expr], ...]
+    box: tuple[tuple[ir.Expr, ir.Expr], ...]
     pure: tuple[Span, ...]
-    values: Expr
+    values: ir.Expr
 
-    def extent(self, axis: int) -> Expr:
+    def extent(self, axis: int) -> ir.Expr:
         """Cells along a classic axis, counted from 1."""
         low, high = self.box[axis - 1]
-        return sub(high, low)
+        return ir.sub(high, low)
 
 
 def hexagon_of(cut: Prism) -> Hexagon:
@@ -101,17 +101,17 @@ def fixed_chip(problem: Problem, cut: Prism, most_pieces: int) -> Chip:
     for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
         low, high = _field_hull(problem, hexagon, field)
         slots = tuple(_fixed_slot(problem, hexagon, field, slot, (low, high), most_pieces) for slot in range(copies))
-        fields.append(ChipField(name=field, low=Int(low), high=Int(high), start=Int(start), slots=slots))
+        fields.append(ChipField(name=field, low=ir.Int(low), high=ir.Int(high), start=ir.Int(start), slots=slots))
         start += copies * (high - low) * plane
     return Chip(
         fields=tuple(fields),
-        box=tuple((Int(low), Int(high)) for low, high in box),
+        box=tuple((ir.Int(low), ir.Int(high)) for low, high in box),
         pure=tuple(offsets(problem, axis, bent=False) for axis in range(rank)),
-        values=Int(start),
+        values=ir.Int(start),
     )
 
 
-def parametric_chip(problem: Problem, cut: Prism, names: tuple[Var, ...]) -> Chip:
+def parametric_chip(problem: Problem, cut: Prism, names: tuple[ir.Var, ...]) -> Chip:
     """Lay out a tile whose height (in logical steps), base and sizes have names.
 
     Raises:
@@ -126,21 +126,21 @@ def parametric_chip(problem: Problem, cut: Prism, names: tuple[Var, ...]) -> Chi
             f"{slope} per row: tiles of parametric size have no kernel for it",
             "write variant=fixed",
         )
-    over = mul(sub(Var("waist"), 1), slope)
-    low, high = sub(Int(reach[0]), over), add(add(base, reach[1]), over)
+    over = ir.mul(ir.sub(ir.Var("waist"), 1), slope)
+    low, high = ir.sub(ir.Int(reach[0]), over), ir.add(ir.add(base, reach[1]), over)
     box = []
     for axis, (skew, size) in enumerate(zip(cut.skews, sizes, strict=True), 1):
         least, most = offsets(problem, axis, bent=True)
-        box.append((sub(Int(least), mul(sub(rows, 1), skew.slope)), add(size, most)))
-    each: Expr = sub(high, low)
+        box.append((ir.sub(ir.Int(least), ir.mul(ir.sub(rows, 1), skew.slope)), ir.add(size, most)))
+    each: ir.Expr = ir.sub(high, low)
     for first, last in box:
-        each = mul(each, sub(last, first))
+        each = ir.mul(each, ir.sub(last, first))
     fields: list[ChipField] = []
-    start: Expr = Int(0)
+    start: ir.Expr = ir.Int(0)
     for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
         slots = (ChipSlot(pieces=((low, high),), hull=(low, high)),) * copies
         fields.append(ChipField(name=field, low=low, high=high, start=start, slots=slots))
-        start = add(start, mul(each, copies))
+        start = ir.add(start, ir.mul(each, copies))
     return Chip(
         fields=tuple(fields),
         box=tuple(box),
@@ -225,7 +225,9 @@ def _fixed_slot(problem: Problem, hexagon: Face, field: str, slot: int, every: S
     if len(pieces) > most_pieces:
         pieces = [(pieces[0][0], pieces[-1][1])]
     whole = (min(low for low, _ in hull), max(high for _, high in hull)) if hull else (every[0], every[0])
-    return ChipSlot(pieces=tuple((Int(low), Int(high)) for low, high in pieces), hull=(Int(whole[0]), Int(whole[1])))
+    return ChipSlot(
+        pieces=tuple((ir.Int(low), ir.Int(high)) for low, high in pieces), hull=(ir.Int(whole[0]), ir.Int(whole[1]))
+    )
 
 
 def _union(spans: list[Span]) -> list[Span]:

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_stream, gpu_sweep
+from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_stream, gpu_sweep, ir
 from tilewright.codegen.gpu import print_gpu
 from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
-from tilewright.codegen.gpu_site import DeviceKernel, DeviceSource, GpuSite, Launch
+from tilewright.codegen.gpu_site import DeviceLayout, GpuSite, Launch
 from tilewright.codegen.gpu_wrap import wrap_function
-from tilewright.codegen.ir import Function
+from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule
 
-Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[Function, DeviceKernel], ...]]
+Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, EntryPoint], ...]]
 Start = Callable[[Problem, GpuSchedule, int], Iterator[Launch]]
 SCHEDULES: dict[str, tuple[Make, Start]] = {
     "none": (gpu_sweep.sweep_functions, gpu_sweep.sweep_launches),
@@ -34,7 +34,7 @@ _VERSION = 2
 
 def emit_device(
     problem: Problem, schedule: GpuSchedule, dialect: str, *, strict: bool = False, periodic: bool = False
-) -> DeviceSource:
+) -> KernelSource[DeviceLayout]:
     """Write the kernels of a problem under a tiling for GPUs.
 
     Args:
@@ -58,7 +58,7 @@ def emit_device(
 
 def made(
     problem: Problem, schedule: GpuSchedule, dialect: str, *, strict: bool = False, periodic: bool = False
-) -> tuple[DeviceSource, tuple[Function, ...]]:
+) -> tuple[KernelSource[DeviceLayout], tuple[ir.Function, ...]]:
     """Make the functions of a source, see :func:`emit_device`; its text is empty."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
@@ -73,14 +73,13 @@ def made(
     parts = make(site, schedule)
     if periodic:
         parts = (*parts, wrap_function(site, schedule.copy_threads))
-    source = DeviceSource(
+    source = KernelSource(
         text="",
         dialect=dialect,
-        strict=strict,
-        dtype=problem.dtype,
-        copies=kept,
         kernels=tuple(kernel for _, kernel in parts),
-        fingerprint=key,
+        layout=DeviceLayout(copies=kept),
+        strict=strict,
+        double=problem.dtype == "float64",
     )
     return source, tuple(function for function, _ in parts)
 

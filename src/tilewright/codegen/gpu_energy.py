@@ -7,9 +7,8 @@ each other's sums; maxima and minima alternate. Accesses to the chip and to memo
 Source of the method: Prajapati, thesis, section B.7.
 """
 
-from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.gpu_prelude import prelude
-from tilewright.codegen.gpu_site import DeviceKernel, DeviceSource
+from tilewright.codegen.source import EntryPoint, KernelSource
 
 THREADS = 128
 ACCESSES = 64
@@ -135,7 +134,7 @@ _STEPS = {
 """Type, statements and how often they stand in a turn."""
 
 
-def energy_source(dialect: str) -> DeviceSource:
+def energy_source(dialect: str) -> KernelSource[None]:
     """Return the text of the kernels of :data:`PER_TURN`, in this order.
 
     Each takes the pointers ``target`` and ``source`` and the numbers ``turns``, ``chunks`` (of :data:`CHUNK` cells that
@@ -150,7 +149,7 @@ def energy_source(dialect: str) -> DeviceSource:
         text = text.replace(name, str(value))
     text = prelude(dialect) + text
     kernels = tuple(
-        DeviceKernel(
+        EntryPoint(
             entry=f"tw_energy_{name}",
             threads=THREADS,
             numbers=_NUMBERS,
@@ -158,10 +157,7 @@ def energy_source(dialect: str) -> DeviceSource:
         )
         for name in PER_TURN
     )
-    return DeviceSource(
-        text=text, dialect=dialect, strict=False, dtype="float32", copies=(1, 1), kernels=kernels,
-        fingerprint=fingerprint("energy", text),
-    )  # fmt: skip
+    return KernelSource(text=text, dialect=dialect, kernels=kernels, layout=None)
 
 
 def _texts() -> list[str]:

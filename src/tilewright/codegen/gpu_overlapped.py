@@ -9,31 +9,11 @@ from collections.abc import Callable, Iterator
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, on_chip, unpacked
+from tilewright.codegen import ir
+from tilewright.codegen.gpu_site import GpuSite, Launch, global_index, on_chip, unpacked
 from tilewright.codegen.gpu_sweep import STEP, in_bounds, places
-from tilewright.codegen.ir import (
-    Barrier,
-    Comment,
-    Expr,
-    For,
-    Function,
-    If,
-    Int,
-    Let,
-    Load,
-    Op,
-    Scope,
-    Shared,
-    Stmt,
-    Store,
-    Var,
-    add,
-    largest,
-    mul,
-    smallest,
-    sub,
-)
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Problem
@@ -42,7 +22,7 @@ from tilewright.tilings.overlapped import geometry, kept_otherwise, local_box
 from tilewright.tilings.pieces import Box
 
 _NUMBERS = ("begin", "levels", "tiles1", "tiles2")
-Span = tuple[Expr, Expr]
+Span = tuple[ir.Expr, ir.Expr]
 
 
 def bands(steps: int, most: int) -> Iterator[int]:
@@ -58,7 +38,7 @@ def bands(steps: int, most: int) -> Iterator[int]:
         steps -= now
 
 
-def overlapped_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def overlapped_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make the kernel of an overlapped tiling.
 
     Raises:
@@ -68,7 +48,7 @@ def overlapped_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Fu
     maker = _Maker(site, schedule)
     numbers = _NUMBERS[: 1 + site.rank]
     shared, room = on_chip(maker.values * site.problem.itemsize)
-    kernel = DeviceKernel(
+    kernel = EntryPoint(
         entry=f"{site.prefix}_0",
         threads=math.prod(maker.threads),
         numbers=numbers,
@@ -77,8 +57,8 @@ def overlapped_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Fu
     )
     body = maker.body()
     if shared:
-        body = (Shared(Var("chip", f"chip:{site.dtype}"), maker.values), *body)
-    function = Function(
+        body = (ir.Array(site.shared, maker.values), *body)
+    function = ir.Function(
         name=kernel.entry,
         params=site.params(numbers, room=bool(room)),
         body=body,
@@ -121,106 +101,113 @@ class _Maker:
         self.starts = [self.plane * sum(copies[:field]) for field in range(len(copies))]
         self.values = self.plane * sum(copies)
 
-    def body(self) -> tuple[Stmt, ...]:
+    def body(self) -> tuple[ir.Stmt, ...]:
         rank = self.site.rank
-        names = tuple(Var(f"tile{axis}") for axis in range(rank))
-        counts: tuple[Expr, ...] = (Int(0), *(Var(f"tiles{axis}") for axis in range(1, rank)))
-        lets: list[Stmt] = [
-            Comment(f"overlapped tiles of {'x'.join(map(str, self.tiling.space))}, at most {self.tiling.time} steps"),
-            *unpacked(Op("thread", ()), tuple(Var(f"i{axis}") for axis in range(rank)), tuple(map(Int, self.threads))),
-            *unpacked(Op("group", ()), names, counts),
+        names = tuple(ir.Var(f"tile{axis}") for axis in range(rank))
+        counts: tuple[ir.Expr, ...] = (ir.Int(0), *(ir.Var(f"tiles{axis}") for axis in range(1, rank)))
+        lets: list[ir.Stmt] = [
+            ir.Comment(
+                f"overlapped tiles of {'x'.join(map(str, self.tiling.space))}, at most {self.tiling.time} steps"
+            ),
+            *unpacked(ir.THREAD, tuple(ir.Var(f"i{axis}") for axis in range(rank)), tuple(map(ir.Int, self.threads))),
+            *unpacked(ir.GROUP, names, counts),
         ]
         for axis, size in enumerate(self.tiling.space):
-            lets.append(Let(Var(f"low{axis}"), mul(names[axis], size)))
-            lets.append(Let(Var(f"high{axis}"), smallest(add(Var(f"low{axis}"), size), extent(axis))))
-            lets.append(Let(Var(f"origin{axis}"), add(Var(f"low{axis}"), self.box[axis][0])))
-        t, left = Var("level"), Var("left")
+            lets.append(ir.Let(ir.Var(f"low{axis}"), ir.mul(names[axis], size)))
+            lets.append(ir.Let(ir.Var(f"high{axis}"), ir.smallest(ir.add(ir.Var(f"low{axis}"), size), extent(axis))))
+            lets.append(ir.Let(ir.Var(f"origin{axis}"), ir.add(ir.Var(f"low{axis}"), self.box[axis][0])))
+        t, left = ir.Var("level"), ir.Var("left")
         rows = self._rows(left)
-        step = (Let(left, sub(sub(Var("levels"), 1), t)), Let(STEP, add(Var("begin"), t)), *rows)
+        step = (ir.Let(left, ir.sub(ir.sub(ir.Var("levels"), 1), t)), ir.Let(STEP, ir.add(ir.Var("begin"), t)), *rows)
         return (
             *lets,
             *self._load(),
-            Barrier(memory=False),
-            For(var=t, low=Int(0), high=Var("levels"), body=step, unroll=1),
+            ir.Barrier(memory=False),
+            ir.For(var=t, low=ir.Int(0), high=ir.Var("levels"), body=step, unroll=1),
             *self._store(),
         )
 
-    def _chip(self, field: str, version: Expr, cells: tuple[Expr, ...]) -> tuple[Expr, Expr]:
+    def _chip(self, field: str, version: ir.Expr, cells: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ir.Expr]:
         """Pointer and index on chip of a cell of a version."""
         number, copies = self.site.number(field), self.site.copies(field)
-        index: Expr = Int(0)
+        index: ir.Expr = ir.Int(0)
         for axis, (cell, (low, high)) in enumerate(zip(cells, self.box, strict=True)):
-            place = sub(cell, Var(f"origin{axis}"))
-            index = place if axis == 0 else add(mul(index, high - low), place)
+            place = ir.sub(cell, ir.Var(f"origin{axis}"))
+            index = place if axis == 0 else ir.add(ir.mul(index, high - low), place)
         if copies > 1:
-            index = add(index, mul(Op("mod", (version, Int(copies))), self.plane))
-        return add(Var("chip"), self.starts[number]), index
+            index = ir.add(index, ir.mul(ir.mod(version, copies), self.plane))
+        return ir.add(self.site.shared, self.starts[number]), index
 
-    def _over(self, spans: list[Span], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def _over(self, spans: list[Span], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         """The cells of a box, shared by the threads of the group."""
         for axis in range(self.site.rank - 1, -1, -1):
-            low, high = largest(spans[axis][0], Int(0)), smallest(spans[axis][1], extent(axis))
-            low = add(low, Var(f"i{axis}"))
-            body = (For(var=places(self.site)[axis], low=low, high=high, step=Int(self.threads[axis]), body=body),)
+            low, high = ir.largest(spans[axis][0], ir.Int(0)), ir.smallest(spans[axis][1], extent(axis))
+            low = ir.add(low, ir.Var(f"i{axis}"))
+            body = (
+                ir.For(var=places(self.site)[axis], low=low, high=high, step=ir.Int(self.threads[axis]), body=body),
+            )
         return body
 
-    def _load(self) -> tuple[Stmt, ...]:
+    def _load(self) -> tuple[ir.Stmt, ...]:
         """Bring the whole box in; cells that are not updated are needed in both versions."""
         site, here = self.site, places(self.site)
         spans: list[Span] = [
-            (Var(f"origin{axis}"), add(Var(f"origin{axis}"), high - low)) for axis, (low, high) in enumerate(self.box)
+            (ir.Var(f"origin{axis}"), ir.add(ir.Var(f"origin{axis}"), high - low))
+            for axis, (low, high) in enumerate(self.box)
         ]
-        body: list[Stmt] = []
-        value = Var("value", site.dtype)
+        body: list[ir.Stmt] = []
+        value = ir.Var("value", site.dtype)
         for field in site.problem.program.fields:
             copies = site.copies(field)
-            base = site.version(field, Op("mod", (Var("begin"), Int(copies))))
+            base = site.version(field, ir.mod(ir.Var("begin"), copies))
             stores = []
             for slot in range(copies):
-                chip, index = self._chip(field, Int(slot), here)
-                stores.append(Store(chip, index, value, site.dtype))
-            body.append(Scope((Let(value, Load(base, global_index(here), site.dtype)), *stores)))
+                chip, index = self._chip(field, ir.Int(slot), here)
+                stores.append(ir.Store(chip, index, value, site.dtype))
+            body.append(ir.Scope((ir.Let(value, ir.Load(base, global_index(here), site.dtype)), *stores)))
         return self._over(spans, tuple(body))
 
-    def _rows(self, left: Expr) -> tuple[Stmt, ...]:
+    def _rows(self, left: ir.Expr) -> tuple[ir.Stmt, ...]:
         site, here = self.site, places(self.site)
-        result: list[Stmt] = []
+        result: list[ir.Stmt] = []
         for stage, numbers in enumerate(site.stages):
             spans: list[Span] = []
             for axis in range(site.rank):
                 below, above = self.shape.below[axis], self.shape.above[axis]
-                low = sub(sub(Var(f"low{axis}"), mul(left, below.period)), below.offsets[stage])
-                spans.append((low, add(add(Var(f"high{axis}"), mul(left, above.period)), above.offsets[stage])))
-            cells: list[Stmt] = []
+                low = ir.sub(ir.sub(ir.Var(f"low{axis}"), ir.mul(left, below.period)), below.offsets[stage])
+                spans.append(
+                    (low, ir.add(ir.add(ir.Var(f"high{axis}"), ir.mul(left, above.period)), above.offsets[stage]))
+                )
+            cells: list[ir.Stmt] = []
             for number in numbers:
                 statement = site.problem.program.statements[number]
                 body, value = site.lower(statement, self._reader(here))
-                chip, index = self._chip(statement.field, add(STEP, 1), here)
-                store = Store(chip, index, value, site.dtype)
-                cells.append(If(in_bounds(site, statement, here), (Scope((*body, store)),)))
-            result += [*self._over(spans, tuple(cells)), Barrier(memory=False)]
+                chip, index = self._chip(statement.field, ir.add(STEP, 1), here)
+                store = ir.Store(chip, index, value, site.dtype)
+                cells.append(ir.If(in_bounds(site, statement, here), (ir.Scope((*body, store)),)))
+            result += [*self._over(spans, tuple(cells)), ir.Barrier(memory=False)]
         return tuple(result)
 
-    def _reader(self, here: tuple[Expr, ...]) -> Callable[[Read], Expr]:
+    def _reader(self, here: tuple[ir.Expr, ...]) -> Callable[[Read], ir.Expr]:
         site = self.site
 
-        def read(node: Read) -> Expr:
-            version = add(STEP, node.level % site.copies(node.field))
+        def read(node: Read) -> ir.Expr:
+            version = ir.add(STEP, node.level % site.copies(node.field))
 
-            def load(inner: tuple[Expr, ...]) -> Expr:
-                return Load(*self._chip(node.field, version, inner), site.dtype)
+            def load(inner: tuple[ir.Expr, ...]) -> ir.Expr:
+                return ir.Load(*self._chip(node.field, version, inner), site.dtype)
 
             return site.guarded(node, here, load)
 
         return read
 
-    def _store(self) -> tuple[Stmt, ...]:
+    def _store(self) -> tuple[ir.Stmt, ...]:
         site, here = self.site, places(self.site)
-        spans: list[Span] = [(Var(f"low{axis}"), Var(f"high{axis}")) for axis in range(site.rank)]
-        body: list[Stmt] = []
-        last = add(Var("begin"), Var("levels"))
+        spans: list[Span] = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
+        body: list[ir.Stmt] = []
+        last = ir.add(ir.Var("begin"), ir.Var("levels"))
         for field in site.problem.program.updated:
-            base = site.version(field, Op("mod", (last, Int(site.copies(field)))))
-            value = Load(*self._chip(field, last, here), site.dtype)
-            body.append(Store(base, global_index(here), value, site.dtype))
+            base = site.version(field, ir.mod(last, site.copies(field)))
+            value = ir.Load(*self._chip(field, last, here), site.dtype)
+            body.append(ir.Store(base, global_index(here), value, site.dtype))
         return self._over(spans, tuple(body))

@@ -14,32 +14,14 @@ Source: Prajapati et al. 2017, sections 3 and 4; Grosser et al. 2014.
 import math
 from collections.abc import Iterator
 
+from tilewright.codegen import ir
 from tilewright.codegen.faces import face_note
 from tilewright.codegen.gpu_chip import fixed_chip, parametric_chip, parametric_values
 from tilewright.codegen.gpu_prism_rows import PrismRows
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, on_chip, unpacked
+from tilewright.codegen.gpu_site import GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu_sweep import conjunction
-from tilewright.codegen.ir import (
-    Barrier,
-    Comment,
-    Expr,
-    For,
-    Function,
-    If,
-    Int,
-    Let,
-    Op,
-    Shared,
-    Stmt,
-    Var,
-    add,
-    largest,
-    mul,
-    select,
-    smallest,
-    sub,
-)
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule
@@ -49,23 +31,23 @@ _NUMBERS = ("start", "total", "origin")
 _SIZES = ("height", "base", "size1", "size2")
 
 
-def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make the kernel of a prism tiling."""
     tiling, rank = schedule.tiling, site.rank
     cut = geometry(site.problem, tiling)
     itemsize = site.problem.itemsize
     if tiling.variant == "param":
-        names = tuple(Var(name) for name in _SIZES[: rank + 1])
+        names = tuple(ir.Var(name) for name in _SIZES[: rank + 1])
         chip = parametric_chip(site.problem, cut, names)
         shared, room = 0, parametric_values(site.problem, cut) * itemsize
     else:
         names = ()
         chip = fixed_chip(site.problem, cut, schedule.pieces)
-        total = chip.values.value * itemsize if isinstance(chip.values, Int) else 0
+        total = chip.values.value * itemsize if isinstance(chip.values, ir.Int) else 0
         shared, room = on_chip(total)
     numbers = (*_NUMBERS, *(var.name for var in names))
     maker = _Maker(site=site, schedule=schedule, cut=cut, chip=chip)
-    kernel = DeviceKernel(
+    kernel = EntryPoint(
         entry=f"{site.prefix}_0",
         threads=math.prod(schedule.threads),
         numbers=numbers,
@@ -74,8 +56,8 @@ def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Functio
     )
     body = maker.body()
     if shared:
-        body = (Shared(Var("chip", f"chip:{site.dtype}"), shared // itemsize), *body)
-    function = Function(
+        body = (ir.Array(site.shared, shared // itemsize), *body)
+    function = ir.Function(
         name=kernel.entry,
         params=site.params(numbers, room=bool(room)),
         body=body,
@@ -108,85 +90,85 @@ class _Maker(PrismRows):
 
     # The kernel.
 
-    def body(self) -> tuple[Stmt, ...]:
+    def body(self) -> tuple[ir.Stmt, ...]:
         site, rank = self.site, self.rank
-        threads = tuple(Var(f"i{axis}") for axis in range(rank))
-        left, start = Var("left"), Var("start")
-        lets: list[Stmt] = []
+        threads = tuple(ir.Var(f"i{axis}") for axis in range(rank))
+        left, start = ir.Var("left"), ir.Var("start")
+        lets: list[ir.Stmt] = []
         if self.parametric:
-            lets.append(Let(Var("waist"), Op("div", (self.height, Int(2)))))
-            pitch: Expr = add(mul(self.base, 2), mul(sub(Var("waist"), 1), 2 * self.slope))
+            lets.append(ir.Let(ir.Var("waist"), ir.div(self.height, 2)))
+            pitch: ir.Expr = ir.add(ir.mul(self.base, 2), ir.mul(ir.sub(ir.Var("waist"), 1), 2 * self.slope))
         else:
             hexagon = self.cut.hexagon
-            lets.append(Comment(f"{face_note(hexagon)}, {self.tiling}"))
-            pitch = Int(hexagon.pitch)
-        lets += unpacked(Op("thread", ()), threads, tuple(Int(n) for n in self.shape))
+            lets.append(ir.Comment(f"{face_note(hexagon)}, {self.tiling}"))
+            pitch = ir.Int(hexagon.pitch)
+        lets += unpacked(ir.THREAD, threads, tuple(ir.Int(n) for n in self.shape))
         lets += [
-            Let(left, add(mul(Op("group", ()), pitch), Var("origin"))),
-            Let(Var("row0"), largest(Int(0), sub(Int(0), start))),
-            Let(Var("row1"), smallest(self.height, sub(Var("total"), start))),
+            ir.Let(left, ir.add(ir.mul(ir.GROUP, pitch), ir.Var("origin"))),
+            ir.Let(ir.Var("row0"), ir.largest(ir.Int(0), ir.sub(ir.Int(0), start))),
+            ir.Let(ir.Var("row1"), ir.smallest(self.height, ir.sub(ir.Var("total"), start))),
         ]
-        step = Op("floordiv", (start, Int(self.cut.stages))) if self.cut.stages > 1 else start
+        step = ir.floordiv(start, self.cut.stages) if self.cut.stages > 1 else start
         for copies in sorted({c for c in analyse(site.problem.program).copies if c > 1}):
-            lets.append(Let(Var(f"turn{copies}"), Op("floormod", (step, Int(copies)))))
+            lets.append(ir.Let(ir.Var(f"turn{copies}"), ir.floormod(step, copies)))
         low, high = self._span0()
         whole = [
-            Op("eq", (Var("row0"), Int(0))),
-            Op("eq", (Var("row1"), self.height)),
-            Op("ge", (add(left, low), Int(0))),
-            Op("le", (add(left, high), extent(0))),
+            ir.eq(ir.Var("row0"), 0),
+            ir.eq(ir.Var("row1"), self.height),
+            ir.ge(ir.add(left, low), 0),
+            ir.le(ir.add(left, high), extent(0)),
         ]
-        lets.append(Let(Var("whole", "bool"), conjunction(whole)))
+        lets.append(ir.Let(ir.Var("whole", ir.BOOL), conjunction(whole)))
         return (*lets, *self._classic_loops())
 
-    def _span0(self) -> tuple[Expr, Expr]:
+    def _span0(self) -> tuple[ir.Expr, ir.Expr]:
         """What a tile touches along axis 0, reads as written."""
         low, high = self.chip.pure[0]
         if self.parametric:
-            over = mul(sub(Var("waist"), 1), self.slope)
-            return sub(Int(low), over), add(add(self.base, high), over)
+            over = ir.mul(ir.sub(ir.Var("waist"), 1), self.slope)
+            return ir.sub(ir.Int(low), over), ir.add(ir.add(self.base, high), over)
         over_cells = (self.cut.hexagon.width - self.cut.hexagon.base) // 2
-        return Int(low - over_cells), Int(self.cut.hexagon.base + over_cells + high)
+        return ir.Int(low - over_cells), ir.Int(self.cut.hexagon.base + over_cells + high)
 
-    def _classic_loops(self) -> tuple[Stmt, ...]:
+    def _classic_loops(self) -> tuple[ir.Stmt, ...]:
         if self.rank == 1:
             return self._tile()
         last = self.rank - 1
         nest = self._tile()
         for axis in range(last, 0, -1):
-            tile, size = Var(f"j{axis}"), self.size(axis)
-            tiles = Op("ceildiv", (add(extent(axis), mul(sub(self.height, 1), self.lean(axis))), size))
-            body: tuple[Stmt, ...] = (Let(Var(f"z{axis}"), mul(tile, size)), *nest)
+            tile, size = ir.Var(f"j{axis}"), self.size(axis)
+            tiles = ir.ceildiv(ir.add(extent(axis), ir.mul(ir.sub(self.height, 1), self.lean(axis))), size)
+            body: tuple[ir.Stmt, ...] = (ir.Let(ir.Var(f"z{axis}"), ir.mul(tile, size)), *nest)
             if axis < last:
-                body = (*body, Barrier(memory=True))
-            nest = (For(var=tile, low=Int(0), high=tiles, body=body, unroll=1),)
+                body = (*body, ir.Barrier(memory=True))
+            nest = (ir.For(var=tile, low=ir.Int(0), high=tiles, body=body, unroll=1),)
         return nest
 
-    def _tile(self) -> tuple[Stmt, ...]:
-        tests: list[Expr] = [Var("whole", "bool")]
+    def _tile(self) -> tuple[ir.Stmt, ...]:
+        tests: list[ir.Expr] = [ir.Var("whole", ir.BOOL)]
         for axis in range(1, self.rank):
             low, high = self.chip.pure[axis]
-            place = Var(f"z{axis}")
-            least = sub(Int(low), mul(sub(self.height, 1), self.lean(axis)))
-            tests.append(Op("ge", (add(place, least), Int(0))))
+            place = ir.Var(f"z{axis}")
+            least = ir.sub(ir.Int(low), ir.mul(ir.sub(self.height, 1), self.lean(axis)))
+            tests.append(ir.ge(ir.add(place, least), 0))
             # Columns that keep their first values are loaded whole, which whole tiles do not do.
             high += max(self.site.update_bounds(s)[axis][1] for s in self.site.problem.program.statements)
-            tests.append(Op("le", (add(add(place, self.size(axis)), high), extent(axis))))
-        lets: list[Stmt] = []
-        fresh: Expr = Int(0)
+            tests.append(ir.le(ir.add(ir.add(place, self.size(axis)), high), extent(axis)))
+        lets: list[ir.Stmt] = []
+        fresh: ir.Expr = ir.Int(0)
         if self.rank > 1:
             last = self.rank - 1
-            tests.append(Op("gt", (Var(f"j{last}"), Int(0))))
-            kept = sub(self.chip.extent(last), self.size(last))
+            tests.append(ir.gt(ir.Var(f"j{last}"), 0))
+            kept = ir.sub(self.chip.extent(last), self.size(last))
             fresh = kept
-            lets.append(Let(Var("fresh"), select(Op("gt", (Var(f"j{last}"), Int(0))), kept, Int(0))))
+            lets.append(ir.Let(ir.Var("fresh"), ir.select(ir.gt(ir.Var(f"j{last}"), 0), kept, ir.Int(0))))
             if self.ring:
-                lets.append(Let(Var("ring"), Op("mod", (Var(f"z{last}"), self.chip.extent(last)))))
+                lets.append(ir.Let(ir.Var("ring"), ir.mod(ir.Var(f"z{last}"), self.chip.extent(last))))
         else:
-            lets.append(Let(Var("fresh"), Int(0)))
-        full = (*self._load_whole(fresh), Barrier(memory=True), *self._rows_whole())
-        cut = (*self._load_cut(), Barrier(memory=True), *self._rows_cut())
-        parts: tuple[Stmt, ...] = (*lets, If(conjunction(tests), full, cut))
+            lets.append(ir.Let(ir.Var("fresh"), ir.Int(0)))
+        full = (*self._load_whole(fresh), ir.Barrier(memory=True), *self._rows_whole())
+        cut = (*self._load_cut(), ir.Barrier(memory=True), *self._rows_cut())
+        parts: tuple[ir.Stmt, ...] = (*lets, ir.If(conjunction(tests), full, cut))
         if self.rank > 1 and not self.ring:
             parts = (*parts, *self._move())
         return parts

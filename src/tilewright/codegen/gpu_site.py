@@ -1,71 +1,34 @@
 """What every GPU kernel of a problem shares: its parameters, where versions of fields lie, and reads outside the grid.
 
 A schedule (a tiling family's module) makes kernels from these parts and says how they are launched; a runtime needs
-nothing else to run them: see :class:`DeviceSource`.
+nothing else to run them: see :class:`tilewright.codegen.source.KernelSource`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
+from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.ir import Expr, Int, Let, Op, Stmt, Var, add, mul
-from tilewright.codegen.sites import extent, inside, literal, outside, stride
+from tilewright.codegen.sites import extent, inside, literal, outside
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Node, Read, Scalar, Tape
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Statement
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceKernel:
-    """One kernel and how it is started.
-
-    Its arguments are, in this order: a pointer per field to slot 0 (version ``v`` lies in slot ``v mod copies``), the
-    extents (32 bits), the strides of the outer axes and the distance between slots in elements (64 bits), the numbers
-    of a :class:`Launch` (32 bits), and the program's scalars.
-
-    Attributes:
-        entry: Name of the function.
-        threads: Threads per group.
-        numbers: Names of the launch's numbers.
-        shared_bytes: Memory on chip of a group that the text declares.
-        room_bytes: Memory on chip of a group that the launch must give.
-    """
-
-    entry: str
-    threads: int
-    numbers: tuple[str, ...] = ()
-    shared_bytes: int = 0
-    room_bytes: int = 0
+_SLOT = ir.Var("slot", ir.WIDE)
+"""Distance of versions of a field, in elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSource:
-    """A text of kernels for GPUs.
+class DeviceLayout:
+    """Where a stencil's kernels find the fields.
 
     Attributes:
-        text: The text.
-        dialect: ``opencl`` or ``cuda``.
-        strict: Whether the compiler must keep every operation's own rounding.
-        dtype: Element type.
         copies: Versions kept per field, in field order.
-        kernels: Its kernels.
-        fingerprint: Content fingerprint of what decides the text.
     """
 
-    text: str
-    dialect: str
-    strict: bool
-    dtype: str
     copies: tuple[int, ...]
-    kernels: tuple[DeviceKernel, ...]
-    fingerprint: str
-
-    @property
-    def shared_bytes(self) -> int:
-        """Most memory on chip that a group of any kernel needs."""
-        return max(kernel.shared_bytes + kernel.room_bytes for kernel in self.kernels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +68,9 @@ class GpuSite:
         return self.problem.program.rank
 
     @property
-    def dtype(self) -> str:
+    def dtype(self) -> ir.Element:
         """Element type."""
-        return self.problem.dtype
+        return ir.element(self.problem.dtype)
 
     @property
     def stages(self) -> tuple[tuple[int, ...], ...]:
@@ -122,26 +85,32 @@ class GpuSite:
         """Versions that are kept of a field."""
         return (self.kept or analyse(self.problem.program).copies)[self.number(field)]
 
-    def params(self, numbers: tuple[str, ...], room: bool = False) -> tuple[Var, ...]:
+    def params(self, numbers: tuple[str, ...], room: bool = False) -> tuple[ir.Var, ...]:
         """Parameters of a kernel whose launches give these numbers."""
         program = self.problem.program
-        updated = set(program.updated)
-        fields = [
-            Var(f"f{i}", f"{'pointer' if field in updated else 'array'}:{self.dtype}")
-            for i, field in enumerate(program.fields)
-        ]
+        fields = [self.field(field) for field in program.fields]
         sizes = [extent(axis) for axis in range(self.rank)]
-        wides = [*(Var(stride(axis).name, "wide") for axis in range(self.rank - 1)), Var("slot", "wide")]
-        scalars = [Var(f"c_{i}", self.dtype) for i in range(len(program.scalars))]
-        chip = [Var("chip", f"chip:{self.dtype}")] if room else []
-        return (*fields, *sizes, *wides, *(Var(name) for name in numbers), *scalars, *chip)
+        wides = [*(stride(axis) for axis in range(self.rank - 1)), _SLOT]
+        scalars = [ir.Var(f"c_{i}", self.dtype) for i in range(len(program.scalars))]
+        shared = [self.shared] if room else []
+        return (*fields, *sizes, *wides, *(ir.Var(name) for name in numbers), *scalars, *shared)
 
-    def version(self, field: str, slot: Expr) -> Expr:
+    @property
+    def shared(self) -> ir.Var:
+        """The shared memory of a group."""
+        return ir.Var("chip", ir.shared_pointer(self.dtype))
+
+    def field(self, field: str) -> ir.Var:
+        """Pointer to slot 0 of a field; nothing is stored to fields that no statement updates."""
+        const = field not in self.problem.program.updated
+        return ir.Var(f"f{self.number(field)}", ir.Pointer(self.dtype, const=const))
+
+    def version(self, field: str, slot: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of a slot of a field."""
-        base = Var(f"f{self.number(field)}")
+        base = self.field(field)
         if self.copies(field) == 1:
             return base
-        return add(base, mul(Op("wide", (slot,)), Var("slot")))
+        return ir.add(base, ir.mul(ir.wide(slot), _SLOT))
 
     def tape(self, statement: Statement) -> Tape:
         """A statement's tape with its scalars numbered, and with operations that GPUs do faster together."""
@@ -149,11 +118,11 @@ class GpuSite:
         plain: tuple[Node, ...] = tuple(
             Scalar(str(names.index(node.name))) if isinstance(node, Scalar) else node for node in statement.tape
         )
-        return plain if self.strict or self.dtype != "float32" else fuse_roots(plain)
+        return plain if self.strict or self.problem.dtype != "float32" else fuse_roots(plain)
 
     def lower(
-        self, statement: Statement, read: Callable[[Read], Expr], prefix: str = "t"
-    ) -> tuple[tuple[Stmt, ...], Expr]:
+        self, statement: Statement, read: Callable[[Read], ir.Expr], prefix: str = "t"
+    ) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
         """Lower a statement's expression with its reads from anywhere."""
         return lower_tape(self.tape(statement), Leaves(dtype=self.dtype, read=read, vector=False), prefix)
 
@@ -169,7 +138,9 @@ class GpuSite:
             found.append((low, high))
         return tuple(found)
 
-    def guarded(self, node: Read, places: tuple[Expr, ...], load: Callable[[tuple[Expr, ...]], Expr]) -> Expr:
+    def guarded(
+        self, node: Read, places: tuple[ir.Expr, ...], load: Callable[[tuple[ir.Expr, ...]], ir.Expr]
+    ) -> ir.Expr:
         """The value of a read that may lie outside the grid.
 
         Args:
@@ -178,7 +149,7 @@ class GpuSite:
             load: Loads the value at indices inside the grid.
         """
         sides = self.problem.sides(node.field)
-        at = tuple(add(place, offset) for place, offset in zip(places, node.offset, strict=True))
+        at = tuple(ir.add(place, offset) for place, offset in zip(places, node.offset, strict=True))
         inner = tuple(
             inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
             for axis, place in enumerate(at)
@@ -187,9 +158,14 @@ class GpuSite:
         for axis in range(self.rank):  # the innermost constant axis decides, as in the reference
             for low_side, side in zip((True, False), sides[axis], strict=True):
                 if side.kind == "constant" and node.offset[axis]:
-                    test = Op("lt", (at[axis], Int(0))) if low_side else Op("ge", (at[axis], extent(axis)))
-                    value = Op("select", (test, literal(side.value, self.dtype), value), self.dtype)
+                    test = ir.lt(at[axis], 0) if low_side else ir.ge(at[axis], extent(axis))
+                    value = ir.select(test, literal(side.value, self.dtype), value)
         return value
+
+
+def stride(axis: int) -> ir.Var:
+    """Distance of neighbours along an outer axis, in elements: 64 bits."""
+    return ir.Var(f"s{axis}", ir.WIDE)
 
 
 def on_chip(size: int) -> tuple[int, int]:
@@ -201,11 +177,11 @@ def on_chip(size: int) -> tuple[int, int]:
     return (size, 0) if size <= STATIC_SHARED else (0, size)
 
 
-def global_index(places: tuple[Expr, ...]) -> Expr:
+def global_index(places: tuple[ir.Expr, ...]) -> ir.Expr:
     """Index of a cell in a version of a field, in 64 bits."""
-    result: Expr = Op("wide", (places[-1],))
+    result: ir.Expr = ir.wide(places[-1])
     for axis, place in enumerate(places[:-1]):
-        result = add(mul(Op("wide", (place,)), stride(axis)), result)
+        result = ir.add(ir.mul(ir.wide(place), stride(axis)), result)
     return result
 
 
@@ -235,11 +211,11 @@ def reached(problem: Problem, read: Read, axis: int, *, bent: bool) -> tuple[int
     return (distance, -bend if distance > 0 else bend)
 
 
-def unpacked(place: Expr, names: tuple[Var, ...], counts: tuple[Expr, ...]) -> tuple[Stmt, ...]:
+def unpacked(place: ir.Expr, names: tuple[ir.Var, ...], counts: tuple[ir.Expr, ...]) -> tuple[ir.Stmt, ...]:
     """Name the coordinates of a number in a box of ``counts``, the last one fastest."""
-    lets: list[Stmt] = []
+    lets: list[ir.Stmt] = []
     rest = place
     for axis in range(len(names) - 1, 0, -1):
-        lets.append(Let(names[axis], Op("mod", (rest, counts[axis]))))
-        rest = Op("div", (rest, counts[axis]))
-    return (*lets, Let(names[0], rest))
+        lets.append(ir.Let(names[axis], ir.mod(rest, counts[axis])))
+        rest = ir.div(rest, counts[axis])
+    return (*lets, ir.Let(names[0], rest))

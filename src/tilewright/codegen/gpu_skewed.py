@@ -9,27 +9,11 @@ import math
 from collections.abc import Iterator
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, unpacked
+from tilewright.codegen import ir
+from tilewright.codegen.gpu_site import GpuSite, Launch, unpacked
 from tilewright.codegen.gpu_sweep import STEP, guarded_cell, places
-from tilewright.codegen.ir import (
-    Barrier,
-    Comment,
-    Expr,
-    For,
-    Function,
-    If,
-    Int,
-    Let,
-    Op,
-    Stmt,
-    Var,
-    add,
-    largest,
-    mul,
-    smallest,
-    sub,
-)
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.problem import Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.skewed import Leaning, geometry
@@ -37,18 +21,18 @@ from tilewright.tilings.skewed import Leaning, geometry
 _NUMBERS = ("first", "wave", "lag", "total", "tiles0", "tiles1", "tiles2")
 
 
-def skewed_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def skewed_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make the kernel of a skewed tiling."""
     shape, threads = geometry(site.problem, schedule.tiling), schedule.threads
     numbers = _NUMBERS[: 4 + site.rank]
-    kernel = DeviceKernel(entry=f"{site.prefix}_0", threads=math.prod(threads), numbers=numbers)
+    kernel = EntryPoint(entry=f"{site.prefix}_0", threads=math.prod(threads), numbers=numbers)
     body = (
-        Comment(f"parallelograms of {shape.height} rows, {'x'.join(str(skew.size) for skew in shape.skews)} cells"),
-        *unpacked(Op("thread", ()), _thread(site), tuple(Int(n) for n in threads)),
+        ir.Comment(f"parallelograms of {shape.height} rows, {'x'.join(str(skew.size) for skew in shape.skews)} cells"),
+        *unpacked(ir.THREAD, _thread(site), tuple(ir.Int(n) for n in threads)),
         *_find(site),
-        If(_exists(), _tile(site, shape, threads)),
+        ir.If(_exists(), _tile(site, shape, threads)),
     )
-    function = Function(
+    function = ir.Function(
         name=kernel.entry, params=site.params(numbers), body=body, kind="kernel", threads=kernel.threads
     )
     return ((function, kernel),)
@@ -67,57 +51,61 @@ def skewed_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iter
             yield Launch(0, groups, (first, wave, shape.lag, total, *shape.tiles))
 
 
-def _thread(site: GpuSite) -> tuple[Var, ...]:
-    return tuple(Var(f"i{axis}") for axis in range(site.rank))
+def _thread(site: GpuSite) -> tuple[ir.Var, ...]:
+    return tuple(ir.Var(f"i{axis}") for axis in range(site.rank))
 
 
-def _find(site: GpuSite) -> tuple[Stmt, ...]:
+def _find(site: GpuSite) -> tuple[ir.Stmt, ...]:
     """Band and tile of a group."""
-    names = (Var("turn"), *(Var(f"tile{axis}") for axis in range(1, site.rank)))
-    counts: tuple[Expr, ...] = (Int(0), *(Var(f"tiles{axis}") for axis in range(1, site.rank)))
-    left: Expr = sub(Var("wave"), Op("mul", (Var("band"), Var("lag"))))
+    names = (ir.Var("turn"), *(ir.Var(f"tile{axis}") for axis in range(1, site.rank)))
+    counts: tuple[ir.Expr, ...] = (ir.Int(0), *(ir.Var(f"tiles{axis}") for axis in range(1, site.rank)))
+    left: ir.Expr = ir.sub(ir.Var("wave"), ir.mul(ir.Var("band"), ir.Var("lag")))
     for axis in range(1, site.rank):
-        left = sub(left, Var(f"tile{axis}"))
+        left = ir.sub(left, ir.Var(f"tile{axis}"))
     return (
-        *unpacked(Op("group", ()), names, counts),
-        Let(Var("band"), add(Var("first"), Var("turn"))),
-        Let(Var("tile0"), left),
+        *unpacked(ir.GROUP, names, counts),
+        ir.Let(ir.Var("band"), ir.add(ir.Var("first"), ir.Var("turn"))),
+        ir.Let(ir.Var("tile0"), left),
     )
 
 
-def _exists() -> Expr:
-    return Op("and", (Op("ge", (Var("tile0"), Int(0))), Op("lt", (Var("tile0"), Var("tiles0")))))
+def _exists() -> ir.Expr:
+    return ir.and_(ir.ge(ir.Var("tile0"), 0), ir.lt(ir.Var("tile0"), ir.Var("tiles0")))
 
 
-def _tile(site: GpuSite, shape: Leaning, threads: tuple[int, ...]) -> tuple[Stmt, ...]:
+def _tile(site: GpuSite, shape: Leaning, threads: tuple[int, ...]) -> tuple[ir.Stmt, ...]:
     """Sub-tiles one after the other, each row by row with a barrier after it."""
-    tau, start, row = Var("tau"), Var("start"), Var("row")
-    lets: list[Stmt] = [Let(row, sub(tau, start)), Let(STEP, _over(tau, shape.stages))]
-    spans: list[tuple[Expr, Expr]] = []
+    tau, start, row = ir.Var("tau"), ir.Var("start"), ir.Var("row")
+    lets: list[ir.Stmt] = [ir.Let(row, ir.sub(tau, start)), ir.Let(STEP, _over(tau, shape.stages))]
+    spans: list[tuple[ir.Expr, ir.Expr]] = []
     for axis, skew in enumerate(shape.sub_skews()):
-        at = Var(f"sub{axis}") if shape.parts[axis] > 1 else Var(f"tile{axis}")
-        edge = Var(f"from{axis}")
-        lets.append(Let(edge, sub(mul(at, skew.size), mul(row, skew.slope))))
-        spans.append((largest(edge, Int(0)), smallest(add(edge, skew.size), extent(axis))))
-    work: list[Stmt] = []
+        at = ir.Var(f"sub{axis}") if shape.parts[axis] > 1 else ir.Var(f"tile{axis}")
+        edge = ir.Var(f"from{axis}")
+        lets.append(ir.Let(edge, ir.sub(ir.mul(at, skew.size), ir.mul(row, skew.slope))))
+        spans.append((ir.largest(edge, ir.Int(0)), ir.smallest(ir.add(edge, skew.size), extent(axis))))
+    work: list[ir.Stmt] = []
     for stage, numbers in enumerate(site.stages):
         cells = tuple(guarded_cell(site, site.problem.program.statements[n], places(site), STEP) for n in numbers)
-        nest: tuple[Stmt, ...] = cells
+        nest: tuple[ir.Stmt, ...] = cells
         for axis in range(site.rank - 1, -1, -1):
-            low = add(spans[axis][0], Var(f"i{axis}"))
-            nest = (For(var=places(site)[axis], low=low, high=spans[axis][1], step=Int(threads[axis]), body=nest),)
+            low = ir.add(spans[axis][0], ir.Var(f"i{axis}"))
+            nest = (
+                ir.For(var=places(site)[axis], low=low, high=spans[axis][1], step=ir.Int(threads[axis]), body=nest),
+            )
         if shape.stages > 1:
-            nest = (If(Op("eq", (Op("mod", (tau, Int(shape.stages))), Int(stage))), nest),)
+            nest = (ir.If(ir.eq(ir.mod(tau, shape.stages), stage), nest),)
         work += nest
-    end = smallest(add(start, shape.height), Var("total"))
-    body: tuple[Stmt, ...] = (For(var=tau, low=start, high=end, body=(*lets, *work, Barrier(memory=True)), unroll=1),)
+    end = ir.smallest(ir.add(start, shape.height), ir.Var("total"))
+    body: tuple[ir.Stmt, ...] = (
+        ir.For(var=tau, low=start, high=end, body=(*lets, *work, ir.Barrier(memory=True)), unroll=1),
+    )
     for axis in range(site.rank - 1, -1, -1):
         parts = shape.parts[axis]
         if parts > 1:
-            low = mul(Var(f"tile{axis}"), parts)
-            body = (For(var=Var(f"sub{axis}"), low=low, high=add(low, parts), body=body, unroll=1),)
-    return (Let(start, mul(Var("band"), shape.height)), *body)
+            low = ir.mul(ir.Var(f"tile{axis}"), parts)
+            body = (ir.For(var=ir.Var(f"sub{axis}"), low=low, high=ir.add(low, parts), body=body, unroll=1),)
+    return (ir.Let(start, ir.mul(ir.Var("band"), shape.height)), *body)
 
 
-def _over(tau: Var, stages: int) -> Expr:
-    return Op("div", (tau, Int(stages))) if stages > 1 else tau
+def _over(tau: ir.Var, stages: int) -> ir.Expr:
+    return ir.div(tau, stages) if stages > 1 else tau

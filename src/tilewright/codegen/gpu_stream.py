@@ -17,28 +17,13 @@ import math
 from collections.abc import Iterator
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, on_chip, unpacked
+from tilewright.codegen import ir
+from tilewright.codegen.gpu_site import GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu_stream_cut import cut_body
 from tilewright.codegen.gpu_stream_plan import DEST, LEVELS, SOURCE, Plan, make_plan
 from tilewright.codegen.gpu_stream_whole import whole_body, whole_test
-from tilewright.codegen.ir import (
-    Comment,
-    Expr,
-    Function,
-    If,
-    Int,
-    Let,
-    Op,
-    Shared,
-    Stmt,
-    Var,
-    add,
-    largest,
-    mul,
-    smallest,
-    sub,
-)
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.problem import Problem
 from tilewright.tilings import stream_block
 from tilewright.tilings.gpu_schedule import GpuSchedule
@@ -52,11 +37,11 @@ def kept(problem: Problem) -> tuple[int, ...]:
     return tuple(ring if field in program.updated else 1 for field in program.fields)
 
 
-def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make the kernel of a streaming tiling."""
     plan = make_plan(site, schedule)
     shared, room = on_chip(plan.values * site.problem.itemsize)
-    kernel = DeviceKernel(
+    kernel = EntryPoint(
         entry=f"{site.prefix}_0",
         threads=math.prod(plan.threads),
         numbers=_NUMBERS[: 2 + site.rank],
@@ -65,8 +50,8 @@ def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Functi
     )
     body = _body(plan)
     if shared:
-        body = (Shared(Var("chip", f"chip:{site.dtype}"), plan.values), *body)
-    function = Function(
+        body = (ir.Array(site.shared, plan.values), *body)
+    function = ir.Function(
         name=kernel.entry,
         params=site.params(kernel.numbers, room=bool(room)),
         body=body,
@@ -84,43 +69,43 @@ def stream_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iter
         yield Launch(0, math.prod(tiles), (band.levels, band.source, band.target, *tiles[1:]))
 
 
-def _body(plan: Plan) -> tuple[Stmt, ...]:
+def _body(plan: Plan) -> tuple[ir.Stmt, ...]:
     rank = plan.site.rank
-    tiles = tuple(Var(f"tile{axis}") for axis in range(rank))
-    counts: tuple[Expr, ...] = (Int(0), *(Var(f"tiles{axis}") for axis in range(1, rank)))
-    threads = tuple(Var(f"i{axis}") for axis in range(1, rank))
-    lets: list[Stmt] = [
-        Comment(f"streaming tiles, {plan.schedule.tiling}: {plan.levels} levels, rings of {plan.depth}"),
-        *unpacked(Op("thread", ()), threads, tuple(map(Int, plan.threads[1:]))),
-        *unpacked(Op("group", ()), tiles, counts),
+    tiles = tuple(ir.Var(f"tile{axis}") for axis in range(rank))
+    counts: tuple[ir.Expr, ...] = (ir.Int(0), *(ir.Var(f"tiles{axis}") for axis in range(1, rank)))
+    threads = tuple(ir.Var(f"i{axis}") for axis in range(1, rank))
+    lets: list[ir.Stmt] = [
+        ir.Comment(f"streaming tiles, {plan.schedule.tiling}: {plan.levels} levels, rings of {plan.depth}"),
+        *unpacked(ir.THREAD, threads, tuple(map(ir.Int, plan.threads[1:]))),
+        *unpacked(ir.GROUP, tiles, counts),
     ]
     for axis, size in enumerate(plan.space):
-        lets.append(Let(Var(f"low{axis}"), mul(tiles[axis], size)))
-        lets.append(Let(Var(f"high{axis}"), smallest(add(Var(f"low{axis}"), size), extent(axis))))
+        lets.append(ir.Let(ir.Var(f"low{axis}"), ir.mul(tiles[axis], size)))
+        lets.append(ir.Let(ir.Var(f"high{axis}"), ir.smallest(ir.add(ir.Var(f"low{axis}"), size), extent(axis))))
         if axis:
-            lets.append(Let(Var(f"origin{axis}"), sub(Var(f"low{axis}"), plan.low[axis])))
+            lets.append(ir.Let(ir.Var(f"origin{axis}"), ir.sub(ir.Var(f"low{axis}"), plan.low[axis])))
     begin, end = _advances(plan)
-    lets += [Let(Var("begin"), begin), Let(Var("advances"), sub(end, Var("begin")))]
+    lets += [ir.Let(ir.Var("begin"), begin), ir.Let(ir.Var("advances"), ir.sub(end, ir.Var("begin")))]
     if not plan.schedule.written:
         return (*lets, *cut_body(plan))
-    return (*lets, If(whole_test(plan), whole_body(plan), cut_body(plan)))
+    return (*lets, ir.If(whole_test(plan), whole_body(plan), cut_body(plan)))
 
 
-def _advances(plan: Plan) -> tuple[Expr, Expr]:
+def _advances(plan: Plan) -> tuple[ir.Expr, ir.Expr]:
     """The first row of axis 0 at which a tile starts, and the end: an advance per row."""
     pipeline = plan.pipeline
-    starts: list[Expr] = []
+    starts: list[ir.Expr] = []
     for field in plan.updated:
         for age in range(plan.history(field)):
-            low = plan.span0(add(LEVELS, age), plan.stage_of(field))[0]
-            starts.append(add(largest(low, Int(0)), pipeline.lag.at(-1 - age, plan.stage_of(field))))
-    ends: list[Expr] = []
+            low = plan.span0(ir.add(LEVELS, age), plan.stage_of(field))[0]
+            starts.append(ir.add(ir.largest(low, ir.Int(0)), pipeline.lag.at(-1 - age, plan.stage_of(field))))
+    ends: list[ir.Expr] = []
     for stage in range(len(pipeline.stages)):
-        high = smallest(plan.span0(Int(0), stage)[1], extent(0))
-        ends.append(add(high, plan.lag(sub(LEVELS, 1), stage)))
+        high = ir.smallest(plan.span0(ir.Int(0), stage)[1], extent(0))
+        ends.append(ir.add(high, plan.lag(ir.sub(LEVELS, 1), stage)))
     begin, end = starts[0], ends[0]
     for each in starts[1:]:
-        begin = smallest(begin, each)
+        begin = ir.smallest(begin, each)
     for each in ends[1:]:
-        end = largest(end, each)
+        end = ir.largest(end, each)
     return begin, end

@@ -5,14 +5,14 @@ import math
 from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div, round_up
+from tilewright.codegen import ir
 from tilewright.codegen.gpu_site import GpuSite
-from tilewright.codegen.ir import Expr, Int, Op, Var, add, mul, sub
 from tilewright.programs.stencil import Statement
 from tilewright.tilings import stream_block
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.pipeline import Growth, Pipeline
 
-LEVELS, SOURCE, DEST = Var("levels"), Var("source"), Var("target")
+LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
 """Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
 
 
@@ -95,14 +95,14 @@ class Plan:
         """The statements of a stage."""
         return tuple(self.site.problem.program.statements[i] for i in self.pipeline.stages[stage])
 
-    def lag(self, step: Expr, stage: int) -> Expr:
+    def lag(self, step: ir.Expr, stage: int) -> ir.Expr:
         """Rows by which a unit runs behind."""
         return grown(self.pipeline.lag, step, stage)
 
-    def span0(self, left: Expr, stage: int) -> tuple[Expr, Expr]:
+    def span0(self, left: ir.Expr, stage: int) -> tuple[ir.Expr, ir.Expr]:
         """Rows of axis 0 that a unit with ``left`` steps to come computes, cut by no grid."""
         below, above = self.pipeline.below[0], self.pipeline.above[0]
-        return sub(Var("low0"), grown(below, left, stage)), add(Var("high0"), grown(above, left, stage))
+        return ir.sub(ir.Var("low0"), grown(below, left, stage)), ir.add(ir.Var("high0"), grown(above, left, stage))
 
     def span(self, axis: int, left: int, stage: int) -> tuple[int, int]:
         """Cells of an inner axis that it computes, counted from the first loaded one."""
@@ -110,34 +110,34 @@ class Plan:
         first = self.low[axis] - below.at(left, stage)
         return first, self.low[axis] + self.space[axis] + above.at(left, stage)
 
-    def ring(self, field: str, version: Expr) -> Expr:
+    def ring(self, field: str, version: ir.Expr) -> ir.Expr:
         """Index on chip of the first value of a version's ring."""
         number = self.site.number(field)
-        slot = add(version, self.history(field) - 1)
-        return add(mul(slot, self.depth * self.plane), self.starts[number])
+        slot = ir.add(version, self.history(field) - 1)
+        return ir.add(ir.mul(slot, self.depth * self.plane), self.starts[number])
 
     def kept(self, field: str, version: int) -> bool:
         """Whether a version of a whole band has a ring."""
         return version + self.history(field) - 1 < self.rings[self.site.number(field)]
 
-    def slot(self, row: Expr) -> Expr:
+    def slot(self, row: ir.Expr) -> ir.Expr:
         """Row of a ring that holds a row of axis 0."""
         lag = self.pipeline.lag
         most = lag.period * self.levels + max(lag.offsets) + self.depth
-        moved = add(sub(row, Var("begin")), round_up(most, self.depth))
-        return Op("mod", (moved, Int(self.depth)))
+        moved = ir.add(ir.sub(row, ir.Var("begin")), round_up(most, self.depth))
+        return ir.mod(moved, self.depth)
 
-    def memory(self, field: str, version: Var, age: Expr) -> Expr:
+    def memory(self, field: str, version: ir.Var, age: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of the version ``age`` steps before one of the launch's."""
         copies = self.site.copies(field)
         if copies == 1:
-            return self.site.version(field, Int(0))
-        return self.site.version(field, Op("mod", (add(sub(version, age), copies), Int(copies))))
+            return self.site.version(field, ir.Int(0))
+        return self.site.version(field, ir.mod(ir.add(ir.sub(version, age), copies), copies))
 
 
-def grown(growth: Growth, steps: Expr, stage: int) -> Expr:
+def grown(growth: Growth, steps: ir.Expr, stage: int) -> ir.Expr:
     """Return :meth:`Growth.at` as an expression."""
-    return add(mul(steps, growth.period), growth.offsets[stage])
+    return ir.add(ir.mul(steps, growth.period), growth.offsets[stage])
 
 
 def make_plan(site: GpuSite, schedule: GpuSchedule) -> Plan:

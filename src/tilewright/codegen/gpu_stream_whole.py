@@ -9,31 +9,12 @@ its end.
 import itertools
 from collections.abc import Callable
 
+from tilewright.codegen import ir
+from tilewright.codegen.gpu_site import stride
 from tilewright.codegen.gpu_stream_cut import ADVANCE
 from tilewright.codegen.gpu_stream_plan import DEST, LEVELS, SOURCE, Plan
 from tilewright.codegen.gpu_sweep import conjunction
-from tilewright.codegen.ir import (
-    Barrier,
-    Expr,
-    For,
-    If,
-    Int,
-    Let,
-    Load,
-    Op,
-    Room,
-    Scope,
-    Stmt,
-    Store,
-    Var,
-    add,
-    below,
-    largest,
-    mul,
-    smallest,
-    sub,
-)
-from tilewright.codegen.sites import extent, stride
+from tilewright.codegen.sites import extent
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 
@@ -41,13 +22,13 @@ Turns = tuple[int, ...]
 """Which of its cells per inner axis a thread is at."""
 
 
-def whole_test(plan: Plan) -> Expr:
+def whole_test(plan: Plan) -> ir.Expr:
     """Whether the fast body may compute a tile: a whole band, and inside the grid where an edge is not ``fixed``."""
-    tests: list[Expr] = [Op("eq", (LEVELS, Int(plan.levels)))]
+    tests: list[ir.Expr] = [ir.eq(LEVELS, plan.levels)]
     for axis in _bent(plan):
-        low = Var(f"low{axis}")
-        tests.append(Op("ge", (low, Int(plan.low[axis]))))
-        tests.append(Op("le", (add(low, plan.extent[axis] - plan.low[axis]), extent(axis))))
+        low = ir.Var(f"low{axis}")
+        tests.append(ir.ge(low, plan.low[axis]))
+        tests.append(ir.le(ir.add(low, plan.extent[axis] - plan.low[axis]), extent(axis)))
     return conjunction(tests)
 
 
@@ -64,10 +45,10 @@ def _bent(plan: Plan) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def whole_body(plan: Plan) -> tuple[Stmt, ...]:
+def whole_body(plan: Plan) -> tuple[ir.Stmt, ...]:
     """Advance by a ring's rows at a time."""
-    body = tuple(Scope(_advance(plan, number)) for number in range(plan.depth))
-    loop = For(var=ADVANCE, low=Int(0), high=Var("advances"), step=Int(plan.depth), body=body, unroll=1)
+    body = tuple(ir.Scope(_advance(plan, number)) for number in range(plan.depth))
+    loop = ir.For(var=ADVANCE, low=ir.Int(0), high=ir.Var("advances"), step=ir.Int(plan.depth), body=body, unroll=1)
     return (*_places(plan), *_limits(plan), *_rooms(plan), loop)
 
 
@@ -83,30 +64,30 @@ def _firsts(plan: Plan) -> list[tuple[str, int]]:
 # What does not change while a tile advances.
 
 
-def _places(plan: Plan) -> tuple[Stmt, ...]:
+def _places(plan: Plan) -> tuple[ir.Stmt, ...]:
     """A thread's place in a row, and which of its cells lie in the grid and which are updated."""
     site = plan.site
-    place: Expr = Var("i1")
+    place: ir.Expr = ir.Var("i1")
     for axis in plan.inner[1:]:
-        place = add(mul(place, plan.extent[axis]), Var(f"i{axis}"))
-    lets: list[Stmt] = [Let(Var("place"), place)]
-    lets += [Let(Var(f"at{axis}"), add(Var(f"origin{axis}"), Var(f"i{axis}"))) for axis in plan.inner]
+        place = ir.add(ir.mul(place, plan.extent[axis]), ir.Var(f"i{axis}"))
+    lets: list[ir.Stmt] = [ir.Let(ir.Var("place"), place)]
+    lets += [ir.Let(ir.Var(f"at{axis}"), ir.add(ir.Var(f"origin{axis}"), ir.Var(f"i{axis}"))) for axis in plan.inner]
     for turns in plan.pieces:
-        cells = [add(Var(f"at{axis}"), turns[axis - 1] * plan.threads[axis]) for axis in plan.inner]
-        lets.append(Let(_named("grid", turns, "bool"), _between(cells, [(0, 0) for _ in plan.inner])))
+        cells = [ir.add(ir.Var(f"at{axis}"), turns[axis - 1] * plan.threads[axis]) for axis in plan.inner]
+        lets.append(ir.Let(_named("grid", turns, ir.BOOL), _between(cells, [(0, 0) for _ in plan.inner])))
         for number, bounds in enumerate(_bounds(plan)):
-            lets.append(Let(_named(f"free{number}_", turns, "bool"), _between(cells, list(bounds[1:]))))
-        index: Expr = Op("wide", (cells[-1],))
+            lets.append(ir.Let(_named(f"free{number}_", turns, ir.BOOL), _between(cells, list(bounds[1:]))))
+        index: ir.Expr = ir.wide(cells[-1])
         if site.rank == 3:
-            index = add(mul(Op("wide", (cells[0],)), stride(1)), index)
-        lets.append(Let(_named("out", turns, "wide"), index))
+            index = ir.add(ir.mul(ir.wide(cells[0]), stride(1)), index)
+        lets.append(ir.Let(_named("out", turns, ir.WIDE), index))
     return tuple(lets)
 
 
-def _between(cells: list[Expr], margins: list[tuple[int, int]]) -> Expr:
-    tests: list[Expr] = []
+def _between(cells: list[ir.Expr], margins: list[tuple[int, int]]) -> ir.Expr:
+    tests: list[ir.Expr] = []
     for axis, (cell, (low, high)) in enumerate(zip(cells, margins, strict=True), 1):
-        tests += [Op("ge", (cell, Int(low))), below(cell, sub(extent(axis), high))]
+        tests += [ir.ge(cell, low), ir.lt(cell, ir.sub(extent(axis), high))]
     return conjunction(tests)
 
 
@@ -116,109 +97,108 @@ def _bounds(plan: Plan) -> list[tuple[tuple[int, int], ...]]:
     return list(found)
 
 
-def _limits(plan: Plan) -> tuple[Stmt, ...]:
+def _limits(plan: Plan) -> tuple[ir.Stmt, ...]:
     """The advances at which every unit has rows."""
-    lets: list[Stmt] = []
+    lets: list[ir.Stmt] = []
 
-    def limit(name: str, span: tuple[Expr, Expr], lag: int) -> None:
-        lets.append(Let(Var(f"{name}_from"), sub(add(largest(span[0], Int(0)), lag), Var("begin"))))
-        lets.append(Let(Var(f"{name}_to"), sub(add(smallest(span[1], extent(0)), lag), Var("begin"))))
+    def limit(name: str, span: tuple[ir.Expr, ir.Expr], lag: int) -> None:
+        lets.append(
+            ir.Let(ir.Var(f"{name}_from"), ir.sub(ir.add(ir.largest(span[0], ir.Int(0)), lag), ir.Var("begin")))
+        )
+        lets.append(ir.Let(ir.Var(f"{name}_to"), ir.sub(ir.add(ir.smallest(span[1], extent(0)), lag), ir.Var("begin"))))
 
     lag = plan.pipeline.lag
     for field, age in _firsts(plan):
         stage = plan.stage_of(field)
         name = f"load{plan.site.number(field)}_{age}"
-        limit(name, plan.span0(Int(plan.levels + age), stage), lag.at(-1 - age, stage))
+        limit(name, plan.span0(ir.Int(plan.levels + age), stage), lag.at(-1 - age, stage))
     for step, stage in _units(plan):
-        limit(f"unit{step}_{stage}", plan.span0(Int(plan.levels - 1 - step), stage), lag.at(step, stage))
+        limit(f"unit{step}_{stage}", plan.span0(ir.Int(plan.levels - 1 - step), stage), lag.at(step, stage))
     return tuple(lets)
 
 
-def _rooms(plan: Plan) -> tuple[Stmt, ...]:
+def _rooms(plan: Plan) -> tuple[ir.Stmt, ...]:
     """A thread's own memory: what it fetches ahead, and its columns."""
-    dtype = plan.site.dtype
-    rooms: list[Stmt] = [
-        Room(Var(_ahead(plan, field, age).name, f"own:{dtype}"), len(plan.pieces)) for field, age in _firsts(plan)
-    ]
+    rooms: list[ir.Stmt] = [ir.Array(_ahead(plan, field, age), len(plan.pieces)) for field, age in _firsts(plan)]
     if not plan.columns:
         return tuple(rooms)
     for field in plan.updated:
         first = 1 - plan.history(field)
         for version in range(first, first + plan.rings[plan.site.number(field)]):
-            names = [_column(plan, field, version, turns).name for turns in plan.pieces]
-            rooms += [Room(Var(name, f"own:{dtype}"), plan.depth) for name in names]
+            rooms += [ir.Array(_column(plan, field, version, turns), plan.depth) for turns in plan.pieces]
     return tuple(rooms)
 
 
-def _named(name: str, turns: Turns, kind: str = "index") -> Var:
-    return Var(name + "_".join(map(str, turns)), kind)
+def _named(name: str, turns: Turns, kind: ir.Type = ir.INDEX) -> ir.Var:
+    return ir.Var(name + "_".join(map(str, turns)), kind)
 
 
-def _ahead(plan: Plan, field: str, age: int) -> Var:
-    return Var(f"ahead{plan.site.number(field)}_{age}")
+def _ahead(plan: Plan, field: str, age: int) -> ir.Var:
+    return ir.Var(f"ahead{plan.site.number(field)}_{age}", ir.private_pointer(plan.site.dtype))
 
 
-def _column(plan: Plan, field: str, version: int, turns: Turns) -> Var:
-    return _named(f"own{plan.site.number(field)}_{version + plan.history(field) - 1}_", turns)
+def _column(plan: Plan, field: str, version: int, turns: Turns) -> ir.Var:
+    name = f"own{plan.site.number(field)}_{version + plan.history(field) - 1}_"
+    return _named(name, turns, ir.private_pointer(plan.site.dtype))
 
 
 # One advance.
 
 
-def _advance(plan: Plan, number: int) -> tuple[Stmt, ...]:
+def _advance(plan: Plan, number: int) -> tuple[ir.Stmt, ...]:
     """The ``number``-th advance after a multiple of a ring's rows."""
-    k = Var("now")
-    work: list[Stmt] = []
+    k = ir.Var("now")
+    work: list[ir.Stmt] = []
     for step, stage in _units(plan):
         work += _unit(plan, number, step, stage)
     fetches = [part for field, age in _firsts(plan) for part in _fetch(plan, field, age)]
     keeps = [part for field, age in _firsts(plan) for part in _keep(plan, number, field, age)]
-    return (Let(k, add(ADVANCE, number)), *fetches, *work, *keeps, Barrier(memory=False))
+    return (ir.Let(k, ir.add(ADVANCE, number)), *fetches, *work, *keeps, ir.Barrier(memory=False))
 
 
-def _during(name: str) -> Expr:
-    return Op("and", (Op("ge", (Var("now"), Var(f"{name}_from"))), below(Var("now"), Var(f"{name}_to"))))
+def _during(name: str) -> ir.Expr:
+    return ir.and_(ir.ge(ir.Var("now"), ir.Var(f"{name}_from")), ir.lt(ir.Var("now"), ir.Var(f"{name}_to")))
 
 
-def _fetch(plan: Plan, field: str, age: int) -> tuple[Stmt, ...]:
+def _fetch(plan: Plan, field: str, age: int) -> tuple[ir.Stmt, ...]:
     """Begin to bring the next row of a version that the band starts from."""
     site, stage = plan.site, plan.stage_of(field)
-    row = sub(add(Var("begin"), Var("now")), Int(plan.pipeline.lag.at(-1 - age, stage)))
-    line = Var("line", f"array:{site.dtype}")
-    base = add(plan.memory(field, SOURCE, Int(age)), mul(Op("wide", (row,)), stride(0)))
-    loads: list[Stmt] = []
+    row = ir.sub(ir.add(ir.Var("begin"), ir.Var("now")), ir.Int(plan.pipeline.lag.at(-1 - age, stage)))
+    line = ir.Var("line", ir.const_pointer(site.dtype))
+    base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), ir.mul(ir.wide(row), stride(0)))
+    loads: list[ir.Stmt] = []
     for number, turns in enumerate(plan.pieces):
-        test = _all([_named("grid", turns, "bool"), *_masks(plan, turns, _loaded(plan))])
-        value = Load(line, _named("out", turns, "wide"), site.dtype)
-        loads.append(If(test, (Store(_ahead(plan, field, age), Int(number), value, site.dtype),)))
-    return (If(_during(f"load{site.number(field)}_{age}"), (Let(line, base), *loads)),)
+        test = _all([_named("grid", turns, ir.BOOL), *_masks(plan, turns, _loaded(plan))])
+        value = ir.Load(line, _named("out", turns, ir.WIDE), site.dtype)
+        loads.append(ir.If(test, (ir.Store(_ahead(plan, field, age), ir.Int(number), value, site.dtype),)))
+    return (ir.If(_during(f"load{site.number(field)}_{age}"), (ir.Let(line, base), *loads)),)
 
 
-def _keep(plan: Plan, number: int, field: str, age: int) -> tuple[Stmt, ...]:
+def _keep(plan: Plan, number: int, field: str, age: int) -> tuple[ir.Stmt, ...]:
     """Put what was fetched in its place."""
     site, stage = plan.site, plan.stage_of(field)
     slot = (number - plan.pipeline.lag.at(-1 - age, stage)) % plan.depth
-    stores: list[Stmt] = []
+    stores: list[ir.Stmt] = []
     for place, turns in enumerate(plan.pieces):
-        test = _all([_named("grid", turns, "bool"), *_masks(plan, turns, _loaded(plan))])
-        value = Load(_ahead(plan, field, age), Int(place), site.dtype)
-        stores.append(If(test, _put(plan, field, -age, slot, turns, value)))
-    return (If(_during(f"load{site.number(field)}_{age}"), tuple(stores)),)
+        test = _all([_named("grid", turns, ir.BOOL), *_masks(plan, turns, _loaded(plan))])
+        value = ir.Load(_ahead(plan, field, age), ir.Int(place), site.dtype)
+        stores.append(ir.If(test, _put(plan, field, -age, slot, turns, value)))
+    return (ir.If(_during(f"load{site.number(field)}_{age}"), tuple(stores)),)
 
 
 def _loaded(plan: Plan) -> tuple[tuple[int, int], ...]:
     return tuple((0, plan.extent[axis]) for axis in plan.inner)
 
 
-def _masks(plan: Plan, turns: Turns, spans: tuple[tuple[int, int], ...]) -> list[Expr]:
+def _masks(plan: Plan, turns: Turns, spans: tuple[tuple[int, int], ...]) -> list[ir.Expr]:
     """Tests of whether a cell lies in a box of a row, where its turn alone does not say so."""
-    tests: list[Expr] = []
+    tests: list[ir.Expr] = []
     for axis, turn, (low, high) in zip(plan.inner, turns, spans, strict=True):
         count = plan.threads[axis]
         if turn * count < low:
-            tests.append(Op("ge", (Var(f"i{axis}"), Int(low - turn * count))))
+            tests.append(ir.ge(ir.Var(f"i{axis}"), low - turn * count))
         if (turn + 1) * count > high:
-            tests.append(below(Var(f"i{axis}"), Int(high - turn * count)))
+            tests.append(ir.lt(ir.Var(f"i{axis}"), ir.Int(high - turn * count)))
     return tests
 
 
@@ -228,67 +208,67 @@ def _touches(plan: Plan, turns: Turns, spans: tuple[tuple[int, int], ...]) -> bo
     return all(t * n < high and (t + 1) * n > low for t, n, (low, high) in zip(turns, counts, spans, strict=True))
 
 
-def _all(tests: list[Expr]) -> Expr:
+def _all(tests: list[ir.Expr]) -> ir.Expr:
     return conjunction(tests)
 
 
-def _unit(plan: Plan, number: int, step: int, stage: int) -> tuple[Stmt, ...]:
+def _unit(plan: Plan, number: int, step: int, stage: int) -> tuple[ir.Stmt, ...]:
     """One row of one stage of a level."""
     site = plan.site
     spans = tuple(plan.span(axis, plan.levels - 1 - step, stage) for axis in plan.inner)
     name, lag = f"unit{step}_{stage}", plan.pipeline.lag.at(step, stage)
-    lets: list[Stmt] = [Let(Var("row"), sub(add(Var("begin"), Var("now")), Int(lag)))]
-    work: list[Stmt] = []
+    lets: list[ir.Stmt] = [ir.Let(ir.Var("row"), ir.sub(ir.add(ir.Var("begin"), ir.Var("now")), ir.Int(lag)))]
+    work: list[ir.Stmt] = []
     for statement in plan.statements(stage):
         low, high = site.update_bounds(statement)[0]
         kind = _bounds(plan).index(site.update_bounds(statement))
         if low or high:
-            test = Op("and", (Op("ge", (Var("row"), Int(low))), below(Var("row"), sub(extent(0), high))))
-            lets.append(Let(Var(f"open{kind}", "bool"), test))
+            test = ir.and_(ir.ge(ir.Var("row"), low), ir.lt(ir.Var("row"), ir.sub(extent(0), high)))
+            lets.append(ir.Let(ir.Var(f"open{kind}", ir.BOOL), test))
         for turns in plan.pieces:
             if not _touches(plan, turns, spans):
                 continue
             cell = _cell(plan, (number, step, stage), statement, turns, rows=bool(low or high))
             masks = _masks(plan, turns, spans)
-            work += [If(_all(masks), cell)] if masks else cell
+            work += [ir.If(_all(masks), cell)] if masks else cell
     unique = tuple(dict.fromkeys(lets))
-    return (If(_during(name), (*unique, *work)),)
+    return (ir.If(_during(name), (*unique, *work)),)
 
 
 def _cell(
     plan: Plan, unit: tuple[int, int, int], statement: Statement, turns: Turns, *, rows: bool
-) -> tuple[Stmt, ...]:
+) -> tuple[ir.Stmt, ...]:
     """One cell: computed where it is updated, else taken over from the version before."""
     site, field = plan.site, statement.field
     number, step, stage = unit
     slot = (number - plan.pipeline.lag.at(step, stage)) % plan.depth
-    new = Var("value", site.dtype)
+    new = ir.Var("value", site.dtype)
     body, value = site.lower(statement, _reader(plan, unit, turns))
     kind = _bounds(plan).index(site.update_bounds(statement))
-    tests: list[Expr] = [_named(f"free{kind}_", turns, "bool")]
+    tests: list[ir.Expr] = [_named(f"free{kind}_", turns, ir.BOOL)]
     if rows:
-        tests.append(Var(f"open{kind}", "bool"))
-    compute: list[Stmt] = [*body, Let(new, value)]
-    copy: list[Stmt] = []
+        tests.append(ir.Var(f"open{kind}", ir.BOOL))
+    compute: list[ir.Stmt] = [*body, ir.Let(new, value)]
+    copy: list[ir.Stmt] = []
     if plan.kept(field, step + 1):
         compute += _put(plan, field, step + 1, slot, turns, new)
         if any(map(any, site.update_bounds(statement))):
             before = _get(plan, field, step, slot, turns)
-            copy = [If(_named("grid", turns, "bool"), _put(plan, field, step + 1, slot, turns, before))]
+            copy = [ir.If(_named("grid", turns, ir.BOOL), _put(plan, field, step + 1, slot, turns, before))]
     compute += _write_back(plan, step, field, turns, new)
-    return (If(_all(tests), (Scope(tuple(compute)),), tuple(copy)),)
+    return (ir.If(_all(tests), (ir.Scope(tuple(compute)),), tuple(copy)),)
 
 
-def _write_back(plan: Plan, step: int, field: str, turns: Turns, new: Var) -> tuple[Stmt, ...]:
+def _write_back(plan: Plan, step: int, field: str, turns: Turns, new: ir.Var) -> tuple[ir.Stmt, ...]:
     """Write what the next band starts from, for the tile's own cells."""
     site, age = plan.site, plan.levels - 1 - step
     spans = tuple((plan.low[axis], plan.low[axis] + plan.space[axis]) for axis in plan.inner)
     if age >= plan.history(field) or not _touches(plan, turns, spans):
         return ()
-    own: list[Expr] = [Op("ge", (Var("row"), Var("low0"))), below(Var("row"), Var("high0"))]
-    base = add(plan.memory(field, DEST, Int(age)), mul(Op("wide", (Var("row"),)), stride(0)))
-    store = Store(base, _named("out", turns, "wide"), new, site.dtype)
-    return (If(_all([*own, *_masks(plan, turns, spans)]), (store,)),)
+    own: list[ir.Expr] = [ir.ge(ir.Var("row"), ir.Var("low0")), ir.lt(ir.Var("row"), ir.Var("high0"))]
+    base = ir.add(plan.memory(field, DEST, ir.Int(age)), ir.mul(ir.wide(ir.Var("row")), stride(0)))
+    store = ir.Store(base, _named("out", turns, ir.WIDE), new, site.dtype)
+    return (ir.If(_all([*own, *_masks(plan, turns, spans)]), (store,)),)
 
 
 # Places of values.
@@ -302,10 +282,10 @@ def _offset(plan: Plan, turns: Turns, offset: tuple[int, ...]) -> int:
     return result
 
 
-def _on_chip(plan: Plan, field: str, version: int, slot: int, offset: int) -> tuple[Expr, Expr]:
-    first = plan.ring(field, Int(version))
-    start = first.value if isinstance(first, Int) else 0
-    return Var("chip"), add(Var("place"), start + slot * plan.plane + offset)
+def _on_chip(plan: Plan, field: str, version: int, slot: int, offset: int) -> tuple[ir.Expr, ir.Expr]:
+    first = plan.ring(field, ir.Int(version))
+    start = first.value if isinstance(first, ir.Int) else 0
+    return plan.site.shared, ir.add(ir.Var("place"), start + slot * plan.plane + offset)
 
 
 def _shared(plan: Plan, field: str) -> bool:
@@ -314,39 +294,39 @@ def _shared(plan: Plan, field: str) -> bool:
     return not plan.columns or any(read.field == field and any(read.offset[1:]) for read in reads)
 
 
-def _put(plan: Plan, field: str, version: int, slot: int, turns: Turns, value: Expr) -> tuple[Stmt, ...]:
+def _put(plan: Plan, field: str, version: int, slot: int, turns: Turns, value: ir.Expr) -> tuple[ir.Stmt, ...]:
     """Keep the value of a thread's cell."""
-    stores: list[Stmt] = []
+    stores: list[ir.Stmt] = []
     zero = (0,) * len(plan.inner)
     if _shared(plan, field):
         at = _on_chip(plan, field, version, slot, _offset(plan, turns, zero))
-        stores.append(Store(*at, value, plan.site.dtype))
+        stores.append(ir.Store(*at, value, plan.site.dtype))
     if plan.columns:
-        stores.append(Store(_column(plan, field, version, turns), Int(slot), value, plan.site.dtype))
+        stores.append(ir.Store(_column(plan, field, version, turns), ir.Int(slot), value, plan.site.dtype))
     return tuple(stores)
 
 
-def _get(plan: Plan, field: str, version: int, slot: int, turns: Turns, offset: tuple[int, ...] = ()) -> Expr:
+def _get(plan: Plan, field: str, version: int, slot: int, turns: Turns, offset: tuple[int, ...] = ()) -> ir.Expr:
     """The value of a thread's cell, or of a neighbour of it in the same row."""
     distance = offset or (0,) * len(plan.inner)
     if plan.columns and not any(distance):
-        return Load(_column(plan, field, version, turns), Int(slot), plan.site.dtype)
-    return Load(*_on_chip(plan, field, version, slot, _offset(plan, turns, distance)), plan.site.dtype)
+        return ir.Load(_column(plan, field, version, turns), ir.Int(slot), plan.site.dtype)
+    return ir.Load(*_on_chip(plan, field, version, slot, _offset(plan, turns, distance)), plan.site.dtype)
 
 
-def _reader(plan: Plan, unit: tuple[int, int, int], turns: Turns) -> Callable[[Read], Expr]:
+def _reader(plan: Plan, unit: tuple[int, int, int], turns: Turns) -> Callable[[Read], ir.Expr]:
     site = plan.site
     number, step, stage = unit
     lag = plan.pipeline.lag.at(step, stage)
 
-    def read(node: Read) -> Expr:
+    def read(node: Read) -> ir.Expr:
         if node.field in plan.updated:
             slot = (number - lag + node.offset[0]) % plan.depth
             return _get(plan, node.field, step + node.level, slot, turns, node.offset[1:])
-        index: Expr = _named("out", turns, "wide")
+        index: ir.Expr = _named("out", turns, ir.WIDE)
         if site.rank == 3 and node.offset[1]:
-            index = add(index, mul(stride(1), node.offset[1]))
-        row = mul(Op("wide", (add(Var("row"), node.offset[0]),)), stride(0))
-        return Load(add(site.version(node.field, Int(0)), row), add(index, node.offset[-1]), site.dtype)
+            index = ir.add(index, ir.mul(stride(1), node.offset[1]))
+        row = ir.mul(ir.wide(ir.add(ir.Var("row"), node.offset[0])), stride(0))
+        return ir.Load(ir.add(site.version(node.field, ir.Int(0)), row), ir.add(index, node.offset[-1]), site.dtype)
 
     return read

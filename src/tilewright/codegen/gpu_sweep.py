@@ -9,50 +9,35 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, offsets, unpacked
-from tilewright.codegen.ir import (
-    Expr,
-    For,
-    Function,
-    If,
-    Int,
-    Let,
-    Load,
-    Op,
-    Scope,
-    Stmt,
-    Store,
-    Var,
-    add,
-    mul,
-    sub,
-)
-from tilewright.codegen.sites import extent, outside, stride
+from tilewright.codegen import ir
+from tilewright.codegen.gpu_site import GpuSite, Launch, global_index, offsets, stride, unpacked
+from tilewright.codegen.sites import extent, outside
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Statement
 from tilewright.tilings.gpu_schedule import GpuSchedule
 
-STEP, PLANE = Var("t"), Var("plane")
+STEP, PLANE = ir.Var("t"), ir.Var("plane")
 
 
-def sweep_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[Function, DeviceKernel], ...]:
+def sweep_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make one kernel per stage of a step."""
     shape = schedule.threads
     made = []
     for number in range(len(site.stages)):
         name = f"{site.prefix}_{number}"
         if not _recurs(site.problem, number):
-            kernel = DeviceKernel(entry=name, threads=math.prod(shape), numbers=(STEP.name,))
+            kernel = EntryPoint(entry=name, threads=math.prod(shape), numbers=(STEP.name,))
             body = _sweep(site, number, shape)
         elif site.rank == 1:
-            kernel = DeviceKernel(entry=name, threads=1, numbers=(STEP.name,))
+            kernel = EntryPoint(entry=name, threads=1, numbers=(STEP.name,))
             body = _line(site, number)
         else:
-            kernel = DeviceKernel(entry=name, threads=schedule.plane_threads, numbers=(STEP.name, PLANE.name))
+            kernel = EntryPoint(entry=name, threads=schedule.plane_threads, numbers=(STEP.name, PLANE.name))
             body = _plane(site, number, schedule.plane_threads)
-        function = Function(
+        function = ir.Function(
             name=name, params=site.params(kernel.numbers), body=body, kind="kernel", threads=kernel.threads
         )
         made.append((function, kernel))
@@ -96,67 +81,67 @@ def _weights(problem: Problem) -> tuple[int, ...]:
     return tuple(found)
 
 
-def places(site: GpuSite) -> tuple[Var, ...]:
+def places(site: GpuSite) -> tuple[ir.Var, ...]:
     """Names of a cell's indices."""
-    return tuple(Var(f"x{axis}") for axis in range(site.rank))
+    return tuple(ir.Var(f"x{axis}") for axis in range(site.rank))
 
 
-def _sweep(site: GpuSite, stage: int, shape: tuple[int, ...]) -> tuple[Stmt, ...]:
+def _sweep(site: GpuSite, stage: int, shape: tuple[int, ...]) -> tuple[ir.Stmt, ...]:
     here = places(site)
-    threads = tuple(Var(f"i{axis}") for axis in range(site.rank))
-    groups = tuple(Var(f"g{axis}") for axis in range(site.rank))
-    counts = tuple(Op("ceildiv", (extent(axis), Int(n))) for axis, n in enumerate(shape))
-    lets: list[Stmt] = [
-        *unpacked(Op("thread", ()), threads, tuple(Int(n) for n in shape)),
-        *unpacked(Op("group", ()), groups, counts),
+    threads = tuple(ir.Var(f"i{axis}") for axis in range(site.rank))
+    groups = tuple(ir.Var(f"g{axis}") for axis in range(site.rank))
+    counts = tuple(ir.ceildiv(extent(axis), n) for axis, n in enumerate(shape))
+    lets: list[ir.Stmt] = [
+        *unpacked(ir.THREAD, threads, tuple(ir.Int(n) for n in shape)),
+        *unpacked(ir.GROUP, groups, counts),
     ]
-    lets += [Let(x, add(mul(g, n), t)) for x, g, n, t in zip(here, groups, shape, threads, strict=True)]
-    inner = Var("inner", "bool")
-    tests: list[Expr] = []
+    lets += [ir.Let(x, ir.add(ir.mul(g, n), t)) for x, g, n, t in zip(here, groups, shape, threads, strict=True)]
+    inner = ir.Var("inner", ir.BOOL)
+    tests: list[ir.Expr] = []
     for axis, n in enumerate(shape):
         low, high = offsets(site.problem, axis, bent=False)
-        tests.append(Op("ge", (add(mul(groups[axis], n), low), Int(0))))
-        tests.append(Op("le", (add(mul(add(groups[axis], 1), n), high), extent(axis))))
-    lets.append(Let(inner, conjunction(tests)))
-    body: list[Stmt] = []
+        tests.append(ir.ge(ir.add(ir.mul(groups[axis], n), low), 0))
+        tests.append(ir.le(ir.add(ir.mul(ir.add(groups[axis], 1), n), high), extent(axis)))
+    lets.append(ir.Let(inner, conjunction(tests)))
+    body: list[ir.Stmt] = []
     for number in site.stages[stage]:
         statement = site.problem.program.statements[number]
         plain = cell(site, statement, here, STEP, guard=False)
         if needs_guards(site, statement):
-            body.append(If(inner, plain, (guarded_cell(site, statement, here, STEP),)))
+            body.append(ir.If(inner, plain, (guarded_cell(site, statement, here, STEP),)))
         else:
-            body.append(If(Op("or", (inner, in_bounds(site, statement, here))), plain))
+            body.append(ir.If(ir.or_(inner, in_bounds(site, statement, here)), plain))
     return (*lets, *body)
 
 
-def _line(site: GpuSite, stage: int) -> tuple[Stmt, ...]:
+def _line(site: GpuSite, stage: int) -> tuple[ir.Stmt, ...]:
     here = places(site)
     body = tuple(guarded_cell(site, site.problem.program.statements[i], here, STEP) for i in site.stages[stage])
-    return (For(var=here[0], low=Int(0), high=extent(0), body=body),)
+    return (ir.For(var=here[0], low=ir.Int(0), high=extent(0), body=body),)
 
 
-def _plane(site: GpuSite, stage: int, threads: int) -> tuple[Stmt, ...]:
+def _plane(site: GpuSite, stage: int, threads: int) -> tuple[ir.Stmt, ...]:
     here = places(site)
-    line = Var("line")
+    line = ir.Var("line")
     counts = tuple(extent(axis) for axis in range(site.rank - 1))
     weights = _weights(site.problem)
-    last: Expr = PLANE
+    last: ir.Expr = PLANE
     for x, weight in zip(here[:-1], weights, strict=False):
-        last = sub(last, mul(x, weight))
+        last = ir.sub(last, ir.mul(x, weight))
     lets = (
-        Let(line, add(mul(Op("group", ()), threads), Op("thread", ()))),
+        ir.Let(line, ir.add(ir.mul(ir.GROUP, threads), ir.THREAD)),
         *unpacked(line, here[:-1], counts),
-        Let(here[-1], last),
+        ir.Let(here[-1], last),
     )
     body = tuple(guarded_cell(site, site.problem.program.statements[i], here, STEP) for i in site.stages[stage])
     return (*lets, *body)
 
 
-def conjunction(tests: Sequence[Expr]) -> Expr:
+def conjunction(tests: Sequence[ir.Expr]) -> ir.Expr:
     """Return whether all tests hold."""
     result = tests[0]
     for test in tests[1:]:
-        result = Op("and", (result, test))
+        result = ir.and_(result, test)
     return result
 
 
@@ -169,38 +154,40 @@ def needs_guards(site: GpuSite, statement: Statement) -> bool:
     )
 
 
-def in_bounds(site: GpuSite, statement: Statement, here: tuple[Expr, ...]) -> Expr:
+def in_bounds(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...]) -> ir.Expr:
     """Whether a statement updates a cell."""
-    tests: list[Expr] = []
+    tests: list[ir.Expr] = []
     for axis, (low, high) in enumerate(site.update_bounds(statement)):
-        tests.append(Op("ge", (here[axis], Int(low))))
-        tests.append(Op("lt", (here[axis], sub(extent(axis), high))))
+        tests.append(ir.ge(here[axis], low))
+        tests.append(ir.lt(here[axis], ir.sub(extent(axis), high)))
     return conjunction(tests)
 
 
-def guarded_cell(site: GpuSite, statement: Statement, here: tuple[Expr, ...], step: Expr) -> Stmt:
+def guarded_cell(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...], step: ir.Expr) -> ir.Stmt:
     """One cell of a statement where it is updated, reads outside the grid included."""
-    return If(in_bounds(site, statement, here), cell(site, statement, here, step, guard=True))
+    return ir.If(in_bounds(site, statement, here), cell(site, statement, here, step, guard=True))
 
 
-def cell(site: GpuSite, statement: Statement, here: tuple[Expr, ...], step: Expr, *, guard: bool) -> tuple[Stmt, ...]:
+def cell(
+    site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...], step: ir.Expr, *, guard: bool
+) -> tuple[ir.Stmt, ...]:
     """One cell of a statement, all in memory off chip."""
-    at = Var("at", "wide")
+    at = ir.Var("at", ir.WIDE)
 
-    def version(field: str, level: int) -> Expr:
+    def version(field: str, level: int) -> ir.Expr:
         copies = site.copies(field)
-        return site.version(field, Op("mod", (add(step, level % copies), Int(copies))))
+        return site.version(field, ir.mod(ir.add(step, level % copies), copies))
 
-    def read(node: Read) -> Expr:
+    def read(node: Read) -> ir.Expr:
         base = version(node.field, node.level)
         if guard:
-            return site.guarded(node, here, lambda inner: Load(base, global_index(inner), site.dtype))
-        index: Expr = at
+            return site.guarded(node, here, lambda inner: ir.Load(base, global_index(inner), site.dtype))
+        index: ir.Expr = at
         for axis, distance in enumerate(node.offset[:-1]):
             if distance:
-                index = add(index, mul(stride(axis), distance))
-        return Load(base, add(index, node.offset[-1]), site.dtype)
+                index = ir.add(index, ir.mul(stride(axis), distance))
+        return ir.Load(base, ir.add(index, node.offset[-1]), site.dtype)
 
     body, value = site.lower(statement, read)
-    store = Store(version(statement.field, 1), at, value, site.dtype)
-    return (Scope((Let(at, global_index(here)), *body, store)),)
+    store = ir.Store(version(statement.field, 1), at, value, site.dtype)
+    return (ir.Scope((ir.Let(at, global_index(here)), *body, store)),)

@@ -11,19 +11,19 @@ Memory is linear in the extents unless the tables are wanted.
 """
 
 import re
-from dataclasses import dataclass
 
 from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.gpu import gpu_literal
 from tilewright.codegen.gpu_prelude import TYPES, helper_name, prelude
-from tilewright.codegen.gpu_site import DeviceKernel, DeviceSource
+from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.table import fold_text
 from tilewright.codegen.table_expression import Places, Words, check_fits, lower
 from tilewright.programs.expression import Apply, Read
 from tilewright.programs.table import Recurrence
 from tilewright.tilings.orthogonal import passed_bytes
+from tilewright.tilings.unrolling import TableShape
 
 ABOVE, BESIDE = 3, 2
 """Sets of edges that are kept."""
@@ -36,24 +36,9 @@ _UNSIGNED = {
 _FUNCTIONS = ("exp", "log", "sqrt")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableShape:
-    """What of a tile decides the text.
-
-    Attributes:
-        threads: Sub-tiles of a tile.
-        sub: Columns of a sub-tile.
-        chip: Whether matrices are copied to the chip.
-    """
-
-    threads: int
-    sub: int
-    chip: bool
-
-
 def emit_gpu_table(
     program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape, dialect: str
-) -> DeviceSource:
+) -> KernelSource[None]:
     """Write the kernel of a recurrence; extents, rows of a tile, scalars and matrices are its parameters.
 
     Its arguments are, for every table, the rows above (3 x ``up`` x ``left + n``), the columns on the left
@@ -99,14 +84,13 @@ def emit_gpu_table(
     numbers = {"TABLES": len(program.tables), "UP": up, "LEFT": left, "SUB": shape.sub, "THREADS": shape.threads}
     names = ", ".join(f"{name} = {value}" for name, value in numbers.items())
     fold = f"TW_FUNCTION real fold(real a, real b) {{ return {fold_text(program, dtype)}; }}"
-    return DeviceSource(
+    return KernelSource(
         text=f"{head}typedef {_KINDS[dtype]} real;\nenum {{ {names}, HALO = {max(1, left)} }};\n{fold}\n\n{text}",
         dialect=dialect,
+        kernels=(EntryPoint(entry=entry, threads=shape.threads, shared_bytes=passed),),
+        layout=None,
         strict=True,
-        dtype=dtype,
-        copies=(),
-        kernels=(DeviceKernel(entry=entry, threads=shape.threads, shared_bytes=passed),),
-        fingerprint=key,
+        double=dtype == "float64",
     )
 
 

@@ -3,13 +3,14 @@
 import math
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu_site import DeviceKernel, GpuSite, Launch, global_index, unpacked
-from tilewright.codegen.ir import Expr, Function, If, Int, Let, Load, Op, Stmt, Store, Var, add, mul, select, sub
+from tilewright.codegen import ir
+from tilewright.codegen.gpu_site import GpuSite, Launch, global_index, unpacked
 from tilewright.codegen.sites import extent
+from tilewright.codegen.source import EntryPoint
 from tilewright.programs.problem import Problem
 
 
-def wrap_function(site: GpuSite, threads: int) -> tuple[Function, DeviceKernel]:
+def wrap_function(site: GpuSite, threads: int) -> tuple[ir.Function, EntryPoint]:
     """Make the kernel: every cell outside the grid proper takes the value of the cell that it is a copy of.
 
     Its numbers are the version, and per axis the cells before the grid proper and its extent.
@@ -19,32 +20,32 @@ def wrap_function(site: GpuSite, threads: int) -> tuple[Function, DeviceKernel]:
         threads: Threads of a block, a cell each.
     """
     rank, program = site.rank, site.problem.program
-    here = tuple(Var(f"x{axis}") for axis in range(rank))
-    home = tuple(Var(f"h{axis}") for axis in range(rank))
+    here = tuple(ir.Var(f"x{axis}") for axis in range(rank))
+    home = tuple(ir.Var(f"h{axis}") for axis in range(rank))
     numbers = ("t", *(f"{name}{axis}" for axis in range(rank) for name in ("low", "proper")))
     cells = tuple(extent(axis) for axis in range(rank))
-    lets: list[Stmt] = [
-        Let(Var("cell"), add(mul(Op("group", ()), threads), Op("thread", ()))),
-        *unpacked(Var("cell"), here, cells),
+    lets: list[ir.Stmt] = [
+        ir.Let(ir.Var("cell"), ir.add(ir.mul(ir.GROUP, threads), ir.THREAD)),
+        *unpacked(ir.Var("cell"), here, cells),
     ]
-    moved: Expr = Int(0)
+    moved: ir.Expr = ir.Int(0)
     for axis in range(rank):
-        low, proper = Var(f"low{axis}"), Var(f"proper{axis}")
-        inside = add(low, Op("floormod", (sub(here[axis], low), proper)))
-        lets.append(Let(home[axis], inside))
-        moved = add(moved, select(Op("eq", (home[axis], here[axis])), Int(0), Int(1)))
-    stores: list[Stmt] = []
+        low, proper = ir.Var(f"low{axis}"), ir.Var(f"proper{axis}")
+        inside = ir.add(low, ir.floormod(ir.sub(here[axis], low), proper))
+        lets.append(ir.Let(home[axis], inside))
+        moved = ir.add(moved, ir.select(ir.eq(home[axis], here[axis]), ir.Int(0), ir.Int(1)))
+    stores: list[ir.Stmt] = []
     for field in program.fields:
         for age in range(program.history(field)):
             copies = site.copies(field)
-            base = site.version(field, Op("floormod", (sub(Var("t"), age), Int(copies))))
-            value = Load(base, global_index(home), site.dtype)
+            base = site.version(field, ir.floormod(ir.sub(ir.Var("t"), age), copies))
+            value = ir.Load(base, global_index(home), site.dtype)
             if field in program.updated:
-                stores.append(Store(base, global_index(here), value, site.dtype))
-    body = (*lets, If(Op("and", (Op("lt", (here[0], extent(0))), Op("gt", (moved, Int(0))))), tuple(stores)))
-    kernel = DeviceKernel(entry=f"{site.prefix}_wrap", threads=threads, numbers=numbers)
+                stores.append(ir.Store(base, global_index(here), value, site.dtype))
+    body = (*lets, ir.If(ir.and_(ir.lt(here[0], extent(0)), ir.gt(moved, 0)), tuple(stores)))
+    kernel = EntryPoint(entry=f"{site.prefix}_wrap", threads=threads, numbers=numbers)
     return (
-        Function(name=kernel.entry, params=site.params(numbers), body=body, kind="kernel", threads=threads),
+        ir.Function(name=kernel.entry, params=site.params(numbers), body=body, kind="kernel", threads=threads),
         kernel,
     )
 

@@ -1,7 +1,7 @@
 """The C header of an exported kernel: how a program of one's own calls it."""
 
 from tilewright.base.units import format_shape
-from tilewright.codegen.emit import KernelSource
+from tilewright.codegen.emit import StencilSource
 from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
 
@@ -28,7 +28,7 @@ def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
     return f"/* {name}, {problem.dtype}, tiling {tiling}\n   predicted for {grid}: {bound} */\n"
 
 
-def header(source: KernelSource, problem: Problem, tiling: Tiling) -> str:
+def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
     """Write the header of an exported kernel.
 
     Args:
@@ -39,27 +39,27 @@ def header(source: KernelSource, problem: Problem, tiling: Tiling) -> str:
     Returns:
         The text of the header.
     """
-    kernel, program = source.kernels[0], problem.program
-    kind = _TYPES[kernel.dtype]
-    guard = f"{kernel.entry.upper()}_H"
+    entry, layout, program = source.entry, source.layout[0], problem.program
+    kind = _TYPES[layout.dtype]
+    guard = f"{entry.upper()}_H"
     rank = program.rank
     extents = ", ".join(f"extent {axis}" for axis in range(rank))
     strides = ", ".join(f"stride {axis}" for axis in range(rank - 1))
     fields = [
         f"     field[{i}]  {name}, {count} version{'s' * (count != 1)}"
-        for i, (name, count) in enumerate(zip(program.fields, kernel.copies, strict=True))
+        for i, (name, count) in enumerate(zip(program.fields, layout.copies, strict=True))
     ]
     scalars = [f"     scalar[{i}]  {name}" for i, name in enumerate(program.scalars)]
     rows = [
-        f"     constant[{i}]  a row of extent {rank - 1} values {value!r}" for i, value in enumerate(kernel.constants)
+        f"     constant[{i}]  a row of extent {rank - 1} values {value!r}" for i, value in enumerate(layout.constants)
     ]
-    if kernel.scratch:
-        rows.append(f"     constant[{len(rows)}]  {kernel.scratch} bytes of memory per thread, on a page boundary")
-    direct = ("0, 0", strides) if kernel.direct else ()
+    if layout.scratch:
+        rows.append(f"     constant[{len(rows)}]  {layout.scratch} bytes of memory per thread, on a page boundary")
+    direct = ("0, 0", strides) if layout.direct else ()
     lines = [
         f"/* {program.name}, {tiling}, tuned for {format_shape(problem.shape)} and {problem.steps} steps.",
         "",
-        f"   {kernel.entry} advances the fields by size[0] steps.",
+        f"   {entry} advances the fields by size[0] steps.",
         f"   size: steps, threads, {', '.join(part for part in (extents, strides, 'slot', *direct) if part)};",
         "   strides and slot, the distance between the versions of a field, are in elements; rows are contiguous.",
         "   Version v of a field lies in slot v modulo its number of versions; the first state is version 0, older",
@@ -77,7 +77,7 @@ def header(source: KernelSource, problem: Problem, tiling: Tiling) -> str:
         'extern "C" {',
         "#endif",
         "",
-        f"void {kernel.entry}({kind} *const *field, const int64_t *size, const {kind} *scalar,",
+        f"void {entry}({kind} *const *field, const int64_t *size, const {kind} *scalar,",
         f"  const {kind} *const *constant);",
         "",
         "#ifdef __cplusplus",

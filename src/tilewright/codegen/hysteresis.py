@@ -1,6 +1,7 @@
 """Hysteresis in C: what is connected to a strong cell through weak ones; no stencil, since it reaches any distance."""
 
-ENTRY = "tw_hysteresis"
+from tilewright.codegen.source import KernelSource, c_source
+
 TEXT = """#include <stdint.h>
 #include <string.h>
 typedef {type} real;
@@ -37,6 +38,6 @@ void tw_hysteresis(void *const *array, const int64_t *size, char *unused, const 
 """
 
 
-def hysteresis_text(dtype: str) -> str:
-    """Return the C unit for values of a type, ``float32`` or ``float64``."""
-    return TEXT.format(type={"float32": "float", "float64": "double"}[dtype])
+def emit_hysteresis(dtype: str) -> KernelSource[None]:
+    """Write the kernel for values of a type, ``float32`` or ``float64``; its text says what its arguments hold."""
+    return c_source(TEXT.format(type={"float32": "float", "float64": "double"}[dtype]), "tw_hysteresis")

@@ -10,6 +10,8 @@ from typing import Any
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loop_arguments import flagged, name_of, text_of, tile_of, tuple_of, whole
+from tilewright.codegen.loop_modules import POLYSYN, Modules
+from tilewright.codegen.loop_parallel import clauses, free
 from tilewright.codegen.loop_scalars import array_copy, bound_replace, scalar_replace
 from tilewright.codegen.loop_transforms import (
     Setting,
@@ -17,7 +19,6 @@ from tilewright.codegen.loop_transforms import (
     asserts,
     innermost,
     loops_named,
-    parallel,
     permute,
     refuse,
     tile,
@@ -32,10 +33,8 @@ from tilewright.programs.loopnest import (
     map_statements,
     outermost,
     swap,
-    written,
 )
 from tilewright.programs.loopnest_dependences import Dependence, analyse
-from tilewright.programs.loopnest_scalars import reductions
 
 Evaluate = Callable[[str], Any]
 """Evaluates an argument's text with the values of the parameters."""
@@ -96,6 +95,12 @@ _ARGUMENTS = {
 }
 NAMES = tuple(_ARGUMENTS)
 """The transforms that there are."""
+_MODULES = {
+    "PolySyn": POLYSYN,
+    "SpMV": {"out_unroll_factor", "in_unroll_factor", "num_threads", "block_structure"},
+    "CHiLL": None,
+}
+"""The original tool's other modules, which stand before a region as a transform, with their arguments."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,6 +137,8 @@ class _Applier:
     def _one(self, stmt: Stmt) -> Stmt:
         if not isinstance(stmt, Transform):
             return stmt
+        if stmt.name in _MODULES:
+            return self._module(stmt)
         allowed = _ARGUMENTS.get(stmt.name)
         if allowed is None:
             raise UsageError(f"the transforms are {', '.join(NAMES)}, got {stmt.name[:40]!r}")
@@ -144,6 +151,15 @@ class _Applier:
         if stmt.name in DEVICE:
             return self._launched(stmt.body, {**args, "kind": stmt.name})
         return getattr(self, f"_{stmt.name.lower()}")(stmt.body, args)  # type: ignore[no-any-return]
+
+    def _module(self, stmt: Transform) -> Stmt:
+        """Carry out one of the original tool's other modules."""
+        allowed = _MODULES[stmt.name]
+        unknown = [name for name, _ in stmt.arguments if allowed is not None and name not in allowed]
+        if unknown and allowed is not None:
+            raise UsageError(f"{stmt.name} takes {', '.join(sorted(allowed))}, got {unknown[0]!r}")
+        args = {name: self.evaluate(text) for name, text in stmt.arguments}
+        return getattr(Modules(self), stmt.name.lower())(stmt.body, args)  # type: ignore[no-any-return]
 
     def _launched(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         """Ask for the outermost loops as kernels, launched as a transform says."""
@@ -171,6 +187,8 @@ class _Applier:
         return self.tiles(stmt, [((loops[0].index,), size, index)])
 
     def tiles(self, stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]]) -> Stmt:
+        """Cut loops into tiles."""
+
         def change(each: Stmt) -> Stmt:
             new, notes = tile(each, tiles, self.setting)
             if notes and self.strict:
@@ -181,6 +199,7 @@ class _Applier:
         return self.attempt(stmt, change)
 
     def jams(self, stmt: Stmt, indices: Sequence[str], factors: Sequence[int], *, jam: bool = True) -> Stmt:
+        """Copy the bodies of loops, and fuse the copies."""
         for index, factor in zip(indices, factors, strict=True):
 
             def change(each: Stmt, index: str = index, factor: int = factor) -> Stmt:
@@ -199,7 +218,7 @@ class _Applier:
             raise UsageError("Unroll stands before a loop")
         factor = whole(args.get("ufactor"), "ufactor")
         if args.get("parallelize"):
-            stmt = self._directive(stmt, loops, "omp parallel for")
+            stmt = self.directive(stmt, loops, "omp parallel for")
         return self.jams(stmt, [loops[0].index], [factor], jam=jam)
 
     def _unrolljam(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
@@ -226,6 +245,10 @@ class _Applier:
         loops = outermost(stmt)
         if not loops or not all(isinstance(each, str) for each in order):
             raise UsageError("a permutation is a list of loop counters before a nest")
+        return self.order(stmt, order)
+
+    def order(self, stmt: Stmt, order: Sequence[str]) -> Stmt:
+        """Put the loops of a perfect nest into another order."""
 
         def change(each: Stmt) -> Stmt:
             new, notes = permute(each, order, self.setting)
@@ -242,6 +265,10 @@ class _Applier:
             raise UsageError(f"a scalar's type is int, long, float or double, got {ctype[:40]!r}")
         prefix = name_of(args.get("prefix") or "itv_", "prefix")
         return scalar_replace(stmt, self.setting, prefix, ctype)
+
+    def scalars(self, stmt: Stmt) -> Stmt:
+        """Keep elements that innermost loops use again in scalars."""
+        return scalar_replace(stmt, self.setting, "itv_", "")
 
     def _boundreplace(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         lower, upper = args.get("lprefix") or "newlb_", args.get("uprefix") or "newub_"
@@ -261,15 +288,16 @@ class _Applier:
         given = args.get("pragma_str", args.get("pragma"))
         for pragma in given if isinstance(given, tuple) else (given,):
             if pragma:
-                stmt = self._directive(stmt, outermost(stmt), text_of(pragma))
+                stmt = self.directive(stmt, outermost(stmt), text_of(pragma))
         return stmt
 
-    def _directive(self, stmt: Stmt, loops: Sequence[Loop], pragma: str) -> Stmt:
+    def directive(self, stmt: Stmt, loops: Sequence[Loop], pragma: str) -> Stmt:
         """Put a directive before loops, if it is true of them."""
         for loop in loops:
             if pragma.startswith(("omp parallel for", "omp for")):
-                directive = self.parallel_directive(loop, pragma)
-            elif pragma.startswith("omp simd") or (asserts(pragma) and not pragma.startswith("omp")):
+                stmt = self._parallel(stmt, loop, pragma)
+                continue
+            if pragma.startswith("omp simd") or (asserts(pragma) and not pragma.startswith("omp")):
                 directive = self.vector_directive(loop)
             elif pragma.startswith("omp"):
                 raise UsageError(f"the directives of OpenMP here are parallel for and simd, got {pragma[:40]!r}")
@@ -279,15 +307,22 @@ class _Applier:
                 stmt = add_pragma(stmt, loop, [directive])
         return stmt
 
-    def parallel_directive(self, loop: Loop, pragma: str) -> str | None:
-        """Return the directive that runs a loop in parallel, or None (with a note) where that is illegal."""
-        bad = parallel(loop, analyse(loop, self.setting.known, self.setting.overlap), self.setting.types)
+    def _parallel(self, stmt: Stmt, loop: Loop, pragma: str) -> Stmt:
+        """Run a loop in parallel, or where that is illegal those right inside it that may (with a note)."""
+        nest = analyse(stmt, self.setting.known, self.setting.overlap)
+        bad, found = free(loop, nest, self.setting, arrays=True)
+        chosen = [(loop, found)]
         if not self._true(f"running the loop over {loop.index!r} in parallel", bad):
-            return None
-        clauses = "".join(f" {clause}" for clause in _CLAUSE.findall(pragma) if not clause.startswith("collapse"))
-        found = [each for each in reductions(loop, self.setting.types) if each.name in written(loop)]
-        clauses += "".join(f" reduction({each.op}:{each.name})" for each in found)
-        return f"omp parallel for{clauses}" if self.openmp else None
+            inner = [(each, free(each, nest, self.setting, arrays=True)) for each in outermost(loop.body)]
+            chosen = [(each, more) for each, (reason, more) in inner if reason is None]
+            if chosen:
+                counters = ", ".join(dict.fromkeys(repr(each.index) for each, _ in chosen))
+                self.notes.append(f"the loop over {counters} inside that over {loop.index!r} runs in parallel instead")
+        asked = "".join(f" {clause}" for clause in _CLAUSE.findall(pragma) if not clause.startswith("collapse"))
+        for each, more in chosen:
+            if self.openmp:
+                stmt = add_pragma(stmt, each, [f"omp parallel for{asked}{clauses(more)}"])
+        return stmt
 
     def vector_directive(self, loop: Loop) -> str | None:
         """Return the directive that lets iterations run together, or None where a dependence forbids it."""
@@ -316,7 +351,7 @@ class _Applier:
         for each in tuple_of(args.get("arrcopy", ()), "arrcopy"):
             stmt = self._copy_of(stmt, each)
         for pragma in self._wanted(args.get("openmp"), "openmp")[:1]:
-            stmt = self._directive(stmt, outermost(stmt), "omp parallel for" + pragma.removeprefix("omp parallel for"))
+            stmt = self.directive(stmt, outermost(stmt), "omp parallel for" + pragma.removeprefix("omp parallel for"))
         for key in ("regtile", "unrolljam"):
             if args.get(key) is not None:
                 stmt = self._factors(stmt, args[key], key)
@@ -328,7 +363,7 @@ class _Applier:
             stmt = self._boundreplace(stmt, dict(zip(("lprefix", "uprefix"), rest, strict=False)))
         stmt = self._pragmas(stmt, args)
         if self._wanted(args.get("vector"), "vector"):
-            stmt = self._directive(stmt, innermost(stmt), "ivdep")
+            stmt = self.directive(stmt, innermost(stmt), "ivdep")
         return stmt
 
     def _pragmas(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
@@ -339,7 +374,7 @@ class _Applier:
             index = next((choice for choice in choices if loops_named(stmt, str(choice))), None)
             for pragma in each[1] if isinstance(each[1], tuple) else (each[1],):
                 if index is not None and pragma:
-                    stmt = self._directive(stmt, loops_named(stmt, str(index)), text_of(pragma))
+                    stmt = self.directive(stmt, loops_named(stmt, str(index)), text_of(pragma))
         return stmt
 
     def _copy_of(self, stmt: Stmt, each: Any) -> Stmt:  # noqa: ANN401

@@ -22,11 +22,12 @@ from tilewright.programs.loopnest import (
     swap,
     used,
 )
-from tilewright.programs.loopnest_dependences import Dependence, Nest, analyse
-from tilewright.programs.loopnest_scalars import reductions
+from tilewright.programs.loopnest_dependences import Dependence, analyse
+from tilewright.programs.loopnest_scalars import accumulated, reductions
 
 MAX_TILE = 2**24
 """Largest tile size."""
+_ARRAY_SUM = re.compile(r"reduction\(([^:()]+):(\w+)\[")
 _ASSERTS = re.compile(r"^omp\b|\b(?:ivdep|simd|vector|assume_safety|independent)\b")
 
 
@@ -120,7 +121,10 @@ def _untrue(pragma: str, loop: Loop, setting: Setting) -> Dependence | None:
     if not asserts(pragma):
         return None
     nest = analyse(loop, setting.known, setting.overlap)
-    return parallel(loop, nest, setting.types) if pragma.startswith("omp") else nest.carried(loop)
+    if not pragma.startswith("omp"):
+        return nest.carried(loop)
+    arrays = {array for op, array in _ARRAY_SUM.findall(pragma) if accumulated(loop, array, setting.types) == op}
+    return nest.carried(loop, ignored(loop, setting.types) | arrays)
 
 
 def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
@@ -280,11 +284,6 @@ def _outermost_first(tiles: Sequence[tuple[Sequence[str], int, str]], made: Coll
         if index in made:
             level[index] = 1 + max((level.get(each, 0) for each in choices), default=0)
     return sorted(level, key=lambda index: -level[index])
-
-
-def parallel(loop: Loop, nest: Nest, types: Mapping[str, str]) -> Dependence | None:
-    """Return a dependence between iterations of a loop that is no reduction, or None."""
-    return nest.carried(loop, ignored(loop, types))
 
 
 def add_pragma(stmt: Stmt, loop: Loop, pragmas: Sequence[str]) -> Stmt:

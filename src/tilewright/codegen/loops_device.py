@@ -62,17 +62,19 @@ class Launch:
 
 
 def launch_of(args: Mapping[str, Any]) -> Launch:
-    """Return how a transform wants its kernels launched.
+    """Return how a transform wants its kernels launched; at most 16 streams, as the devices of its time had.
 
     Raises:
         UsageError: If a value is beyond what devices can do; such points of a space are skipped.
     """
     threads = args.get("workItemsPerGroup", args.get("threadCount", 128))
     blocks = args.get("workGroups", args.get("blockCount", 14))
+    streams = args.get("streamCount", 1)
+    streams = min(streams, MAX_STREAMS) if isinstance(streams, int) and not isinstance(streams, bool) else streams
     given = {
         "threadCount": (threads, 1, MAX_BLOCK_THREADS),
         "blockCount": (blocks, 1, MAX_BLOCKS),
-        "streamCount": (args.get("streamCount", 1), 1, MAX_STREAMS),
+        "streamCount": (streams, 1, MAX_STREAMS),
         "unrollInner": (args.get("unrollInner") or 0, 0, 1024),
         "vecHint": (args.get("vecHint") or 0, 0, 16),
         "device": (args.get("device", 0), 0, 64),
@@ -96,7 +98,7 @@ def launch_of(args: Mapping[str, Any]) -> Launch:
     return Launch(
         threads=threads,
         blocks=blocks,
-        streams=args.get("streamCount", 1),
+        streams=streams,
         cache=bool(args.get("cacheBlocks", False)),
         pinned=bool(args.get("pinHostMem", False)),
         resident=bool(args.get("dataOnDevice", False)),

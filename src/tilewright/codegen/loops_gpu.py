@@ -7,14 +7,16 @@ and between the blocks by a second, one-block kernel: the result never leaves th
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.codegen.loop_parallel import plan_parallel
 from tilewright.codegen.loop_scalars import shifted
-from tilewright.codegen.loop_transforms import Setting, parallel
+from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_device import (
+    MAX_STREAMS,
     DeviceProgram,
     Host,
     Kernel,
@@ -37,7 +39,9 @@ from tilewright.programs.loopnest import (
     Item,
     Loop,
     Name,
+    Num,
     Stmt,
+    Unary,
     arrays,
     counters,
     expressions,
@@ -46,8 +50,8 @@ from tilewright.programs.loopnest import (
     walk,
     written,
 )
-from tilewright.programs.loopnest_dependences import analyse
-from tilewright.programs.loopnest_scalars import Reduction, reductions
+from tilewright.programs.loopnest_dependences import Dependence
+from tilewright.programs.loopnest_scalars import Reduction
 
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _BYTES = {
@@ -73,7 +77,10 @@ class _Lowering:
         shapes: Extents of its arrays.
         prefix: What the kernels' names begin with.
         away: Arrays whose elements the host does not have while the region runs.
+        reduced: What the loops reduce that run in parallel, by the identity of the loop.
+        sequential: What keeps the others around them from it, by counter.
         notes: What was left out, and why.
+        types: Types of the scalars that kernels reduce.
         count: Kernels so far.
     """
 
@@ -81,7 +88,10 @@ class _Lowering:
     shapes: Mapping[str, tuple[str, ...]]
     prefix: str
     away: frozenset[str]
+    reduced: Mapping[int, tuple[Reduction, ...]]
+    sequential: Mapping[str, Dependence]
     notes: list[str] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
     count: int = 0
 
     def steps(self, stmt: Stmt, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
@@ -95,6 +105,9 @@ class _Lowering:
             return out
         if isinstance(stmt, Loop):
             return self._loop(stmt, local, asked_of(stmt, asked))
+        if isinstance(stmt, Declare) and isinstance(stmt.value, Expr) and arrays(stmt.value):
+            start = self._fetched(Assign(Name(stmt.name), "=", stmt.value), local, asked)
+            return [Host(stmt=replace(stmt, value=None)), *start]
         if isinstance(stmt, Declare) or not self._touches(stmt):
             return [Host(stmt=stmt)]
         if (
@@ -103,6 +116,8 @@ class _Lowering:
             and any(isinstance(n, Loop) for n in statements(stmt))
         ):
             raise IllegalTransformError("a condition around loops is not moved to a device")
+        if isinstance(stmt, Assign) and isinstance(stmt.target, Name):
+            return self._fetched(stmt, local, asked)
         return [Run(kernel=self._kernel(None, stmt, (), local, launch_of(asked)))]
 
     def _touches(self, stmt: Stmt) -> bool:
@@ -113,21 +128,37 @@ class _Lowering:
         return bool(arrays(expr))
 
     def _loop(self, loop: Loop, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
-        nest = analyse(loop, self.setting.known, self.setting.overlap)
-        bad = parallel(loop, nest, self.setting.types)
+        found = self.reduced.get(id(loop))
+        bad = self.sequential.get(loop.index)
         bounds = arrays(loop.first) | arrays(loop.last)
-        if bounds & self.away or (bad is not None and bounds):
+        if bounds & self.away or (found is None and bounds):
             raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
-        if bad is None:
-            found = reductions(loop, self.setting.types)
+        if found is not None:
             return [Run(kernel=self._kernel(loop, loop.body, found, local, launch_of(asked)))]
-        if not any(isinstance(node, Loop) for node in statements(loop.body)):
-            raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")
+        if not any(id(node) in self.reduced for node in statements(loop.body)):
+            if not self.reduced:
+                raise IllegalTransformError(
+                    f"the loop over {loop.index!r} cannot run in parallel, nor can one inside it: {bad}"
+                )
+            self.notes.append(f"the loop over {loop.index!r} runs in one thread: {bad}")
+            return [Run(kernel=self._kernel(None, loop, (), local, launch_of(asked)))]
         self.notes.append(f"the loop over {loop.index!r} stays on the host: {bad}")
         steps = self.steps(loop.body, {**local, loop.index: loop.ctype or "int"}, asked)
-        if all(step.kernel.loop is None for step in steps if isinstance(step, Run)):
-            raise IllegalTransformError(f"the loop over {loop.index!r} cannot run in parallel: {bad}")
         return [Repeat(loop=loop, steps=tuple(steps))]
+
+    def _fetched(self, stmt: Assign, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
+        """Compute a scalar of the host from elements of arrays: as the sum of a single term.
+
+        Before: ``a = x[k];``. After: ``a = 0; for (tw_once = 0; tw_once <= 0; tw_once++) a += x[k];``
+        """
+        name = stmt.target.name if isinstance(stmt.target, Name) else ""
+        term = {"=": stmt.value, "+=": stmt.value, "-=": Unary("-", stmt.value)}.get(stmt.op)
+        if term is None or name in names(stmt.value):
+            raise IllegalTransformError(f"the scalar {name!r} is assigned on the device and needed after it")
+        once = Loop(index="tw_once", first=Num("0"), last=Num("0"), body=Assign(stmt.target, "+=", term))
+        kernel = self._kernel(once, once.body, (Reduction(name, "+"),), local, launch_of(asked))
+        first: list[Step] = [Host(stmt=Assign(stmt.target, "=", Num("0")))] if stmt.op == "=" else []
+        return [*first, Run(kernel=kernel)]
 
     def _kernel(
         self, loop: Loop | None, body: Stmt, found: Sequence[Reduction], local: Mapping[str, str], launch: Launch
@@ -147,6 +178,7 @@ class _Lowering:
             raise IllegalTransformError(f"the scalar {shared[0]!r} is assigned on the device and needed after it")
         types = {**self.setting.types, **local}
         scalars = tuple((name, types.get(name, "int")) for name in sorted(free))
+        self.types |= {each.name: types.get(each.name, "double") for each in found}
         cached = self._cacheable(loop, body, found, launch) if loop is not None and launch.cache else ()
         return Kernel(
             name=f"{self.prefix}_kernel{self.count}",
@@ -245,6 +277,8 @@ def lower(
             that cannot.
         UsageError: If an argument is beyond what devices can do, or an array's size is not known.
     """
+    plan = plan_parallel(stmt, setting, device=True)
+    stmt = plan.stmt
     used = _used_arrays(stmt)
     missing = sorted(name for name in used if name not in shapes)
     if missing:
@@ -255,11 +289,22 @@ def lower(
     asked = [dict(node.launch) for node in statements(stmt) if isinstance(node, Loop) and node.launch]
     launch = joint([launch_of(each) for each in asked] or [launch_of(args)])
     away = frozenset(used if launch.resident else written(stmt))
-    lowering = _Lowering(setting=setting, shapes=shapes, prefix=prefix, away=away)
+    lowering = _Lowering(
+        setting=setting,
+        shapes=shapes,
+        prefix=prefix,
+        away=away,
+        reduced={id(loop): found for loop, found in plan.loops},
+        sequential={loop.index: bad for loop, bad in reversed(plan.sequential)},
+        notes=plan.notes,
+    )
     steps = lowering.steps(stmt, {}, args)
     if not any(isinstance(step, Run | Repeat) for step in steps):
         raise IllegalTransformError("the region has no loop that runs on a device")
     notes = list(lowering.notes)
+    most = max((each["streamCount"] for each in (*asked, args) if isinstance(each.get("streamCount"), int)), default=1)
+    if most > MAX_STREAMS:
+        notes.append(f"streamCount is {MAX_STREAMS} in place of {most}: more streams run no more at once")
     streams = None
     kernels = kernels_of(steps)
     if any(kernel.launch.streams > 1 for kernel in kernels):
@@ -274,7 +319,7 @@ def lower(
         extents={name: " * ".join(f"({each})" for each in shapes[name]) for name in sorted(used)},
         shapes={name: tuple(shapes[name]) for name in sorted(used)},
         notes=tuple(notes),
-        reduced=tuple((e.name, setting.types.get(e.name, "double")) for k in kernels for e in k.reductions),
+        reduced=tuple((e.name, lowering.types.get(e.name, "double")) for k in kernels for e in k.reductions),
         streams=streams,
     )
 

@@ -21,6 +21,41 @@ typedef double PetscScalar;
 typedef double PetscReal;
 typedef int PetscInt;
 """
+_TAKEN = frozenset(
+    {
+        "abort",
+        "abs",
+        "clock",
+        "ctime",
+        "daylight",
+        "div",
+        "drem",
+        "exit",
+        "exp10",
+        "gamma",
+        "getenv",
+        "j0",
+        "j1",
+        "jn",
+        "labs",
+        "lgamma",
+        "mktime",
+        "pow10",
+        "rand",
+        "random",
+        "select",
+        "setenv",
+        "significand",
+        "signgam",
+        "system",
+        "time",
+        "timezone",
+        "y0",
+        "y1",
+        "yn",
+    }
+)
+"""Names of functions and variables of the headers above, which a region may give to its arrays."""
 _CLOCK = """static double tw_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -105,6 +140,7 @@ def _unit(
     """Print what both kinds of units have: the bindings, the clock, and the results behind the code."""
     parts = [_CLOCK]
     parts += [f"#define {name} ({value!r})\n" for name, value in numbers.items()]
+    parts += [f"#define {each.name} tw_own_{each.name}\n" for each in bound if each.extents and each.name in _TAKEN]
     parts += [_global(each, aliases=aliases) for each in bound if each.extents and not each.inside]
     out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
     out += [f"  {_bind(each, place)}" for place, each in enumerate(bound) if not each.inside]

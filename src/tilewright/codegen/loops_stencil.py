@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.codegen.emit import Kernel
+from tilewright.codegen.emit import StencilLayout
 from tilewright.codegen.loops_c import text
 from tilewright.codegen.loops_harness import region_text
 from tilewright.programs.loopnest import Expr, Stmt
@@ -38,7 +38,8 @@ class Handover:
 
     Attributes:
         problem: The problem; its steps are those of the tuning, the call's own are ``steps``.
-        kernel: The kernel.
+        entry: The kernel's function.
+        layout: What its arguments hold.
         tiling: Its tiling.
         steps: Number of steps, as an expression of C.
         strides: Distances of neighbours along the outer axes in the kernel's memory, elements.
@@ -51,7 +52,8 @@ class Handover:
     """
 
     problem: Problem
-    kernel: Kernel
+    entry: str
+    layout: StencilLayout
     tiling: Tiling
     steps: Expr
     strides: tuple[int, ...]
@@ -70,13 +72,13 @@ class Handover:
 
 def call_text(what: Handover) -> str:
     """Print the code that takes memory, runs the kernel and leaves the newest values in the arrays."""
-    problem, kernel, kind = what.problem, what.kernel, what.ctype
+    problem, layout, kind = what.problem, what.layout, what.ctype
     updated, fields = problem.program.updated, problem.program.fields
     # What no step changes stays where it is.
-    slots = [count if name in updated else 0 for name, count in zip(fields, kernel.copies, strict=True)]
-    results = len(updated) if kernel.direct else 0
+    slots = [count if name in updated else 0 for name, count in zip(fields, layout.copies, strict=True)]
+    results = len(updated) if layout.direct else 0
     steps = text(what.steps)
-    constants = len(kernel.constants) * problem.shape[-1]
+    constants = len(layout.constants) * problem.shape[-1]
     room = f"{sum(slots) * what.slot + constants} + {results} * (size_t)tw_cells"
     out = [
         "  {",
@@ -89,13 +91,13 @@ def call_text(what: Handover) -> str:
         "    char *tw_scratch = 0;",
         f"    if ({_fits(what)}) {{",
         f"      tw_state = ({kind} *)tw_memory(({room}) * sizeof({kind}));",
-        f"      tw_scratch = (char *)tw_memory({max(kernel.scratch, 64)} * (size_t)tw_threads);",
+        f"      tw_scratch = (char *)tw_memory({max(layout.scratch, 64)} * (size_t)tw_threads);",
         "    }",
         "    if (tw_state && tw_scratch) {",
         "      tw_next = tw_state;",
         *_constants(what),
         f"      const {kind} tw_scalar[] = {{{', '.join(problem.program.scalars) or '0'}}};",
-        *(_direct(what, slots) if kernel.direct else _copied(what, slots)),
+        *(_direct(what, slots) if layout.direct else _copied(what, slots)),
         *_mirrors(what),
         "    } else {",
         region_text(what.old, 3).rstrip("\n"),
@@ -121,15 +123,15 @@ def _fits(what: Handover) -> str:
 
 def _constants(what: Handover) -> list[str]:
     """Rows of the kernel's constants, then each thread's own memory."""
-    kernel, kind, extent = what.kernel, what.ctype, what.problem.shape[-1]
-    out = [f"      const {kind} *tw_constant[{len(kernel.constants) + 1}];"]
-    for number, value in enumerate(kernel.constants):
+    layout, kind, extent = what.layout, what.ctype, what.problem.shape[-1]
+    out = [f"      const {kind} *tw_constant[{len(layout.constants) + 1}];"]
+    for number, value in enumerate(layout.constants):
         out += [
             f"      for (int tw_c = 0; tw_c < {extent}; tw_c++) tw_next[tw_c] = {value!r};",
             f"      tw_constant[{number}] = tw_next;",
             f"      tw_next += {extent};",
         ]
-    return [*out, f"      tw_constant[{len(kernel.constants)}] = ({kind} *)tw_scratch;"]
+    return [*out, f"      tw_constant[{len(layout.constants)}] = ({kind} *)tw_scratch;"]
 
 
 def _size(what: Handover, *more: str) -> str:
@@ -139,7 +141,7 @@ def _size(what: Handover, *more: str) -> str:
 
 def _call(what: Handover) -> str:
     kind = what.ctype
-    return f"      {what.kernel.entry}(({kind} *const *)tw_field, tw_size, tw_scalar, ({kind} *const *)tw_constant);"
+    return f"      {what.entry}(({kind} *const *)tw_field, tw_size, tw_scalar, ({kind} *const *)tw_constant);"
 
 
 def _packed(shape: Sequence[int]) -> list[str]:

@@ -9,10 +9,10 @@ operand of a left fusion and the panel operand of a right one, so it is laid out
 read again and again is packed into panels once: A2 and A3 of a left fusion, a block of A3's columns of a right one.
 """
 
-from dataclasses import dataclass
-
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.source import KernelSource, c_source
+from tilewright.tilings.unrolling import Blocking
 
 _C_TYPES = {"float32": ("float", 4), "float64": ("double", 8)}
 SIZES = ("p0", "p1", "p2", "p3", "s1", "s2", "t2", "s3", "t3", "sr", "x", "y", "threads")
@@ -20,69 +20,36 @@ SIZES = ("p0", "p1", "p2", "p3", "s1", "s2", "t2", "s3", "t3", "sr", "x", "y", "
 stride), the tile and the number of threads."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocking:
-    """Register and cache blocking of the micro-kernel.
-
-    Attributes:
-        vector_bytes: Bytes per vector.
-        rows: Rows of A per call.
-        vectors: Vectors per row of a panel.
-        depth: Rows of a panel that are used before the next panel's turn.
-    """
-
-    vector_bytes: int = 64
-    rows: int = 8
-    vectors: int = 3
-    depth: int = 128
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FusedSource:
-    """The text of a fused kernel.
-
-    Its one function is ``entry(array, size, work, unused)``: ``array`` holds pointers to A1, A2, A3 and R, ``size``
-    what :data:`SIZES` says, ``work`` points to as many elements as :func:`work_elements` says, aligned to a vector.
-
-    Attributes:
-        text: A C translation unit.
-        entry: The function's name.
-        fusion: ``left`` or ``right``.
-        dtype: Element type.
-        blocking: Its blocking.
-    """
-
-    text: str
-    entry: str
-    fusion: str
-    dtype: str
-    blocking: Blocking
-
-    @property
-    def panel(self) -> int:
-        """Columns of a panel."""
-        return self.blocking.vectors * self.blocking.vector_bytes // _C_TYPES[self.dtype][1]
-
-
-def work_elements(source: FusedSource, sizes: tuple[int, int, int, int], tile: tuple[int, int], threads: int) -> int:
+def work_elements(
+    fusion: str, width: int, sizes: tuple[int, int, int, int], tile: tuple[int, int], threads: int
+) -> int:
     """Return how many elements of memory a kernel works in: its tiles of the intermediate, and its panels.
 
-    >>> work_elements(emit_fused("left", "float64"), (100, 24, 24, 24), (8, 24), 2)
+    Args:
+        fusion: ``left`` or ``right``.
+        width: Columns of a panel.
+        sizes: P0 … P3.
+        tile: Rows and columns of the intermediate's block.
+        threads: Threads.
+
+    >>> work_elements("left", 24, (100, 24, 24, 24), (8, 24), 2)
     1536
     """
     _, p1, p2, p3 = sizes
-    width = source.panel
     x, y = tile
     columns = -(-y // width) * width
-    if source.fusion == "left":
+    if fusion == "left":
         blocks, rest = divmod(p2, y)
         second = blocks * columns + -(-rest // width) * width
         return p1 * second + p2 * -(-p3 // width) * width + threads * x * columns
     return threads * (p2 + x) * columns
 
 
-def emit_fused(fusion: str, dtype: str, blocking: Blocking = Blocking()) -> FusedSource:
+def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None]:
     """Write a fused kernel; all sizes are its parameters.
+
+    ``array`` holds pointers to A1, A2, A3 and R, ``size`` what :data:`SIZES` says, ``work`` points to as many elements
+    as :func:`work_elements` says, aligned to a vector.
 
     Args:
         fusion: ``left`` or ``right``.
@@ -120,7 +87,7 @@ def emit_fused(fusion: str, dtype: str, blocking: Blocking = Blocking()) -> Fuse
         _PACK,
         (_LEFT if fusion == "left" else _RIGHT).replace("ENTRY", entry),
     )
-    return FusedSource(text="\n".join(parts), entry=entry, fusion=fusion, dtype=dtype, blocking=blocking)
+    return c_source("\n".join(parts), entry)
 
 
 def _micro(rows: int, vectors: int) -> str:

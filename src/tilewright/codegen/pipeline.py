@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
-from tilewright.codegen.ir import Expr, Int, Let, Op, Stmt, Var, add, mul, select, sub
+from tilewright.codegen import ir
 from tilewright.codegen.sites import Site, box_bounds
 from tilewright.programs.problem import Boundary
 from tilewright.tilings.catalogue import complete
 from tilewright.tilings.pipeline import Pipeline, line_cells, of_problem
 from tilewright.tilings.tiling import Tiling
 
-GX, GY, N, X0, X1 = Var("gx"), Var("gy"), Var("n"), Var("x0"), Var("x1")
-PITCH, SLAB, VECTORS, EDGE = Var("pitch"), Var("slab"), Var("vectors"), Var("edge")
+GX, GY, N, X0, X1 = ir.Var("gx"), ir.Var("gy"), ir.Var("n"), ir.Var("x0"), ir.Var("x1")
+PITCH, SLAB, VECTORS, EDGE = ir.Var("pitch"), ir.Var("slab"), ir.Var("vectors"), ir.Var("edge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +107,8 @@ class Plan:
                 if at < 0:
                     return (0, 0)
                 low, high = box_bounds(self.site, statement)[at]
-                above = high.args[1].value if isinstance(high, Op) and isinstance(high.args[1], Int) else 0
-                return (low.value if isinstance(low, Int) else 0, above)
+                above = high.args[1].value if isinstance(high, ir.Op) and isinstance(high.args[1], ir.Int) else 0
+                return (low.value if isinstance(low, ir.Int) else 0, above)
         return (0, 0)
 
     def lag(self, producer: int, consumer: int, steps: int) -> int:
@@ -147,34 +147,34 @@ def make_plan(site: Site, tiling: Tiling) -> Plan:
     )
 
 
-def lanes(plan: Plan) -> Var:
+def lanes(plan: Plan) -> ir.Lanes:
     """Lanes of a vector."""
-    return Var(f"LANES:{plan.site.dtype}")
+    return ir.Lanes(plan.site.dtype)
 
 
-def row_width(plan: Plan) -> Expr:
+def row_width(plan: Plan) -> ir.Expr:
     """Cells of a lifted row: what is needed, but as many vectors as they have lanes."""
     if plan.width == plan.widest:
-        return Int(plan.width)
-    return Op("max", (Int(plan.width), Op("mul", (lanes(plan), lanes(plan)))))
+        return ir.Int(plan.width)
+    return ir.largest(plan.width, ir.mul(lanes(plan), lanes(plan)))
 
 
-def sizes(plan: Plan) -> tuple[Stmt, ...]:
+def sizes(plan: Plan) -> tuple[ir.Stmt, ...]:
     """Name the sizes of rows: vectors of a row, distance of rows (an odd number of vectors), distance of slabs."""
-    vectors = Op("div", (row_width(plan), lanes(plan)))
-    whole = Op("or", (add(VECTORS, sum(plan.reach)), Int(1)))
-    lets: list[Stmt] = [Let(VECTORS, vectors), Let(PITCH, mul(whole, lanes(plan)))]
-    return (*lets, Let(SLAB, mul(PITCH, plan.lines)))
+    vectors = ir.div(row_width(plan), lanes(plan))
+    whole = ir.or_(ir.add(VECTORS, sum(plan.reach)), 1)
+    lets: list[ir.Stmt] = [ir.Let(VECTORS, vectors), ir.Let(PITCH, ir.mul(whole, lanes(plan)))]
+    return (*lets, ir.Let(SLAB, ir.mul(PITCH, plan.lines)))
 
 
-def place(relative: Expr) -> Expr:
+def place(relative: ir.Expr) -> ir.Expr:
     """Where a cell lies in a lifted row, by its distance from the row's first cell."""
-    return add(mul_vector(Op("mod", (relative, VECTORS))), Op("div", (relative, VECTORS)))
+    return ir.add(mul_vector(ir.mod(relative, VECTORS)), ir.div(relative, VECTORS))
 
 
-def mul_vector(number: Expr) -> Expr:
+def mul_vector(number: ir.Expr) -> ir.Expr:
     """A number of vectors, in elements."""
-    return Op("mul", (number, Var("V")))
+    return ir.op(ir.Operator.MUL, number, ir.Var("V"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,53 +182,53 @@ class Slabs:
     """Names of the three parts of one version of a field."""
 
     field: int
-    passing: Var
-    fresh: Var
-    older: Var
+    passing: ir.Var
+    fresh: ir.Var
+    older: ir.Var
 
     @property
-    def params(self) -> tuple[Var, Var, Var]:
+    def params(self) -> tuple[ir.Var, ir.Var, ir.Var]:
         """The names, as parameters or arguments."""
         return (self.passing, self.fresh, self.older)
 
 
 def slabs(plan: Plan, field: int, tag: str, *, write: bool = False) -> Slabs:
     """Name one version of a field."""
-    kind = f"{'pointer' if write else 'array'}:{plan.site.dtype}"
+    kind = ir.Pointer(plan.site.dtype, const=not write)
     name = f"{plan.fields[field]}_{tag}"
-    return Slabs(field, Var(f"{name}_passing", kind), Var(f"{name}_fresh", kind), Var(f"{name}_older", kind))
+    return Slabs(field, ir.Var(f"{name}_passing", kind), ir.Var(f"{name}_fresh", kind), ir.Var(f"{name}_older", kind))
 
 
-def slab_at(plan: Plan, version: Slabs, position: int) -> Expr:
+def slab_at(plan: Plan, version: Slabs, position: int) -> ir.Expr:
     """The slab at a position known now: 0 is the first of this advance, negative ones are of the one before."""
     keep, passing = plan.pipeline.keep[version.field], plan.passing(version.field)
     if position < 0:
-        return add(version.older, mul(SLAB, position + keep))
+        return ir.add(version.older, ir.mul(SLAB, position + keep))
     if position < passing:
-        return add(version.passing, mul(SLAB, position))
-    return add(version.fresh, mul(SLAB, position - passing))
+        return ir.add(version.passing, ir.mul(SLAB, position))
+    return ir.add(version.fresh, ir.mul(SLAB, position - passing))
 
 
-def slab_somewhere(plan: Plan, version: Slabs, position: Expr) -> Expr:
+def slab_somewhere(plan: Plan, version: Slabs, position: ir.Expr) -> ir.Expr:
     """The slab at a position known when the kernel runs."""
     keep, passing = plan.pipeline.keep[version.field], plan.passing(version.field)
-    old = add(version.older, Op("mul", (add(position, keep), SLAB)))
-    new = add(version.passing, Op("mul", (position, SLAB)))
+    old = ir.add(version.older, ir.op(ir.Operator.MUL, ir.add(position, keep), SLAB))
+    new = ir.add(version.passing, ir.op(ir.Operator.MUL, position, SLAB))
     if keep:
-        kept = add(version.fresh, Op("mul", (sub(position, passing), SLAB)))
-        new = select(Op("lt", (position, Int(passing))), new, kept) if passing else kept
-        return select(Op("lt", (position, Int(0))), old, new)
+        kept = ir.add(version.fresh, ir.op(ir.Operator.MUL, ir.sub(position, passing), SLAB))
+        new = ir.select(ir.lt(position, passing), new, kept) if passing else kept
+        return ir.select(ir.lt(position, 0), old, new)
     return new
 
 
-def parts(extent: Expr, size: int, unit: int) -> Expr:
+def parts(extent: ir.Expr, size: int, unit: int) -> ir.Expr:
     """Number of tiles along an axis; the same as ``tilings.streaming``."""
-    units = extent if unit == 1 else Op("ceildiv", (extent, Int(unit)))
-    return Op("ceildiv", (units, Int(max(1, size // unit))))
+    units = extent if unit == 1 else ir.ceildiv(extent, unit)
+    return ir.ceildiv(units, max(1, size // unit))
 
 
-def cut(extent: Expr, count: Expr, index: Expr, unit: int) -> Expr:
+def cut(extent: ir.Expr, count: ir.Expr, index: ir.Expr, unit: int) -> ir.Expr:
     """Start of a tile along an axis."""
-    units = extent if unit == 1 else Op("ceildiv", (extent, Int(unit)))
-    start = mul(Op("div", (Op("mul", (units, index)), count)), unit)
-    return start if unit == 1 else Op("min", (start, extent))
+    units = extent if unit == 1 else ir.ceildiv(extent, unit)
+    start = ir.mul(ir.div(ir.op(ir.Operator.MUL, units, index), count), unit)
+    return start if unit == 1 else ir.smallest(start, extent)

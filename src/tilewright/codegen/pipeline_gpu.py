@@ -14,6 +14,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen.c import c_literal
 from tilewright.codegen.c_helpers import CTYPES
 from tilewright.codegen.gpu_prelude import DIALECTS
+from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.expression import Apply, Const, Node, Read, Scalar
 from tilewright.programs.operators import BOOLEAN, FUNCTIONS
 from tilewright.programs.pipeline import Stencil
@@ -27,42 +28,30 @@ _INFIX = {
     "ne": "!=", "and": "&&", "or": "||", "shr": ">>",
 }  # fmt: skip
 _LIMITS = {"uint8": (0, 255), "int16": (-32768, 32767), "int32": (-2147483648, 2147483647)}
+_BLOCK = ("T_y", "T_x", "N_y", "N_x")
 _ROUND = {"nearest": "rint", "floor": "floor", "truncate": "trunc"}
 _OPENCL = {"uint8_t": "uchar", "int16_t": "short", "int32_t": "int", "float": "float", "double": "double"}
 _CUDA = {"uint8_t": "unsigned char", "int16_t": "short", "int32_t": "int", "float": "float", "double": "double"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuGroup:
-    """The text of a fused group and how to start it.
+class BlockLayout:
+    """What the arguments of a fused group's kernel are, and how it is started.
 
     Arguments: pointers to the inputs, then to the outputs (contiguous), the two extents as ints, then the pipeline's
     scalars, of type ``scalar_type``.
 
     Attributes:
-        text: The text.
-        entry: The kernel's name.
-        dialect: ``opencl`` or ``cuda``.
         inputs: Grids that it reads.
         outputs: Grids that it writes.
         block: (T_y, T_x, N_y, N_x).
-        shared_bytes: Shared memory of a block.
         scalar_type: ``float32`` or ``float64``.
     """
 
-    text: str
-    entry: str
-    dialect: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     block: tuple[int, int, int, int]
-    shared_bytes: int
     scalar_type: str
-
-    @property
-    def threads(self) -> int:
-        """Threads per block, in one dimension."""
-        return self.block[0] * self.block[1]
 
     def groups(self, shape: tuple[int, ...]) -> int:
         """Return how many blocks to start, in one dimension."""
@@ -70,7 +59,9 @@ class GpuGroup:
         return ceil_div(shape[0], ty * ny) * ceil_div(shape[1], tx * nx)
 
 
-def emit_gpu_group(problem: PipelineProblem, group: Group, dialect: str, block: tuple[int, int, int, int]) -> GpuGroup:
+def emit_gpu_group(
+    problem: PipelineProblem, group: Group, dialect: str, block: tuple[int, int, int, int]
+) -> KernelSource[BlockLayout]:
     """Write the kernel of a group.
 
     Args:
@@ -85,8 +76,8 @@ def emit_gpu_group(problem: PipelineProblem, group: Group, dialect: str, block: 
     """
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
-    if problem.pipeline.rank != 2 or len(block) != 4 or min(block) < 1:
-        raise UsageError(f"a GPU kernel is for two dimensions and a block (T_y, T_x, N_y, N_x), got {block}")
+    if problem.pipeline.rank != 2 or len(block) != len(_BLOCK) or min(block) < 1:
+        raise UsageError(f"a GPU kernel is for two dimensions and a block ({', '.join(_BLOCK)}), got {block}")
     if reason := streamable(problem, group):
         raise IllegalTilingError(reason, "run its stencils one by one")
     return _Writer(problem, group, dialect, block).source()
@@ -129,7 +120,7 @@ class _Writer:
     def bytes(self, grid: str) -> int:
         return self.padded(grid, 0) * self.padded(grid, 1) * self.problem.itemsize(grid)
 
-    def source(self) -> GpuGroup:
+    def source(self) -> KernelSource[BlockLayout]:
         stencils = tuple(self.pipeline.stencils[i] for i in self.group)
         key = fingerprint(
             "gpu", stencils, self.problem.dtypes, self.problem.borders, self.block, self.dialect, self.halos
@@ -157,16 +148,14 @@ KERNEL {entry}({parameters}) {{
 """
         if not self.wide:  # nothing of type double may be named where the device has none
             text = text.replace("SHARED double memory[", "SHARED int2 memory[")
-        return GpuGroup(
-            text=text,
-            entry=entry,
-            dialect=self.dialect,
+        layout = BlockLayout(
             inputs=self.plan.inputs,
             outputs=self.plan.outputs,
             block=self.block,
-            shared_bytes=self.shared_bytes,
             scalar_type="float64" if self.wide else "float32",
         )
+        kernel = EntryPoint(entry=entry, threads=ty * tx, shared_bytes=self.shared_bytes)
+        return KernelSource(text=text, dialect=self.dialect, kernels=(kernel,), layout=layout, double=self.wide)
 
     def tile(self, grid: str) -> str:
         """The tile of a grid in shared memory."""

@@ -11,34 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
-from tilewright.codegen.ir import (
-    Assign,
-    Expr,
-    For,
-    If,
-    Int,
-    Let,
-    Load,
-    Mutable,
-    Op,
-    Stmt,
-    Var,
-    add,
-    below,
-    largest,
-    mul,
-    select,
-    smallest,
-    sub,
-)
+from tilewright.codegen import ir
 from tilewright.codegen.sites import Rows, Site, extent
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 from tilewright.tilings.body import Block
 
-_FROM, _LENGTH = Var("beside_from"), Var("beside_length")
+_FROM, _LENGTH = ir.Var("beside_from"), ir.Var("beside_length")
 
-Writer = Callable[[Var, Callable[[Read, Var], Expr]], tuple[Stmt, ...]]
+Writer = Callable[[ir.Var, Callable[[Read, ir.Var], ir.Expr]], tuple[ir.Stmt, ...]]
 """Writes one vector of the results at a place, given how to load."""
 
 
@@ -46,14 +27,14 @@ Writer = Callable[[Var, Callable[[Read, Var], Expr]], tuple[Stmt, ...]]
 class Carried:
     """A row read at several places, and on which sides of the centre."""
 
-    row: Var
+    row: ir.Var
     low: bool
     high: bool
 
 
-def beside(own: Expr, other: Expr, offset: int, kind: str) -> Op:
+def beside(own: ir.Expr, other: ir.Expr, offset: int, kind: ir.Vector) -> ir.Shift:
     """A vector, read some cells lower or higher: what it lacks comes from the end of another."""
-    return Op(f"beside_{'low' if offset < 0 else 'high'}_{abs(offset)}", (own, other), kind)
+    return ir.Shift(own=own, other=other, low=offset < 0, distance=abs(offset), type=kind)
 
 
 def carried(statement: Statement, rows: Rows, block: Block) -> tuple[Carried, ...]:
@@ -66,20 +47,20 @@ def carried(statement: Statement, rows: Rows, block: Block) -> tuple[Carried, ..
     """
     if block.neighbours != "shuffles":
         return ()
-    offsets: dict[Var, set[int]] = {}
+    offsets: dict[ir.Var, set[int]] = {}
     for read in statement.reads:
         for shift in range(block.rows):
             offsets.setdefault(rows.of(read, shift), set()).add(read.offset[-1])
     return tuple(Carried(row, min(at) < 0, max(at) > 0) for row, at in offsets.items() if at != {0})
 
 
-def long(site: Site, statement: Statement, length: Expr) -> Expr:
+def long(site: Site, statement: Statement, length: ir.Expr) -> ir.Expr:
     """Whether rows of boxes so long are for this: where registers hold cache lines, and most vectors are whole."""
-    least = mul(Var(f"LANES:{site.dtype}"), site.code(statement).shuffled)
-    return Op("and", (Op("eq", (Var("TW_BYTES"), Int(CACHE_LINE))), Op("ge", (length, least))))
+    least = ir.mul(ir.Lanes(site.dtype), site.code(statement).shuffled)
+    return ir.and_(ir.eq(ir.VECTOR_BYTES, CACHE_LINE), ir.ge(length, least))
 
 
-def bounds(site: Site, begin: tuple[Expr, Expr], end: tuple[Expr, Expr]) -> tuple[Stmt, ...]:
+def bounds(site: Site, begin: tuple[ir.Expr, ir.Expr], end: tuple[ir.Expr, ir.Expr]) -> tuple[ir.Stmt, ...]:
     """Name where such vectors begin in a row, and how many cells they are.
 
     Args:
@@ -87,56 +68,56 @@ def bounds(site: Site, begin: tuple[Expr, Expr], end: tuple[Expr, Expr]) -> tupl
         begin: Where vectors begin, and the first cell, which may come later.
         end: Where vectors end, and what is behind the last cell, which may come earlier.
     """
-    lanes = Var(f"LANES:{site.dtype}")
-    late = below(begin[0], largest(begin[1], lanes))
-    room = sub(smallest(smallest(*end), sub(extent(site.rank - 1), lanes)), _FROM)
+    lanes = ir.Lanes(site.dtype)
+    late = ir.lt(begin[0], ir.largest(begin[1], lanes))
+    room = ir.sub(ir.smallest(ir.smallest(*end), ir.sub(extent(site.rank - 1), lanes)), _FROM)
     return (
-        Let(_FROM, select(late, add(begin[0], lanes), begin[0])),
-        Let(_LENGTH, mul(Op("div", (largest(room, Int(0)), lanes)), lanes)),
+        ir.Let(_FROM, ir.select(late, ir.add(begin[0], lanes), begin[0])),
+        ir.Let(_LENGTH, ir.mul(ir.div(ir.largest(room, ir.Int(0)), lanes), lanes)),
     )
 
 
-def others(begin: Expr, end: Expr, write: Callable[[Expr, Expr], tuple[Stmt, ...]]) -> Stmt:
+def others(begin: ir.Expr, end: ir.Expr, write: Callable[[ir.Expr, ir.Expr], tuple[ir.Stmt, ...]]) -> ir.Stmt:
     """The vectors of a row before and behind them; all of its vectors where it does not pay."""
     part, parts, low, high = (
-        Var("part"),
-        add(select(below(Int(0), _LENGTH), Int(1), Int(0)), 1),
-        Var("low"),
-        Var("high"),
+        ir.Var("part"),
+        ir.add(ir.select(ir.lt(ir.Int(0), _LENGTH), ir.Int(1), ir.Int(0)), 1),
+        ir.Var("low"),
+        ir.Var("high"),
     )
     ends = (
-        Let(low, select(Op("eq", (part, Int(0))), begin, add(_FROM, _LENGTH))),
-        Let(high, select(below(add(part, 1), parts), _FROM, end)),
+        ir.Let(low, ir.select(ir.eq(part, 0), begin, ir.add(_FROM, _LENGTH))),
+        ir.Let(high, ir.select(ir.lt(ir.add(part, 1), parts), _FROM, end)),
     )
-    return For(var=part, low=Int(0), high=parts, body=(*ends, *write(low, high)))
+    return ir.For(var=part, low=ir.Int(0), high=parts, body=(*ends, *write(low, high)))
 
 
-def loop(site: Site, rows: tuple[Carried, ...], write: Writer) -> Stmt:
+def loop(site: Site, rows: tuple[Carried, ...], write: Writer) -> ir.Stmt:
     """The loop over vectors that are put together."""
-    kind, j, lanes = f"vector:{site.dtype}", Var("j"), Var(f"LANES:{site.dtype}")
-    start: list[Stmt] = []
-    body: list[Stmt] = []
-    moves: list[Stmt] = []
-    near: dict[Var, tuple[Var, Var, Var]] = {}
+    kind, j, lanes = ir.vector(site.dtype), ir.Var("j"), ir.Lanes(site.dtype)
+    start: list[ir.Stmt] = []
+    body: list[ir.Stmt] = []
+    moves: list[ir.Stmt] = []
+    near: dict[ir.Var, tuple[ir.Var, ir.Var, ir.Var]] = {}
     for each in rows:
-        low, here, high = (Var(f"{each.row.name}_{side}", kind) for side in ("low", "here", "high"))
+        low, here, high = (ir.Var(f"{each.row.name}_{side}", kind) for side in ("low", "here", "high"))
         near[each.row] = low, here, high
         if each.low:
-            start.append(Mutable(low, Load(each.row, sub(_FROM, lanes), kind)))
-            moves.append(Assign(low, here))
+            start.append(ir.Mutable(low, ir.Load(each.row, ir.sub(_FROM, lanes), kind)))
+            moves.append(ir.Assign(low, here))
         if each.high:
-            start.append(Mutable(here, Load(each.row, _FROM, kind)))
-            body.append(Let(high, Load(each.row, add(j, lanes), kind)))
-            moves.append(Assign(here, high))
+            start.append(ir.Mutable(here, ir.Load(each.row, _FROM, kind)))
+            body.append(ir.Let(high, ir.Load(each.row, ir.add(j, lanes), kind)))
+            moves.append(ir.Assign(here, high))
         else:
-            body.append(Let(here, Load(each.row, j, kind)))
+            body.append(ir.Let(here, ir.Load(each.row, j, kind)))
 
-    def load(node: Read, row: Var) -> Expr:
+    def load(node: Read, row: ir.Var) -> ir.Expr:
         offset = node.offset[-1]
         if row not in near:
-            return Load(row, add(j, offset), kind)
+            return ir.Load(row, ir.add(j, offset), kind)
         low, here, high = near[row]
         return here if offset == 0 else beside(here, low if offset < 0 else high, offset, kind)
 
-    every = For(var=j, low=_FROM, high=add(_FROM, _LENGTH), step=lanes, body=(*body, *write(j, load), *moves))
-    return If(below(Int(0), _LENGTH), (*start, every))
+    every = ir.For(var=j, low=_FROM, high=ir.add(_FROM, _LENGTH), step=lanes, body=(*body, *write(j, load), *moves))
+    return ir.If(ir.lt(ir.Int(0), _LENGTH), (*start, every))

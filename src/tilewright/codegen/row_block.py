@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.ir import Expr, Let, Load, Stmt, Store, Var, add, mul, sub
 from tilewright.codegen.pipeline import PITCH, Plan, Slabs, slab_at, slabs
 from tilewright.codegen.regroup import regroup
 from tilewright.codegen.row_columns import Columns
@@ -13,11 +13,11 @@ from tilewright.programs.expression import Read
 from tilewright.programs.weights import SUM, Apart, Terms, apart, columns
 from tilewright.tilings.body import StageCode, StreamBlock, Sum
 
-INDEX = Var("i")
+INDEX = ir.Var("i")
 
 Place = tuple[int, int]
 """A row of a block: along axis 0, and along the middle axis in 3D."""
-Slab = Callable[[int, int, int], Expr]
+Slab = Callable[[int, int, int], ir.Expr]
 """Where the slab of a version (field, level) at a position along axis 0 starts."""
 
 
@@ -50,7 +50,7 @@ def target(plan: Plan, field: int) -> Slabs:
     return slabs(plan, field, "out", write=True)
 
 
-def block_body(plan: Plan, stage: int, code: StageCode, lines: int) -> tuple[Stmt, ...]:
+def block_body(plan: Plan, stage: int, code: StageCode, lines: int) -> tuple[ir.Stmt, ...]:
     """Write one iteration: the rows of an advance along axis 0, ``lines`` along the middle axis in 3D.
 
     Args:
@@ -60,21 +60,21 @@ def block_body(plan: Plan, stage: int, code: StageCode, lines: int) -> tuple[Stm
         lines: Rows of a plane that are computed together.
     """
     block = Block(plan, stage, code, code.of(plan.rows, lines))
-    stores: list[Stmt] = []
+    stores: list[ir.Stmt] = []
     for field in stage_outputs(plan, stage):
         values = block.values(field, block.sums(field))
         for (shift, line), value in zip(block.places, values, strict=True):
             at = moved(INDEX, PITCH, line)
-            stores.append(Store(slab_at(plan, target(plan, field), shift), at, value, f"vector:{plan.site.dtype}"))
+            stores.append(ir.Store(slab_at(plan, target(plan, field), shift), at, value, ir.vector(plan.site.dtype)))
     block.emit_loads()
     return (*block.body, *stores)
 
 
-def moved(index: Expr, unit: Var, times: int) -> Expr:
+def moved(index: ir.Expr, unit: ir.Var, times: int) -> ir.Expr:
     """An index some units further."""
     if times == 0:
         return index
-    return add(index, mul(unit, times)) if times > 0 else sub(index, mul(unit, -times))
+    return ir.add(index, ir.mul(unit, times)) if times > 0 else ir.sub(index, ir.mul(unit, -times))
 
 
 class Block:
@@ -97,9 +97,9 @@ class Block:
         self.places: list[Place] = [(shift, line) for shift in range(block.planes) for line in range(block.lines)]
         self.forms = dict(zip(stage_outputs(plan, stage), block.sums, strict=True))
         self.slab = slab or (lambda field, level, position: slab_at(plan, source(plan, (field, level)), position))
-        self.body: list[Stmt] = []
-        self.loaded: dict[tuple[int, int, tuple[int, ...], int], Var] = {}
-        self.pending: dict[Expr, Let] = {}
+        self.body: list[ir.Stmt] = []
+        self.loaded: dict[tuple[int, int, tuple[int, ...], int], ir.Var] = {}
+        self.pending: dict[ir.Expr, ir.Let] = {}
 
     def apart(self, field: int) -> Apart | None:
         """A field's new value with its weighted sums apart; None for a field that is only handed on."""
@@ -109,7 +109,7 @@ class Block:
             return None
         return apart(tape, pairs=self.code.pairs) if self.forms[field] else Apart(tape, ())
 
-    def sums(self, field: int) -> list[dict[Place, Expr]]:
+    def sums(self, field: int) -> list[dict[Place, ir.Expr]]:
         """Write the weighted sums of a field's new values; return them by place."""
         found, name = self.apart(field), self.plan.fields[field]
         return [
@@ -117,7 +117,7 @@ class Block:
             for number, (terms, form) in enumerate(zip(found.sums if found else (), self.forms[field], strict=True))
         ]
 
-    def one_sum(self, prefix: str, terms: Terms, form: Sum) -> dict[Place, Expr]:
+    def one_sum(self, prefix: str, terms: Terms, form: Sum) -> dict[Place, ir.Expr]:
         """Write a weighted sum; names start with ``prefix``."""
         places = self.places
         if form.form == "columns":
@@ -137,7 +137,7 @@ class Block:
         self._add_up(sums, [at for at in places if at[0] not in two], terms)
         return sums.results
 
-    def _fetch(self, read: Read, at: Place) -> Var:
+    def _fetch(self, read: Read, at: Place) -> ir.Var:
         """Load what a read of a place stands for, now."""
         var = self.load(read, at)
         load = self.pending.pop(var, None)
@@ -147,19 +147,19 @@ class Block:
 
     def _add_up(self, sums: Sums, places: Sequence[Place], terms: Terms) -> None:
         """Add weighted inputs to the results of some places, input by input."""
-        uses: dict[Var, list[tuple[Place, float]]] = {}
+        uses: dict[ir.Var, list[tuple[Place, float]]] = {}
         for at in places:
             for read, weight in terms.items():
                 uses.setdefault(self.load(read, at), []).append((at, weight))
         keys = {var: key for key, var in self.loaded.items()}
         self.body += add_up(sums, {var: uses[var] for var in sorted(uses, key=lambda var: keys[var])}, self.pending)
 
-    def values(self, field: int, sums: Sequence[Mapping[Place, Expr]]) -> list[Expr]:
+    def values(self, field: int, sums: Sequence[Mapping[Place, ir.Expr]]) -> list[ir.Expr]:
         """Write what is left of the new values of a field output by output, in turn; return them."""
         rows = [self._value(field, at, [each[at] for each in sums]) for at in self.places]
         for together in zip(*(lets for lets, _ in rows), strict=True):
             for statement in together:
-                if isinstance(statement, Let) and statement.value in self.pending:
+                if isinstance(statement, ir.Let) and statement.value in self.pending:
                     self.body.append(self.pending.pop(statement.value))
                 self.body.append(statement)
         return [value for _, value in rows]
@@ -169,7 +169,7 @@ class Block:
         self.body += self.pending.values()
         self.pending = {}
 
-    def _value(self, field: int, at: Place, sums: Sequence[Expr]) -> tuple[tuple[Stmt, ...], Expr]:
+    def _value(self, field: int, at: Place, sums: Sequence[ir.Expr]) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
         """The operations and the new value of a field in one row of the block."""
         plan, dtype = self.plan, self.plan.site.dtype
         found = self.apart(field)
@@ -178,26 +178,26 @@ class Block:
         if len(found.tape) == len(sums) == 1:
             return (), sums[0]
         tape = found.tape
-        if not plan.site.strict and dtype.startswith("float"):
-            tape = regroup(fuse_roots(tape) if dtype == "float32" else tape, plan.site.body)
+        if not plan.site.strict and dtype.is_float:
+            tape = regroup(fuse_roots(tape) if dtype.name == "float32" else tape, plan.site.body)
 
-        def read(node: Read) -> Expr:
+        def read(node: Read) -> ir.Expr:
             return sums[int(node.field[1:])] if node.field.startswith(SUM) else self.load(node, at)
 
         names = f"{plan.fields[field]}{at[0]}{at[1]}_"
         return lower_tape(tape, Leaves(dtype=dtype, read=read, vector=True), prefix=names)
 
-    def load(self, read: Read, at: Place) -> Var:
+    def load(self, read: Read, at: Place) -> ir.Var:
         """Load a vector unless it is at hand."""
         plan = self.plan
         field = plan.fields.index(read.field)
         offset = (0,) * (plan.rank - len(read.offset)) + read.offset
         key = (field, read.level, self.position(field, read.level, offset, at), offset[-1])
         if key not in self.loaded:
-            var = Var(f"r{len(self.loaded)}", f"vector:{plan.site.dtype}")
+            var = ir.Var(f"r{len(self.loaded)}", ir.vector(plan.site.dtype))
             position, line = key[2]
-            at_index = moved(moved(INDEX, Var("V"), offset[-1]), PITCH, line)
-            self.pending[var] = Let(var, Load(self.slab(field, read.level, position), at_index, var.type))
+            at_index = moved(moved(INDEX, ir.Var("V"), offset[-1]), PITCH, line)
+            self.pending[var] = ir.Let(var, ir.Load(self.slab(field, read.level, position), at_index, var.type))
             self.loaded[key] = var
         return self.loaded[key]
 

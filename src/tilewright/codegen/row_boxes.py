@@ -10,32 +10,15 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tilewright.codegen.ir import (
-    Assign,
-    Call,
-    Expr,
-    For,
-    Int,
-    Let,
-    Load,
-    Mutable,
-    Op,
-    Real,
-    Scope,
-    Stmt,
-    Var,
-    add,
-    mul,
-    sub,
-)
+from tilewright.codegen import ir
 from tilewright.codegen.row_block import INDEX
 from tilewright.codegen.row_pairs import TURNED, A, B, C, E, Vectors
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Column, Terms
 
-Fetch = Callable[[Read, int, int, Expr], Load]
+Fetch = Callable[[Read, int, int, ir.Expr], ir.Load]
 """The load of a read for a plane and a line of a block, from a place along the rows."""
-_NEAR = Var("near")
+_NEAR = ir.Var("near")
 _OWN = (A, E, B, C)
 """Sums that belong to one result each, by its plane; without columns all of them."""
 
@@ -126,7 +109,7 @@ def runs(near: Sequence[Near]) -> Iterator[tuple[Near, ...]]:
 class Boxes(Vectors):
     """Writes one weighted sum for a block of planes and lines."""
 
-    def __init__(self, dtype: str, prefix: str, fetch: Fetch, table: Expr, held: int) -> None:
+    def __init__(self, dtype: ir.Element, prefix: str, fetch: Fetch, table: ir.Expr, held: int) -> None:
         """Start.
 
         Args:
@@ -138,10 +121,10 @@ class Boxes(Vectors):
         """
         super().__init__(dtype, prefix, [])
         self.fetch, self.table, self.held = fetch, table, held
-        self.weights: Expr = table
-        self.loaded: dict[tuple[Read, int, int], Var] = {}
+        self.weights: ir.Expr = table
+        self.loaded: dict[tuple[Read, int, int], ir.Var] = {}
 
-    def write(self, planes: int, lines: int, near: Sequence[Near]) -> dict[tuple[int, int], Var]:
+    def write(self, planes: int, lines: int, near: Sequence[Near]) -> dict[tuple[int, int], ir.Var]:
         """Write the results of some planes, two if there are columns, and lines.
 
         Returns:
@@ -149,8 +132,8 @@ class Boxes(Vectors):
         """
         paired = any(each.columns for each in near)
         sums = (A, B, C, E) if paired else _OWN[:planes]
-        zero = Op("splat", (Real(0.0, self.dtype),), self.kind)
-        body: list[Stmt] = [Mutable(self._sum(line, k), zero) for line in range(lines) for k in sums]
+        zero = ir.splat(ir.Real(0.0, self.dtype), self.kind)
+        body: list[ir.Stmt] = [ir.Mutable(self._sum(line, k), zero) for line in range(lines) for k in sums]
         start = 0
         for run in runs(near):
             body += self._run(run, start, planes, lines)
@@ -158,55 +141,57 @@ class Boxes(Vectors):
         self.body = body
         return {at: self._result(at, paired=paired) for at in itertools.product(range(planes), range(lines))}
 
-    def _sum(self, line: int, k: int) -> Var:
-        return Var(f"{self.prefix}{'abce'[k]}{line}", self.kind)
+    def _sum(self, line: int, k: int) -> ir.Var:
+        return ir.Var(f"{self.prefix}{'abce'[k]}{line}", self.kind)
 
-    def _result(self, at: tuple[int, int], *, paired: bool) -> Var:
+    def _result(self, at: tuple[int, int], *, paired: bool) -> ir.Var:
         """Put b and c together, and onto them what belongs to one result alone."""
         plane, line = at
         own = self._sum(line, _OWN[plane])
         if not paired:
             return own
-        both = Op("sub" if plane else "add", (self._sum(line, B), self._sum(line, C)), self.kind)
-        return self.let(Op("add", (both, own), self.kind))
+        both = (ir.sub if plane else ir.add)(self._sum(line, B), self._sum(line, C))
+        return self.let(ir.add(both, own))
 
-    def _run(self, run: tuple[Near, ...], start: int, planes: int, lines: int) -> tuple[Stmt, ...]:
+    def _run(self, run: tuple[Near, ...], start: int, planes: int, lines: int) -> tuple[ir.Stmt, ...]:
         """The reads at offsets that are written alike: a loop, if there is more than one."""
         self.body, self.loaded = [], {}
         low, width = run[0].offset, len(run[0].factors)
-        first: Expr = add(self.table, start)
-        place: Expr = add(INDEX, mul(Var("V"), low)) if low > 0 else sub(INDEX, mul(Var("V"), -low))
+        first: ir.Expr = ir.add(self.table, start)
+        place: ir.Expr = (
+            ir.add(INDEX, ir.mul(ir.Var("V"), low)) if low > 0 else ir.sub(INDEX, ir.mul(ir.Var("V"), -low))
+        )
         if len(run) > 1:
-            first = add(first, mul(_NEAR, width))
-            place = add(place, Op("mul", (_NEAR, Var("V"))))
-        at = Var(f"{self.prefix}at")
-        self.body.append(Let(at, place if low or len(run) > 1 else INDEX))
-        self.weights = Var(f"{self.prefix}w", f"array:{self.dtype}")
-        self.body.append(Let(self.weights, self._again(first)))
+            first = ir.add(first, ir.mul(_NEAR, width))
+            place = ir.add(place, ir.mul(_NEAR, ir.Var("V")))
+        at = ir.Var(f"{self.prefix}at")
+        self.body.append(ir.Let(at, place if low or len(run) > 1 else INDEX))
+        self.weights = ir.Var(f"{self.prefix}w", ir.const_pointer(self.dtype))
+        self.body.append(ir.Let(self.weights, self._again(first)))
         self._near(run[0], at, planes, lines)
         if len(run) == 1:
-            return (Scope(tuple(self.body)),)
-        return (For(var=_NEAR, low=Int(0), high=Int(len(run)), body=tuple(self.body)),)
+            return (ir.Scope(tuple(self.body)),)
+        return (ir.For(var=_NEAR, low=ir.Int(0), high=ir.Int(len(run)), body=tuple(self.body)),)
 
-    def _again(self, address: Expr) -> Call:
+    def _again(self, address: ir.Expr) -> ir.Intrinsic:
         """An address of which the compiler does not know what lies there."""
-        return Call(f"again:{self.dtype}", (address,))
+        return ir.Intrinsic("again", (address,), self.dtype)
 
-    def _near(self, near: Near, at: Var, planes: int, lines: int) -> None:
+    def _near(self, near: Near, at: ir.Var, planes: int, lines: int) -> None:
         """The reads at one offset along the rows: one row of each plane after the other."""
         many = len(near.factors) > self.held
         ys = {c.read.offset[1] for c in near.columns} | {read.offset[1] for read, _ in near.rest}
         for number, row in enumerate(sorted({line + y for line in range(lines) for y in ys})):
             if many and number:
-                again = Var(f"{self.prefix}w{number}", f"array:{self.dtype}")
-                self.body.append(Let(again, self._again(self.weights)))
+                again = ir.Var(f"{self.prefix}w{number}", ir.const_pointer(self.dtype))
+                self.body.append(ir.Let(again, self._again(self.weights)))
                 self.weights = again
             self._columns(near, row, lines, at)
             self._rest(near, (row, planes, lines), at)
 
-    def _columns(self, near: Near, row: int, lines: int, at: Var) -> None:
+    def _columns(self, near: Near, row: int, lines: int, at: ir.Var) -> None:
         """Add what columns find in a row to the sums of its lines."""
-        turned: dict[Read, list[Var]] = {}
+        turned: dict[Read, list[ir.Var]] = {}
         for number, column in enumerate(near.columns):
             read = column.read
             line = row - read.offset[1]
@@ -215,11 +200,11 @@ class Boxes(Vectors):
             key = Read(read.field, read.level, (read.offset[0], 0, 0))
             if key not in turned:
                 values = [self._held(read, j, line, at) for j in range(4)]
-                turned[key] = [self.let(Op(op, (values[p], values[q]), self.kind)) for op, p, q in TURNED]
+                turned[key] = [self.let(operation(values[p], values[q])) for operation, p, q in TURNED]
             for k in (A, B, C, E):
                 self._add(line, k, 4 * number + k, turned[key][k])
 
-    def _rest(self, near: Near, block: tuple[int, int, int], at: Var) -> None:
+    def _rest(self, near: Near, block: tuple[int, int, int], at: ir.Var) -> None:
         """Add the other reads of a row to the sums of its lines."""
         row, planes, lines = block
         start = 4 * len(near.columns)
@@ -233,19 +218,19 @@ class Boxes(Vectors):
             if 0 <= line < lines:
                 self._add(line, _OWN[plane], start + number, self._held(read, plane, line, at))
 
-    def _held(self, read: Read, plane: int, line: int, at: Var) -> Var:
+    def _held(self, read: Read, plane: int, line: int, at: ir.Var) -> ir.Var:
         """A value that is loaded once for all its uses."""
         z, y, _ = read.offset
         key = (Read(read.field, read.level, ()), z + plane, y + line)
         if key not in self.loaded:
             load = self.fetch(read, plane, line, at)
-            self.loaded[key] = self.let(Op("hold", (load,), self.kind))
+            self.loaded[key] = self.let(ir.hold(load))
         return self.loaded[key]
 
-    def _add(self, line: int, k: int, number: int, value: Var) -> None:
+    def _add(self, line: int, k: int, number: int, value: ir.Var) -> None:
         into = self._sum(line, k)
-        product = Op("mul", (Load(self.weights, Int(number), self.dtype), value), self.kind)
-        self.body.append(Assign(into, Op("add", (into, product), self.kind)))
+        product = ir.mul(ir.Load(self.weights, ir.Int(number), self.dtype), value)
+        self.body.append(ir.Assign(into, ir.add(into, product)))
 
 
 class FewBoxes(Boxes):
@@ -254,16 +239,16 @@ class FewBoxes(Boxes):
     A row of four planes of a box of reach 1 takes six inputs and, for each of two lines, nine weights for 36 products.
     """
 
-    def _near(self, near: Near, at: Var, planes: int, lines: int) -> None:
+    def _near(self, near: Near, at: ir.Var, planes: int, lines: int) -> None:
         rows = sorted({line + read.offset[1] for line in range(lines) for read, _ in near.rest})
         for row in rows:
             if row != rows[0]:
-                again = Var(f"{self.prefix}w{row - rows[0]}", f"array:{self.dtype}")
-                self.body.append(Let(again, self._again(self.weights)))
+                again = ir.Var(f"{self.prefix}w{row - rows[0]}", ir.const_pointer(self.dtype))
+                self.body.append(ir.Let(again, self._again(self.weights)))
                 self.weights = again
             self._rest(near, (row, planes, lines), at)
 
-    def _rest(self, near: Near, block: tuple[int, int, int], at: Var) -> None:
+    def _rest(self, near: Near, block: tuple[int, int, int], at: ir.Var) -> None:
         row, planes, lines = block
         uses = [
             (read.field, read.level, read.offset[0], row - read.offset[1], number)
@@ -271,9 +256,9 @@ class FewBoxes(Boxes):
             if 0 <= row - read.offset[1] < lines
         ]
         for *_, line, number in sorted(uses):
-            splat = Op("splat", (Load(self.weights, Int(number), self.dtype),), self.kind)
-            weight = self.let(Op("hold", (splat,), self.kind))
+            splat = ir.splat(ir.Load(self.weights, ir.Int(number), self.dtype), self.kind)
+            weight = self.let(ir.hold(splat))
             for plane in range(planes):
                 into, value = self._sum(line, _OWN[plane]), self._held(near.rest[number][0], plane, line, at)
-                product = Op("mul", (weight, value), self.kind)
-                self.body.append(Assign(into, Op("add", (into, product), self.kind)))
+                product = ir.mul(weight, value)
+                self.body.append(ir.Assign(into, ir.add(into, product)))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.ir import Expr, Op, Real, Stmt, Var
+from tilewright.codegen import ir
 from tilewright.codegen.row_pairs import Vectors
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Terms
@@ -25,7 +25,7 @@ from tilewright.tilings.body import Sum
 
 Place = tuple[int, int]
 """A row of a block: along the axis of columns, and along the middle axis in 3D where that is another."""
-Fetch = Callable[[Read, Place], Var]
+Fetch = Callable[[Read, Place], ir.Var]
 """Writes the load of a read for a place of a block unless it is at hand, and names the vector."""
 
 
@@ -67,7 +67,7 @@ def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[Part]:
 class Columns(Vectors):
     """Writes one weighted sum for all places of a block."""
 
-    def __init__(self, dtype: str, prefix: str, fetch: Fetch, body: list[Stmt], axis: int = 0) -> None:
+    def __init__(self, dtype: ir.Element, prefix: str, fetch: Fetch, body: list[ir.Stmt], axis: int = 0) -> None:
         """Start.
 
         Args:
@@ -81,23 +81,23 @@ class Columns(Vectors):
         self.fetch = fetch
         self.axis = axis
 
-    def write(self, places: Sequence[Place], terms: Terms, form: Sum) -> dict[Place, Expr]:
+    def write(self, places: Sequence[Place], terms: Terms, form: Sum) -> dict[Place, ir.Expr]:
         """Write the results at some places as ``form`` says; return them."""
-        sides: list[dict[Place, Expr]] = [{} for _ in range(form.accumulators)]
+        sides: list[dict[Place, ir.Expr]] = [{} for _ in range(form.accumulators)]
         for number, part in enumerate(parts(terms, form.weights, self.axis)):
             self._part(sides[number % len(sides)], part, places, held=form.loaded)
         first, *others = sides
         for at, value in (pair for other in others for pair in other.items()):
-            first[at] = self.let(Op("add", (first[at], value), self.kind))
+            first[at] = self.let(ir.add(first[at], value))
         return first
 
-    def _part(self, sums: dict[Place, Expr], part: Part, places: Sequence[Place], *, held: bool) -> None:
+    def _part(self, sums: dict[Place, ir.Expr], part: Part, places: Sequence[Place], *, held: bool) -> None:
         weights = [self._weight(weight, held=held) for weight in part.weights]
         if len(weights) == 1:
             for at in places:
                 value = self.fetch(part.reads[0], at)
                 for read in part.reads[1:]:
-                    value = self.let(Op("add", (value, self.fetch(read, at)), self.kind))
+                    value = self.let(ir.add(value, self.fetch(read, at)))
                 self._add(sums, at, weights[0], value)
             return
         # Input by input: what lies at one position is used by neighbouring results with neighbouring weights.
@@ -105,13 +105,13 @@ class Columns(Vectors):
         for _, _, at, k in sorted(uses):
             self._add(sums, at, weights[k], self.fetch(part.reads[k], at))
 
-    def _weight(self, weight: float, *, held: bool) -> Expr:
-        number = Real(weight, self.dtype)
+    def _weight(self, weight: float, *, held: bool) -> ir.Expr:
+        number = ir.Real(weight, self.dtype)
         if not held or abs(weight) == 1.0:
             return number
-        return self.let(Op("fresh", (Op("splat", (number,), self.kind),), self.kind))
+        return self.let(ir.op(ir.Operator.FRESH, ir.splat(number, self.kind)))
 
-    def _add(self, sums: dict[Place, Expr], at: Place, weight: Expr, value: Var) -> None:
-        term: Expr = Op("mul", (weight, value), self.kind)
-        total: Expr = Op("add", (sums[at], term), self.kind) if at in sums else term
-        sums[at] = self.let(Op("hold", (total,), self.kind))
+    def _add(self, sums: dict[Place, ir.Expr], at: Place, weight: ir.Expr, value: ir.Var) -> None:
+        term: ir.Expr = ir.mul(weight, value)
+        total: ir.Expr = ir.add(sums[at], term) if at in sums else term
+        sums[at] = self.let(ir.hold(total))

@@ -1,57 +1,57 @@
 """The two ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors."""
 
-from tilewright.codegen.ir import Call, Expr, For, Function, If, Int, Let, Load, Op, Stmt, Store, Var, add, sub
+from tilewright.codegen import ir
 from tilewright.codegen.pipeline import EDGE, GX, VECTORS, N, Plan, lanes, place, row_width, sizes
 from tilewright.codegen.sites import literal
 
 
-def ends_function(plan: Plan, field: int) -> Function:
+def ends_function(plan: Plan, field: int) -> ir.Function:
     """A function that finishes a row: cells that keep their values, cells outside the grid, shifted vectors."""
-    row, old = Var("row", f"pointer:{plan.site.dtype}"), Var("old", f"array:{plan.site.dtype}")
+    row, old = ir.Var("row", ir.pointer(plan.site.dtype)), ir.Var("old", ir.const_pointer(plan.site.dtype))
     edits = (*_kept(plan, field, row, old), *row_ghosts(plan, field, row))
     below, above = plan.reach
-    wrap = Call(f"wrap:{plan.site.dtype}", (row, VECTORS, Int(below), Int(above)))
-    return Function(
+    wrap = ir.Intrinsic("wrap", (row, VECTORS, ir.Int(below), ir.Int(above)), plan.site.dtype)
+    return ir.Function(
         name=plan.name(f"ends_{field}"),
         params=(row, old, GX, N, EDGE),
-        body=(Let(Var("V"), lanes(plan)), sizes(plan)[0], *((If(EDGE, edits),) if edits else ()), wrap),
+        body=(ir.Let(ir.Var("V"), lanes(plan)), sizes(plan)[0], *((ir.If(EDGE, edits),) if edits else ()), wrap),
         kind="inline",
         about="Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors.",
     )
 
 
-def _kept(plan: Plan, field: int, row: Var, old: Var) -> tuple[Stmt, ...]:
+def _kept(plan: Plan, field: int, row: ir.Var, old: ir.Var) -> tuple[ir.Stmt, ...]:
     low, high = plan.frame(field, plan.rank - 1)
-    dtype, x = plan.site.dtype, Var("x")
-    at = place(sub(x, GX))
-    copy = (Store(row, at, Load(old, at, dtype), dtype),)
-    stmts: list[Stmt] = []
+    dtype, x = plan.site.dtype, ir.Var("x")
+    at = place(ir.sub(x, GX))
+    copy = (ir.Store(row, at, ir.Load(old, at, dtype), dtype),)
+    stmts: list[ir.Stmt] = []
     if low:
-        stmts.append(If(Op("le", (GX, Int(0))), (For(var=x, low=Int(0), high=Int(low), body=copy),)))
+        stmts.append(ir.If(ir.le(GX, 0), (ir.For(var=x, low=ir.Int(0), high=ir.Int(low), body=copy),)))
     if high:
-        end = sub(N, GX)
-        loop = For(var=x, low=Op("max", (sub(N, high), GX)), high=N, body=copy)
-        stmts.append(If(Op("le", (end, row_width(plan))), (loop,)))
+        end = ir.sub(N, GX)
+        loop = ir.For(var=x, low=ir.largest(ir.sub(N, high), GX), high=N, body=copy)
+        stmts.append(ir.If(ir.le(end, row_width(plan)), (loop,)))
     return tuple(stmts)
 
 
-def row_ghosts(plan: Plan, field: int, row: Var) -> tuple[Stmt, ...]:
+def row_ghosts(plan: Plan, field: int, row: ir.Var) -> tuple[ir.Stmt, ...]:
     """Cells outside the grid along the innermost axis, where the row holds them."""
     axis, dtype = plan.rank - 1, plan.site.dtype
     low, high = plan.pipeline.ghosts[field][axis]
     sides = plan.boundary(field, axis)
-    stmts: list[Stmt] = []
+    stmts: list[ir.Stmt] = []
     for j in range(1, low + 1):
         inside = {"nearest": 0, "reflect": j - 1, "mirror": j}.get(sides[0].kind)
-        value: Expr = (
-            literal(sides[0].value, dtype) if inside is None else Load(row, place(sub(Int(inside), GX)), dtype)
+        value: ir.Expr = (
+            literal(sides[0].value, dtype) if inside is None else ir.Load(row, place(ir.sub(ir.Int(inside), GX)), dtype)
         )
-        store = Store(row, place(sub(Int(-j), GX)), value, dtype)
-        stmts.append(If(Op("le", (GX, Int(-j))), (store,)))
+        store = ir.Store(row, place(ir.sub(ir.Int(-j), GX)), value, dtype)
+        stmts.append(ir.If(ir.le(GX, -j), (store,)))
     for j in range(high):
         back = {"nearest": 1, "reflect": j + 1, "mirror": j + 2}.get(sides[1].kind)
-        where = Op("max", (sub(sub(N, GX), back or 0), Int(0)))
-        value = literal(sides[1].value, dtype) if back is None else Load(row, place(where), dtype)
-        store = Store(row, place(sub(add(N, j), GX)), value, dtype)
-        stmts.append(If(Op("lt", (sub(add(N, j), GX), row_width(plan))), (store,)))
+        where = ir.largest(ir.sub(ir.sub(N, GX), back or 0), 0)
+        value = literal(sides[1].value, dtype) if back is None else ir.Load(row, place(where), dtype)
+        store = ir.Store(row, place(ir.sub(ir.add(N, j), GX)), value, dtype)
+        stmts.append(ir.If(ir.lt(ir.sub(ir.add(N, j), GX), row_width(plan)), (store,)))
     return tuple(stmts)

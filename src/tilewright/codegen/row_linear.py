@@ -7,7 +7,7 @@ added up before they are multiplied. The order of a sum changes, so strict kerne
 
 from collections.abc import Mapping, MutableMapping, Sequence
 
-from tilewright.codegen.ir import Expr, Let, Op, Real, Stmt, Var
+from tilewright.codegen import ir
 
 Uses = Sequence[tuple[tuple[int, int], float]]
 """Places of a block that read a vector, with their weights."""
@@ -16,7 +16,7 @@ Uses = Sequence[tuple[tuple[int, int], float]]
 class Sums:
     """The results of a block while its inputs go by."""
 
-    def __init__(self, dtype: str, prefix: str, ways: int = 1) -> None:
+    def __init__(self, dtype: ir.Element, prefix: str, ways: int = 1) -> None:
         """Start.
 
         Args:
@@ -27,42 +27,41 @@ class Sums:
         self.dtype = dtype
         self.prefix = prefix
         self.ways = ways
-        self.results: dict[tuple[int, int], Expr] = {}
-        self.waiting: dict[tuple[int, int], list[Expr]] = {}
-        self.body: list[Stmt] = []
+        self.results: dict[tuple[int, int], ir.Expr] = {}
+        self.waiting: dict[tuple[int, int], list[ir.Expr]] = {}
+        self.body: list[ir.Stmt] = []
         self.count = 0
 
-    def add(self, place: tuple[int, int], weight: float, value: Var) -> None:
+    def add(self, place: tuple[int, int], weight: float, value: ir.Var) -> None:
         """Add a weighted input to the result at a place."""
-        kind = f"vector:{self.dtype}"
-        term: Expr = Op("mul", (Real(weight, self.dtype), value), kind)
+        term: ir.Expr = ir.mul(ir.Real(weight, self.dtype), value)
         waiting = self.waiting.setdefault(place, [])
         if place in self.results and len(waiting) + 1 < self.ways:
             waiting.append(self.let(term))
             return
         if place in self.results:
             waiting.append(self.results[place])
-            term = Op("add", (waiting.pop(0), term), kind)
+            term = ir.add(waiting.pop(0), term)
         self.results[place] = self.let(term)
 
-    def join(self) -> list[Stmt]:
+    def join(self) -> list[ir.Stmt]:
         """Add up the sums that every result is made of."""
         for place, waiting in self.waiting.items():
             while waiting:
-                term = Op("add", (self.results[place], waiting.pop()), f"vector:{self.dtype}")
+                term = ir.add(self.results[place], waiting.pop())
                 self.results[place] = self.let(term)
         body, self.body = self.body, []
         return body
 
-    def let(self, value: Expr) -> Var:
+    def let(self, value: ir.Expr) -> ir.Var:
         """Name a value."""
         self.count += 1
-        var = Var(f"{self.prefix}{self.count}", f"vector:{self.dtype}")
-        self.body.append(Let(var, value))
+        var = ir.Var(f"{self.prefix}{self.count}", ir.vector(self.dtype))
+        self.body.append(ir.Let(var, value))
         return var
 
 
-def add_up(sums: Sums, uses: Mapping[Var, Uses], pending: MutableMapping[Expr, Let]) -> list[Stmt]:
+def add_up(sums: Sums, uses: Mapping[ir.Var, Uses], pending: MutableMapping[ir.Expr, ir.Let]) -> list[ir.Stmt]:
     """Add inputs to the results that read them.
 
     Before: ``y += w * a; y += w * b`` where only ``y`` reads a and b. After: ``y += w * (a + b)``.
@@ -75,7 +74,7 @@ def add_up(sums: Sums, uses: Mapping[Var, Uses], pending: MutableMapping[Expr, L
     Returns:
         The statements.
     """
-    alike: dict[tuple[tuple[int, int], float], list[Var]] = {}
+    alike: dict[tuple[tuple[int, int], float], list[ir.Var]] = {}
     for var, readers in uses.items():
         if len(readers) == 1:
             alike.setdefault(readers[0], []).append(var)
@@ -89,13 +88,13 @@ def add_up(sums: Sums, uses: Mapping[Var, Uses], pending: MutableMapping[Expr, L
             _need(sums, together, pending)
             for other in others:
                 _need(sums, other, pending)
-                together = sums.let(Op("add", (together, other), f"vector:{sums.dtype}"))
+                together = sums.let(ir.add(together, other))
             sums.add(*readers[0], together)
     body, sums.body = sums.body, []
     return body
 
 
-def _need(sums: Sums, var: Var, pending: MutableMapping[Expr, Let]) -> None:
+def _need(sums: Sums, var: ir.Var, pending: MutableMapping[ir.Expr, ir.Let]) -> None:
     load = pending.pop(var, None)
     if load is not None:
         sums.body.append(load)

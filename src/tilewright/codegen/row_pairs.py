@@ -23,19 +23,19 @@ all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute
 
 from collections.abc import Callable
 
-from tilewright.codegen.ir import Expr, Let, Op, Real, Stmt, Var
+from tilewright.codegen import ir
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Column
 
-Fetch = Callable[[Read, tuple[int, int]], Var]
+Fetch = Callable[[Read, tuple[int, int]], ir.Var]
 """Writes the load of a read for a place of a block, a row along axis 0 and a line, and names the vector."""
 
 A, B, C, E = range(4)
 """The four sums, in the order of :attr:`tilewright.programs.weights.Column.factors`."""
-TURNED = (("sub", 0, 2), ("add", 1, 2), ("sub", 2, 1), ("sub", 3, 1))
+TURNED = ((ir.sub, 0, 2), (ir.add, 1, 2), (ir.sub, 2, 1), (ir.sub, 3, 1))
 """What of the four values of a column goes into each of them."""
-_OF_TWO = (("sub", 0, 1), ("value", 1, 1), ("none", 1, 1), ("sub", 2, 1))
-"""The same for a column of two weights."""
+_OF_TWO = {A: (ir.sub, 0, 1), B: (None, 1, 1), E: (ir.sub, 2, 1)}
+"""The same for a column of two weights, without c; b is a value itself."""
 
 
 class Vectors:
@@ -48,22 +48,22 @@ class Vectors:
         body: Statements go here.
     """
 
-    def __init__(self, dtype: str, prefix: str, body: list[Stmt]) -> None:
-        self.dtype, self.kind, self.prefix, self.body = dtype, f"vector:{dtype}", prefix, body
+    def __init__(self, dtype: ir.Element, prefix: str, body: list[ir.Stmt]) -> None:
+        self.dtype, self.kind, self.prefix, self.body = dtype, ir.vector(dtype), prefix, body
         self.count = 0
 
-    def let(self, value: Expr) -> Var:
+    def let(self, value: ir.Expr) -> ir.Var:
         """Name a vector."""
         self.count += 1
-        var = Var(f"{self.prefix}{self.count}", self.kind)
-        self.body.append(Let(var, value))
+        var = ir.Var(f"{self.prefix}{self.count}", self.kind)
+        self.body.append(ir.Let(var, value))
         return var
 
 
 class Pairs(Vectors):
     """Writes two neighbouring rows of results in 2D at a time; see :mod:`tilewright.codegen.row_boxes` for 3D."""
 
-    def __init__(self, dtype: str, prefix: str, fetch: Fetch, body: list[Stmt]) -> None:
+    def __init__(self, dtype: ir.Element, prefix: str, fetch: Fetch, body: list[ir.Stmt]) -> None:
         """Start.
 
         Args:
@@ -75,13 +75,13 @@ class Pairs(Vectors):
         super().__init__(dtype, prefix, body)
         self.fetch = fetch
 
-    def write(self, shift: int, found: tuple[Column, ...]) -> dict[tuple[int, int], Var]:
+    def write(self, shift: int, found: tuple[Column, ...]) -> dict[tuple[int, int], ir.Var]:
         """Write the results at ``shift`` and the next row.
 
         Returns:
             The results by place.
         """
-        sums: dict[int, Var] = {}
+        sums: dict[int, ir.Var] = {}
         # b and c go first, and a and e onto what they make, which saves additions.
         for phase in ((B, C), (A, E)):
             for column in sorted(found, key=lambda each: each.read.offset[-1]):
@@ -90,34 +90,29 @@ class Pairs(Vectors):
             if B in phase:
                 # Compilers would multiply what is one product twice, in either of the two additions.
                 alone = (k for k in phase if sum(_needs(column, k) for column in found) == 1)
-                sums |= {k: self.let(Op("hold", (sums[k],), self.kind)) for k in alone}
-                sums = {A: self.let(_both("add", sums, self.kind)), E: self.let(_both("sub", sums, self.kind))}
+                sums |= {k: self.let(ir.hold(sums[k])) for k in alone}
+                sums = {A: self.let(ir.add(sums[B], sums[C])), E: self.let(ir.sub(sums[B], sums[C]))}
         return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}
 
-    def _turned(self, column: Column, place: tuple[int, int], phase: tuple[int, ...]) -> dict[int, Var]:
+    def _turned(self, column: Column, place: tuple[int, int], phase: tuple[int, ...]) -> dict[int, ir.Var]:
         """The sums of values that a column of this phase needs."""
-        turned = TURNED if _needs(column, C) else _OF_TWO
+        turned = dict(enumerate(TURNED)) if _needs(column, C) else _OF_TWO
         needed = [k for k in phase if _needs(column, k)]
         read, wanted = column.read, sorted({j for k in needed for j in turned[k][1:]})
         values = {
             j: self.fetch(Read(read.field, read.level, (read.offset[0] + j, *read.offset[1:])), place) for j in wanted
         }
-        return {
-            k: values[turned[k][1]]
-            if turned[k][0] == "value"
-            else self.let(Op(turned[k][0], (values[turned[k][1]], values[turned[k][2]]), self.kind))
-            for k in needed
-        }
+        result = {}
+        for k in needed:
+            operation, first, second = turned[k]
+            result[k] = values[first] if operation is None else self.let(operation(values[first], values[second]))
+        return result
 
-    def _accumulate(self, sums: dict[int, Var], k: int, factor: float, value: Var) -> None:
-        term: Expr = Op("mul", (Real(factor, self.dtype), value), self.kind)
-        sums[k] = self.let(Op("add", (sums[k], term), self.kind) if k in sums else term)
+    def _accumulate(self, sums: dict[int, ir.Var], k: int, factor: float, value: ir.Var) -> None:
+        term: ir.Expr = ir.mul(ir.Real(factor, self.dtype), value)
+        sums[k] = self.let(ir.add(sums[k], term) if k in sums else term)
 
 
 def _needs(column: Column, k: int) -> bool:
     """Whether a column adds to a sum: with two weights there is no c."""
     return k != C or len(column.weights) > 2
-
-
-def _both(op: str, sums: dict[int, Var], kind: str) -> Expr:
-    return Op(op, (sums[B], sums[C]), kind)

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
+from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.ir import Expr, For, Function, Int, Let, Load, Stmt, Store, Var, add
 from tilewright.programs.expression import Read, Scalar
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.rows import Pass, RowPlan
 
-INDEX = Var("i")
+INDEX = ir.Var("i")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,46 +83,50 @@ def _is_stored(problem: PipelineProblem, plan: RowPlan, step: Pass, grid: str) -
     return grid in plan.group.outputs or any(i not in step.stencils for i in readers)
 
 
-def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int, name: str) -> Function:
+def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int, name: str) -> ir.Function:
     """Write a pass: ``name(in, out, n, scalar)`` computes ``n`` cells of ``rows`` rows, in whole vectors."""
     pipeline = problem.pipeline
-    dtype = problem.dtype(pipeline.stencils[step.stencils[0]].inputs[0])
+    dtype = ir.element(problem.dtype(pipeline.stencils[step.stencils[0]].inputs[0]))
     doors = ports(problem, plan, step, rows)
-    into, out = Var("in", f"array:array:{dtype}"), Var("out", f"array:pointer:{dtype}")
-    n, scalars = Var("n"), Var("scalar", "array:float64")
+    into, out = (
+        ir.Var("in", ir.const_pointer(ir.const_pointer(dtype))),
+        ir.Var("out", ir.const_pointer(ir.pointer(dtype))),
+    )
+    double = ir.element("float64")
+    n, scalars = ir.Var("n"), ir.Var("scalar", ir.const_pointer(double))
     total = sum(source.count for source in doors.sources)
-    kinds = (("p", into, total, f"array:{dtype}"), ("q", out, len(doors.stored) * rows, f"pointer:{dtype}"))
-    head: list[Stmt] = [
-        Let(Var(f"{letter}{k}", kind), Load(base, Int(k), kind))
+    kinds = (("p", into, total, ir.const_pointer(dtype)), ("q", out, len(doors.stored) * rows, ir.pointer(dtype)))
+    head: list[ir.Stmt] = [
+        ir.Let(ir.Var(f"{letter}{k}", kind), ir.Load(base, ir.Int(k), kind))
         for letter, base, count, kind in kinds
         for k in range(count)
     ]
     used = {node.name for i in step.stencils for node in pipeline.stencils[i].tape if isinstance(node, Scalar)}
     for k, title in enumerate(pipeline.scalars):
         if title in used:
-            head.append(Let(Var(scalar_name(title), dtype), Load(scalars, Int(k), "float64")))
+            head.append(ir.Let(ir.Var(scalar_name(title), dtype), ir.Load(scalars, ir.Int(k), double)))
     body = _Body(problem, step, doors, dtype).write(rows)
-    loop = For(var=INDEX, low=Int(0), high=n, step=Var(f"LANES:{dtype}"), body=body)
-    return Function(name=name, params=(into, out, n, scalars), body=(*head, loop))
+    loop = ir.For(var=INDEX, low=ir.Int(0), high=n, step=ir.Lanes(dtype), body=body)
+    return ir.Function(name=name, params=(into, out, n, scalars), body=(*head, loop))
 
 
 class _Body:
     """The statements of one iteration; every distinct vector is loaded once for all rows and stencils that use it."""
 
-    def __init__(self, problem: PipelineProblem, step: Pass, doors: PassPorts, dtype: str) -> None:
+    def __init__(self, problem: PipelineProblem, step: Pass, doors: PassPorts, dtype: ir.Element) -> None:
         self.problem, self.step, self.doors, self.dtype = problem, step, doors, dtype
-        self.loaded: dict[tuple[int, int], Var] = {}
-        self.pending: dict[Var, Let] = {}
-        self.body: list[Stmt] = []
+        self.loaded: dict[tuple[int, int], ir.Var] = {}
+        self.pending: dict[ir.Var, ir.Let] = {}
+        self.body: list[ir.Stmt] = []
 
-    def write(self, rows: int) -> tuple[Stmt, ...]:
-        values: dict[tuple[str, int], Expr] = {}
+    def write(self, rows: int) -> tuple[ir.Stmt, ...]:
+        values: dict[tuple[str, int], ir.Expr] = {}
         for number in self.step.stencils:
             stencil = self.problem.pipeline.stencils[number]
             written = []
             for row in range(rows):
 
-                def read(node: Read, row: int = row) -> Expr:
+                def read(node: Read, row: int = row) -> ir.Expr:
                     if (node.field, row) in values:
                         return values[node.field, row]
                     return self.load(node, row)
@@ -135,27 +139,27 @@ class _Body:
             if stencil.output in self.doors.stored:
                 first = self.doors.stored.index(stencil.output) * rows
                 for row in range(rows):
-                    target = Var(f"q{first + row}", f"pointer:{self.dtype}")
-                    self.body.append(Store(target, INDEX, values[stencil.output, row], f"vector:{self.dtype}"))
+                    target = ir.Var(f"q{first + row}", ir.pointer(self.dtype))
+                    self.body.append(ir.Store(target, INDEX, values[stencil.output, row], ir.vector(self.dtype)))
         return tuple(self.body)
 
-    def interleave(self, rows: list[tuple[Stmt, ...]]) -> None:
+    def interleave(self, rows: list[tuple[ir.Stmt, ...]]) -> None:
         """Write the operations of the rows in turn, so that neighbouring ones are independent."""
         for together in zip(*rows, strict=True):
             for statement in together:
-                if isinstance(statement, Let) and isinstance(statement.value, Var):
+                if isinstance(statement, ir.Let) and isinstance(statement.value, ir.Var):
                     load = self.pending.pop(statement.value, None)
                     if load is not None:
                         self.body.append(load)
                 self.body.append(statement)
 
-    def load(self, node: Read, row: int) -> Var:
+    def load(self, node: Read, row: int) -> ir.Var:
         source = next(s for s in self.doors.sources if s.grid == node.field)
         outer = tuple(o + (row if axis == 0 else 0) for axis, o in enumerate(node.offset[:-1]))
         key = (source.number(outer), node.offset[-1])
         if key not in self.loaded:
-            var = Var(f"r{len(self.loaded)}", f"vector:{self.dtype}")
-            base = Var(f"p{key[0]}", f"array:{self.dtype}")
-            self.pending[var] = Let(var, Load(base, add(INDEX, node.offset[-1]), var.type))
+            var = ir.Var(f"r{len(self.loaded)}", ir.vector(self.dtype))
+            base = ir.Var(f"p{key[0]}", ir.const_pointer(self.dtype))
+            self.pending[var] = ir.Let(var, ir.Load(base, ir.add(INDEX, node.offset[-1]), var.type))
             self.loaded[key] = var
         return self.loaded[key]

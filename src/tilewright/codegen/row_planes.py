@@ -5,7 +5,7 @@ They are given where the planes that they read start, so that one text serves al
 
 from dataclasses import dataclass
 
-from tilewright.codegen.ir import Call, Expr, For, Function, Int, Let, Load, Stmt, Store, Table, Var, add
+from tilewright.codegen import ir
 from tilewright.codegen.pipeline import PITCH, VECTORS, Plan, lanes, mul_vector, sizes, slab_at
 from tilewright.codegen.row_block import (
     INDEX,
@@ -39,23 +39,25 @@ class Planes:
         lines: Rows of each.
     """
 
-    function: Function
-    table: Table
+    function: ir.Function
+    table: ir.ConstArray
     reads: tuple[tuple[int, int, int], ...]
     fields: tuple[int, ...]
     planes: int
     lines: int
 
-    def call(self, plan: Plan, shift: int, low: Expr) -> Call:
+    def call(self, plan: Plan, shift: int, low: ir.Expr) -> ir.Call:
         """Call it for planes from ``shift`` on; rows start at ``low``."""
         starts = [slab_at(plan, source(plan, key[:2]), key[2] + shift) for key in self.reads]
         starts += [slab_at(plan, target(plan, f), shift + plane) for f in self.fields for plane in range(self.planes)]
-        given = {_FACTORS: self.table.var, _SCALAR: Var(_SCALAR)}
+        given = {_FACTORS: self.table.var, _SCALAR: plan.site.params[2]}
         head = [given[param.name] for param in self.function.params if param.name in given]
-        return Call(self.function.name, (*head, *(add(start, low) for start in starts)))
+        return ir.Call(self.function.name, (*head, *(ir.add(start, low) for start in starts)))
 
 
-def planes_function(plan: Plan, stage: int, code: StageCode, block: StreamBlock, scalars: tuple[Stmt, ...]) -> Planes:
+def planes_function(
+    plan: Plan, stage: int, code: StageCode, block: StreamBlock, scalars: tuple[ir.Stmt, ...]
+) -> Planes:
     """Write the function for a number of planes and lines.
 
     Args:
@@ -66,30 +68,30 @@ def planes_function(plan: Plan, stage: int, code: StageCode, block: StreamBlock,
         scalars: Statements that name the program's scalars which the stage uses, out of the parameter ``scalar``.
     """
     planes, lines, kind = block.planes, block.lines, plan.site.dtype
-    starts: dict[tuple[int, int, int], Var] = {}
+    starts: dict[tuple[int, int, int], ir.Var] = {}
 
-    def slab(field: int, level: int, position: int) -> Var:
+    def slab(field: int, level: int, position: int) -> ir.Var:
         name = f"{plan.fields[field]}_{version_tag(level)}_{'m' * (position < 0)}{abs(position)}"
-        return starts.setdefault((field, level, position), Var(name, f"array:{kind}"))
+        return starts.setdefault((field, level, position), ir.Var(name, ir.const_pointer(kind)))
 
     writer = _PlaneBlock(plan, stage, code, block, slab)
-    stores: list[Stmt] = []
+    stores: list[ir.Stmt] = []
     fields = stage_outputs(plan, stage)
     for field in fields:
         values = writer.values(field, writer.sums(field))
         for (plane, line), value in zip(writer.places, values, strict=True):
-            stores.append(Store(_result(plan, field, plane), moved(INDEX, PITCH, line), value, f"vector:{kind}"))
+            stores.append(ir.Store(_result(plan, field, plane), moved(INDEX, PITCH, line), value, ir.vector(kind)))
     writer.emit_loads()
-    loop = For(var=INDEX, low=Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=(*writer.body, *stores))
-    heads = ((Var(_SCALAR, f"array:{kind}"),) if scalars else (), (Var(_FACTORS, f"array:{kind}"),))
+    loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=(*writer.body, *stores))
+    heads = ((plan.site.params[2],) if scalars else (), (_factors(plan),))
     results = (_result(plan, field, plane) for field in fields for plane in range(planes))
-    function = Function(
+    function = ir.Function(
         name=plan.name(f"rows_{stage}_{planes}x{lines}"),
         params=(*heads[0], *heads[1], *starts.values(), *results),
-        body=(Let(Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
+        body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
         about=_about(block),
     )
-    table = Table(Var(f"{_FACTORS}_{planes}", f"array:{kind}"), tuple(writer.factors))
+    table = ir.ConstArray(ir.Var(f"{_FACTORS}_{planes}", ir.const_pointer(kind)), tuple(writer.factors))
     return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
 
 
@@ -101,8 +103,13 @@ def _about(block: StreamBlock) -> str:
     return f"New values in so many planes and rows of each: {numbers}{pairs}; a table holds the factors."
 
 
-def _result(plan: Plan, field: int, plane: int) -> Var:
-    return Var(f"{plan.fields[field]}_out_{plane}", f"pointer:{plan.site.dtype}")
+def _result(plan: Plan, field: int, plane: int) -> ir.Var:
+    return ir.Var(f"{plan.fields[field]}_out_{plane}", ir.pointer(plan.site.dtype))
+
+
+def _factors(plan: Plan) -> ir.Var:
+    """The table of factors that a function of planes is given."""
+    return ir.Var(_FACTORS, ir.const_pointer(plan.site.dtype))
 
 
 class _PlaneBlock(Block):
@@ -117,21 +124,21 @@ class _PlaneBlock(Block):
         self.block = block
         self.factors: list[float] = []
 
-    def one_sum(self, prefix: str, terms: Terms, form: Sum) -> dict[Place, Expr]:
+    def one_sum(self, prefix: str, terms: Terms, form: Sum) -> dict[Place, ir.Expr]:
         if form.form not in {"winograd", "loop"}:
             return super().one_sum(prefix, terms, form)
         found = columns(terms) if form.form == "winograd" else None
         near: tuple[Near, ...] = nears((), terms) if found is None else nears(*found, alike=form.alike)
         kind = FewBoxes if form.loaded else Boxes
-        table = add(Var(_FACTORS), len(self.factors))
+        table = ir.add(_factors(self.plan), len(self.factors))
         boxes = kind(self.plan.site.dtype, f"{prefix}_", self.raw_load, table, form.weights)
         results = boxes.write(self.block.planes, self.block.lines, near)
         self.factors += [factor for each in near for factor in each.factors]
         self.body += boxes.body
         return dict(results)
 
-    def raw_load(self, read: Read, plane: int, line: int, at: Expr) -> Load:
+    def raw_load(self, read: Read, plane: int, line: int, at: ir.Expr) -> ir.Load:
         """The load of a read, from a place along the rows that its offset is already part of."""
         field = self.plan.fields.index(read.field)
         position, row = self.position(field, read.level, read.offset, (plane, line))
-        return Load(self.slab(field, read.level, position), moved(at, PITCH, row), f"vector:{self.plan.site.dtype}")
+        return ir.Load(self.slab(field, read.level, position), moved(at, PITCH, row), ir.vector(self.plan.site.dtype))

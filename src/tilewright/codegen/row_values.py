@@ -8,8 +8,8 @@ independent. Sums are regrouped as in streaming kernels, except where the progra
 
 from collections.abc import Callable, Sequence
 
+from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.ir import Expr, Let, Load, Op, Stmt, Var, add
 from tilewright.codegen.regroup import regroup
 from tilewright.codegen.row_columns import Columns, Place
 from tilewright.codegen.row_linear import Sums, add_up
@@ -25,9 +25,9 @@ def row_values(
     statement: Statement,
     rows: Rows,
     block: Block,
-    place: Var,
-    load: Callable[[Read, Var], Expr] | None = None,
-) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
+    place: ir.Var,
+    load: Callable[[Read, ir.Var], ir.Expr] | None = None,
+) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
     """Write one vector of the new values of several neighbouring rows.
 
     Args:
@@ -53,25 +53,25 @@ def row_values(
 
 
 class _Values:
-    def __init__(self, site: Site, rows: Rows, place: Var, fetch: Callable[[Read, Var], Expr] | None) -> None:
+    def __init__(self, site: Site, rows: Rows, place: ir.Var, fetch: Callable[[Read, ir.Var], ir.Expr] | None) -> None:
         self.site = site
         self.fetch = fetch
         self.rows = rows
         self.place = place
-        self.body: list[Stmt] = []
+        self.body: list[ir.Stmt] = []
         self.order = {row: number for number, row in enumerate(rows.names.values())}
-        self.loaded: dict[tuple[Var, int], Var] = {}
-        self.pending: dict[Expr, Let] = {}
-        self.readers: dict[Var, set[int]] = {}
+        self.loaded: dict[tuple[ir.Var, int], ir.Var] = {}
+        self.pending: dict[ir.Expr, ir.Let] = {}
+        self.readers: dict[ir.Var, set[int]] = {}
 
-    def by_output(self, tape: Tape, block: int, sums: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:
+    def by_output(self, tape: Tape, block: int, sums: Sequence[Sequence[ir.Expr]]) -> tuple[ir.Expr, ...]:
         """One expression per row, their operations in turn; ``sums`` are written already."""
         if not self.site.keeps_order:
-            tape = regroup(fuse_roots(tape) if self.site.dtype == "float32" else tape, self.site.body)
+            tape = regroup(fuse_roots(tape) if self.site.dtype.name == "float32" else tape, self.site.body)
         lowered = []
         for shift in range(block):
 
-            def read(node: Read, shift: int = shift) -> Expr:
+            def read(node: Read, shift: int = shift) -> ir.Expr:
                 if node.field.startswith(SUM):
                     return sums[int(node.field[1:])][shift]
                 return self.load(node, shift)
@@ -80,14 +80,14 @@ class _Values:
             lowered.append(lower_tape(tape, leaves, prefix=f"t{shift}_"))
         for together in zip(*(lets for lets, _ in lowered), strict=True):
             for operation in together:
-                if isinstance(operation, Let) and operation.value in self.pending:
+                if isinstance(operation, ir.Let) and operation.value in self.pending:
                     self.body.append(self.pending.pop(operation.value))
                 self.body.append(operation)
         return tuple(value for _, value in lowered)
 
-    def by_input(self, prefix: str, terms: Terms, block: int, form: Sum) -> tuple[Expr, ...]:
+    def by_input(self, prefix: str, terms: Terms, block: int, form: Sum) -> tuple[ir.Expr, ...]:
         """Every vector is added to all results that read it at once, in the order of memory or column by column."""
-        uses: dict[Var, list[tuple[tuple[int, int], float]]] = {}
+        uses: dict[ir.Var, list[tuple[tuple[int, int], float]]] = {}
         for shift in range(block):
             for read, weight in terms.items():
                 uses.setdefault(self.load(read, shift), []).append(((shift, 0), weight))
@@ -101,33 +101,31 @@ class _Values:
         self.body += sums.join()
         return tuple(sums.results[shift, 0] for shift in range(block))
 
-    def _fetch(self, read: Read, at: Place) -> Var:
+    def _fetch(self, read: Read, at: Place) -> ir.Var:
         """Load what a read of a row stands for, now, and keep it in a register."""
         var = self.load(read, at[0])
         load = self.pending.pop(var, None)
         if load is not None:
-            self.body.append(Let(var, Op("hold", (load.value,), var.type)))
+            self.body.append(ir.Let(var, ir.hold(load.value)))
         return var
 
-    def held(self) -> list[Stmt]:
+    def held(self) -> list[ir.Stmt]:
         """The operations; vectors that several rows read are kept in registers, gcc rather loads them for every use."""
         shared = {var for var in self.loaded.values() if len(self.readers[var]) > 1}
         return [
-            Let(each.var, Op("hold", (each.value,), each.var.type))
-            if isinstance(each, Let) and each.var in shared
-            else each
+            ir.Let(each.var, ir.hold(each.value)) if isinstance(each, ir.Let) and each.var in shared else each
             for each in self.body
         ]
 
-    def load(self, node: Read, shift: int) -> Var:
+    def load(self, node: Read, shift: int) -> ir.Var:
         """Name a vector; it is loaded where it is first used."""
         row = self.rows.of(node, shift)
         key = (row, node.offset[-1])
         if key not in self.loaded:
-            kind = f"vector:{self.site.dtype}"
-            var = Var(f"l{len(self.loaded)}", kind)
-            plain = Load(row, add(self.place, node.offset[-1]), kind)
-            self.pending[var] = Let(var, plain if self.fetch is None else self.fetch(node, row))
+            kind = ir.vector(self.site.dtype)
+            var = ir.Var(f"l{len(self.loaded)}", kind)
+            plain = ir.Load(row, ir.add(self.place, node.offset[-1]), kind)
+            self.pending[var] = ir.Let(var, plain if self.fetch is None else self.fetch(node, row))
             self.loaded[key] = var
             self.readers[var] = set()
         self.readers[self.loaded[key]].add(shift)

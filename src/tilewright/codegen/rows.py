@@ -12,44 +12,43 @@ from tilewright.codegen import c
 from tilewright.codegen.row_pass import PassPorts, Source, pass_function, ports
 from tilewright.codegen.rows_rings import Rings
 from tilewright.codegen.rows_text import HEAD, conversion, map_name
+from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group
 from tilewright.tilings.rows import Pass, RowTile, plan_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSource:
-    """The text of a fused group and how to call it.
+class GroupLayout:
+    """What the arguments of a fused group's kernel hold, the function ``entry(array, size, work, scalar)``.
 
-    Its one function is ``entry(array, size, work, scalar)``. ``array`` holds pointers to the group's inputs, then to
-    its outputs. ``size`` holds threads, rows of a band, whether to write past the caches, the extents, and per array
-    the strides of the outer axes in elements. ``work`` is ``scratch`` bytes per thread, aligned to a cache line;
-    ``scalar`` the pipeline's scalars as float64.
+    ``array`` holds pointers to the group's inputs, then to its outputs. ``size`` holds threads, rows of a band, whether
+    to write past the caches, the extents, and per array the strides of the outer axes in elements. ``work`` is
+    ``scratch`` bytes per thread, aligned to a cache line; ``scalar`` the pipeline's scalars as float64.
 
     Attributes:
-        text: A C translation unit.
-        entry: The function's name.
         inputs: Grids that it reads.
         outputs: Grids that it writes.
         scratch: Bytes of memory per thread.
         width: Columns of a strip.
     """
 
-    text: str
-    entry: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     scratch: int
     width: int
 
 
-def emit_group(problem: PipelineProblem, group: Group, tile: RowTile) -> GroupSource:
+def emit_group(
+    problem: PipelineProblem, group: Group, tile: RowTile, *, strict: bool = False
+) -> KernelSource[GroupLayout]:
     """Write the kernel of a group.
 
     Args:
         problem: The pipeline with its types and borders.
         group: Stencils to fuse.
         tile: Sizes of a tile; the band is a parameter of the kernel.
+        strict: Whether the compiler must keep every operation's own rounding; the text is the same.
 
     Raises:
         IllegalTilingError: If the group cannot be streamed.
@@ -59,14 +58,9 @@ def emit_group(problem: PipelineProblem, group: Group, tile: RowTile) -> GroupSo
     stencils = tuple(problem.pipeline.stencils[i] for i in group)
     key = fingerprint("rows", stencils, problem.dtypes, problem.borders, plan, tile.width, tile.lines, rows)
     writer = _Writer(problem, plan, tile, rows, f"tw_{key[:12]}")
-    return GroupSource(
-        text=writer.unit(),
-        entry=writer.entry,
-        inputs=plan.group.inputs,
-        outputs=plan.group.outputs,
-        scratch=writer.scratch,
-        width=tile.width,
-    )
+    text, kernels = writer.unit(), (EntryPoint(entry=writer.entry),)
+    layout = GroupLayout(inputs=plan.group.inputs, outputs=plan.group.outputs, scratch=writer.scratch, width=tile.width)
+    return KernelSource(text=text, dialect="c", kernels=kernels, layout=layout, strict=strict)
 
 
 class _Writer(Rings):

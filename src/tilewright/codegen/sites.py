@@ -8,7 +8,7 @@ code at the ends of a row maps indices.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tilewright.codegen.ir import Expr, Function, Int, Let, Load, Op, Real, Stmt, Var, add, mul, select, sub
+from tilewright.codegen import ir
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Boundary, Problem
@@ -38,23 +38,23 @@ class Site:
         return self.problem.program.rank
 
     @property
-    def dtype(self) -> str:
+    def dtype(self) -> ir.Element:
         """Element type."""
-        return self.problem.dtype
+        return ir.element(self.problem.dtype)
 
     @property
     def keeps_order(self) -> bool:
         """Whether sums stay in the program's own order."""
-        return self.strict or not self.dtype.startswith("float")
+        return self.strict or not self.dtype.is_float
 
     @property
-    def params(self) -> tuple[Var, ...]:
+    def params(self) -> tuple[ir.Var, ...]:
         """Parameters that every function of the kernel hands on: see :func:`unpack`."""
         return (
-            Var("field", f"array:pointer:{self.dtype}"),
-            Var("size", "array:index"),
-            Var("scalar", f"array:{self.dtype}"),
-            Var("constant", f"array:array:{self.dtype}"),
+            ir.Var("field", ir.const_pointer(ir.pointer(self.dtype))),
+            ir.Var("size", ir.const_pointer(ir.INDEX)),
+            ir.Var("scalar", ir.const_pointer(self.dtype)),
+            ir.Var("constant", ir.const_pointer(ir.const_pointer(self.dtype))),
         )
 
     def code(self, statement: Statement) -> BoxCode:
@@ -66,14 +66,14 @@ class Site:
         program = self.problem.program
         return analyse(program).copies[program.fields.index(field)]
 
-    def slot(self, field: str, level: int, step: Expr) -> Expr:
+    def slot(self, field: str, level: int, step: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of the version ``level`` steps after version ``step``."""
-        base = Load(self.params[0], Int(self.problem.program.fields.index(field)), f"pointer:{self.dtype}")
+        base = ir.Load(self.params[0], ir.Int(self.problem.program.fields.index(field)), ir.pointer(self.dtype))
         copies = self.copies(field)
         if copies == 1:
             return base
-        version = Op("mod", (add(step, level % copies), Int(copies)))
-        return add(base, mul(version, Var("slot")))
+        version = ir.mod(ir.add(step, level % copies), copies)
+        return ir.add(base, ir.mul(version, ir.Var("slot")))
 
 
 def constants(problem: Problem) -> tuple[float, ...]:
@@ -84,17 +84,17 @@ def constants(problem: Problem) -> tuple[float, ...]:
     return tuple(sorted(set(values)))
 
 
-def extent(axis: int) -> Var:
+def extent(axis: int) -> ir.Var:
     """Number of cells along an axis."""
-    return Var(f"n{axis}")
+    return ir.Var(f"n{axis}")
 
 
-def stride(axis: int) -> Var:
+def stride(axis: int) -> ir.Var:
     """Distance of neighbours along an outer axis, in elements."""
-    return Var(f"s{axis}")
+    return ir.Var(f"s{axis}")
 
 
-def box_bounds(site: Site, statement: Statement) -> tuple[tuple[Expr, Expr], ...]:
+def box_bounds(site: Site, statement: Statement) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
     """The cells a statement updates, as IR: ``Problem.update_box`` for any shape."""
     bounds = []
     for axis in range(site.rank):
@@ -103,18 +103,19 @@ def box_bounds(site: Site, statement: Statement) -> tuple[tuple[Expr, Expr], ...
             sides = site.problem.sides(read.field)[axis]
             low = max(low, -read.offset[axis] if sides[0].kind == "fixed" else 0)
             high = max(high, read.offset[axis] if sides[1].kind == "fixed" else 0)
-        bounds.append((Int(low), sub(extent(axis), high)))
+        bounds.append((ir.Int(low), ir.sub(extent(axis), high)))
     return tuple(bounds)
 
 
-def unpack(site: Site) -> tuple[Stmt, ...]:
+def unpack(site: Site) -> tuple[ir.Stmt, ...]:
     """Name the run-time sizes: extents, strides of the outer axes, and the distance between versions.
 
     ``size`` holds steps, threads, the extents, the strides of the outer axes, and the distance between versions.
     """
     names = [extent(axis) for axis in range(site.rank)] + [stride(axis) for axis in range(site.rank - 1)]
     return tuple(
-        Let(var, Load(Var("size", "array:index"), Int(2 + i), "index")) for i, var in enumerate([*names, Var("slot")])
+        ir.Let(var, ir.Load(ir.Var("size", ir.const_pointer(ir.INDEX)), ir.Int(2 + i), ir.INDEX))
+        for i, var in enumerate([*names, ir.Var("slot")])
     )
 
 
@@ -123,44 +124,44 @@ def outside(sides: tuple[Boundary, Boundary]) -> bool:
     return any(side.kind != "fixed" for side in sides)
 
 
-def mapped(index: Expr, size: Expr, kind: str) -> Expr:
+def mapped(index: ir.Expr, size: ir.Expr, kind: str) -> ir.Expr:
     """The index inside that an index outside stands for; the same as the reference's ``map_index``."""
-    last = sub(size, 1)
+    last = ir.sub(size, 1)
     if kind == "nearest":
-        return Op("max", (Int(0), Op("min", (index, last))))
+        return ir.largest(0, ir.smallest(index, last))
     if kind == "wrap":
-        return Op("floormod", (index, size))
-    period = mul(size, 2) if kind == "reflect" else Op("max", (Int(1), sub(mul(size, 2), 2)))
-    folded = Op("floormod", (index, period))
-    return Op("min", (folded, sub(sub(period, 1) if kind == "reflect" else period, folded)))
+        return ir.floormod(index, size)
+    period = ir.mul(size, 2) if kind == "reflect" else ir.largest(1, ir.sub(ir.mul(size, 2), 2))
+    folded = ir.floormod(index, period)
+    return ir.smallest(folded, ir.sub(ir.sub(period, 1) if kind == "reflect" else period, folded))
 
 
-def _is_outside(place: Expr, size: Expr, *, low_side: bool) -> Expr:
-    return Op("lt", (place, Int(0))) if low_side else Op("ge", (place, size))
+def _is_outside(place: ir.Expr, size: ir.Expr, *, low_side: bool) -> ir.Expr:
+    return ir.lt(place, 0) if low_side else ir.ge(place, size)
 
 
-def inside(place: Expr, size: Expr, sides: tuple[Boundary, Boundary]) -> Expr:
+def inside(place: ir.Expr, size: ir.Expr, sides: tuple[Boundary, Boundary]) -> ir.Expr:
     """The place itself, or the one that it stands for where the grid is mapped beyond its end."""
     result = place
     for low_side, side in zip((True, False), sides, strict=True):
         if side.kind in {"fixed", "constant"}:
             continue
-        result = select(_is_outside(place, size, low_side=low_side), mapped(place, size, side.kind), result)
+        result = ir.select(_is_outside(place, size, low_side=low_side), mapped(place, size, side.kind), result)
     return result
 
 
-def cell_function(site: Site, field: str) -> Function | None:
+def cell_function(site: Site, field: str) -> ir.Function | None:
     """A function ``cell(row, x, n)`` -> the value at a possibly outside cell of a row, or None if none is."""
     sides = site.problem.sides(field)[-1]
     if not outside(sides):
         return None
-    row, place, size = Var("row", f"array:{site.dtype}"), Var("x"), Var("n")
-    value: Expr = Load(row, inside(place, size, sides), site.dtype)
+    row, place, size = ir.Var("row", ir.const_pointer(site.dtype)), ir.Var("x"), ir.Var("n")
+    value: ir.Expr = ir.Load(row, inside(place, size, sides), site.dtype)
     for low_side, side in zip((True, False), sides, strict=True):
         if side.kind == "constant":
             test = _is_outside(place, size, low_side=low_side)
-            value = Op("select", (test, literal(side.value, site.dtype), value), site.dtype)
-    return Function(
+            value = ir.select(test, literal(side.value, site.dtype), value)
+    return ir.Function(
         name=f"{site.prefix}_cell_{site.problem.program.fields.index(field)}",
         params=(row, place, size),
         body=(),
@@ -170,9 +171,9 @@ def cell_function(site: Site, field: str) -> Function | None:
     )
 
 
-def literal(value: float, dtype: str) -> Real:
+def literal(value: float, dtype: ir.Element) -> ir.Real:
     """A boundary's value as the element type has it."""
-    return Real(int(value) if dtype.startswith("int") else value, dtype)
+    return ir.Real(int(value) if dtype.is_integer else value, dtype)
 
 
 RowKey = tuple[str, int, tuple[int, ...]]
@@ -183,10 +184,10 @@ RowKey = tuple[str, int, tuple[int, ...]]
 class Rows:
     """Named pointers to the rows that a statement reads, for one or several neighbouring rows of results."""
 
-    names: dict[RowKey, Var]
-    lets: tuple[Stmt, ...]
+    names: dict[RowKey, ir.Var]
+    lets: tuple[ir.Stmt, ...]
 
-    def of(self, read: Read, shift: int = 0) -> Var:
+    def of(self, read: Read, shift: int = 0) -> ir.Var:
         """The row of a read, for the result row ``shift`` rows further."""
         return self.names[_key(read, shift)]
 
@@ -196,7 +197,7 @@ def _key(read: Read, shift: int) -> RowKey:
     return (read.field, read.level, (*outer[:-1], outer[-1] + shift) if outer else ())
 
 
-def row_pointers(site: Site, statement: Statement, places: tuple[Expr, ...], block: int) -> Rows:
+def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], block: int) -> Rows:
     """Name every row that ``block`` neighbouring result rows read.
 
     Args:
@@ -209,13 +210,13 @@ def row_pointers(site: Site, statement: Statement, places: tuple[Expr, ...], blo
     names, lets = {}, []
     for number, key in enumerate(sorted(keys)):
         field, level, outer = key
-        var = Var(f"r{number}", f"array:{site.dtype}")
-        lets.append(Let(var, _row_pointer(site, field, version_name(field, level), places, outer, block)))
+        var = ir.Var(f"r{number}", ir.const_pointer(site.dtype))
+        lets.append(ir.Let(var, _row_pointer(site, field, version_name(site, field, level), places, outer, block)))
         names[key] = var
     return Rows(names=names, lets=tuple(lets))
 
 
-def or_constants(site: Site, field: str, places: Sequence[Expr], row: Expr) -> Expr:
+def or_constants(site: Site, field: str, places: Sequence[ir.Expr], row: ir.Expr) -> ir.Expr:
     """A row of a field, or the row of constants that lies at these places along the outer axes.
 
     The innermost axis with constants decides, as in the reference.
@@ -227,12 +228,12 @@ def or_constants(site: Site, field: str, places: Sequence[Expr], row: Expr) -> E
     return row
 
 
-def _or_constant(site: Site, test: Expr, value: float, row: Expr) -> Expr:
+def _or_constant(site: Site, test: ir.Expr, value: float, row: ir.Expr) -> ir.Expr:
     number = constants(site.problem).index(value)
-    return select(test, Load(site.params[3], Int(number), f"array:{site.dtype}"), row)
+    return ir.select(test, ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype)), row)
 
 
-def places_inside(site: Site, statement: Statement, axis: int, place: Expr, block: int) -> tuple[Stmt, ...]:
+def places_inside(site: Site, statement: Statement, axis: int, place: ir.Expr, block: int) -> tuple[ir.Stmt, ...]:
     """Name the indices along an outer axis that the rows stand for which a statement may read outside the grid.
 
     Args:
@@ -242,17 +243,17 @@ def places_inside(site: Site, statement: Statement, axis: int, place: Expr, bloc
         place: Index of the first result row along it.
         block: Result rows along it, all of them inside.
     """
-    lets: dict[Var, Stmt] = {}
+    lets: dict[ir.Var, ir.Stmt] = {}
     for read in statement.reads:
         for shift in range(block if axis == site.rank - 2 else 1):
             offset = read.offset[axis] + shift
             side = _side_of(site, read.field, axis, offset, block)
             if side is not None and side.kind not in {"fixed", "constant"}:
-                at = add(place, offset)
+                at = ir.add(place, offset)
                 test = _is_outside(at, extent(axis), low_side=offset < 0)
-                stands_for = select(test, mapped(at, extent(axis), side.kind), at)
+                stands_for = ir.select(test, mapped(at, extent(axis), side.kind), at)
                 var = _inside_name(site, read.field, axis, offset)
-                lets[var] = Let(var, stands_for)
+                lets[var] = ir.Let(var, stands_for)
     return tuple(lets.values())
 
 
@@ -264,44 +265,43 @@ def _side_of(site: Site, field: str, axis: int, offset: int, block: int) -> Boun
     return site.problem.sides(field)[axis][0 if offset < 0 else 1]
 
 
-def _inside_name(site: Site, field: str, axis: int, offset: int) -> Var:
+def _inside_name(site: Site, field: str, axis: int, offset: int) -> ir.Var:
     """A name that fields with the same boundaries share."""
     every = [site.problem.sides(other)[axis] for other in site.problem.program.fields]
     group = every.index(site.problem.sides(field)[axis])
-    return Var(f"y{axis}_{group}_{'m' if offset < 0 else 'p'}{abs(offset)}")
+    return ir.Var(f"y{axis}_{group}_{'m' if offset < 0 else 'p'}{abs(offset)}")
 
 
 def _row_pointer(
-    site: Site, field: str, base: Var, places: tuple[Expr, ...], outer: tuple[int, ...], block: int
-) -> Expr:
+    site: Site, field: str, base: ir.Var, places: tuple[ir.Expr, ...], outer: tuple[int, ...], block: int
+) -> ir.Expr:
     """The row at an offset from a row, the one that it stands for where it lies outside.
 
     Where rows of constants lie outside, the innermost constant axis decides, as in the reference.
     """
-    result: Expr = base
-    constant: list[tuple[Expr, float]] = []
+    result: ir.Expr = base
+    constant: list[tuple[ir.Expr, float]] = []
     for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
-        at, side = add(place, offset), _side_of(site, field, axis, offset, block)
+        at, side = ir.add(place, offset), _side_of(site, field, axis, offset, block)
         if side is not None and side.kind == "constant":
             constant.append((_is_outside(at, extent(axis), low_side=offset < 0), side.value))
         elif side is not None and side.kind != "fixed":
             at = _inside_name(site, field, axis, offset)
-        result = add(result, mul(at, stride(axis)))
+        result = ir.add(result, ir.mul(at, stride(axis)))
     for test, value in constant:
         result = _or_constant(site, test, value, result)
     return result
 
 
-def version_name(field: str, level: int) -> Var:
+def version_name(site: Site, field: str, level: int) -> ir.Var:
     """Name of the pointer to one version of a field."""
     suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[level]
-    return Var(f"v_{field}{suffix}", "pointer")
+    return ir.Var(f"v_{field}{suffix}", ir.const_pointer(site.dtype))
 
 
-def version_lets(site: Site, versions: Iterable[tuple[str, int]], step: Expr) -> tuple[Stmt, ...]:
+def version_lets(site: Site, versions: Iterable[tuple[str, int]], step: ir.Expr) -> tuple[ir.Stmt, ...]:
     """Point at every version that a statement reads."""
     lets = []
     for field, level in dict.fromkeys(versions):
-        var = Var(version_name(field, level).name, f"array:{site.dtype}")
-        lets.append(Let(var, site.slot(field, level, step)))
+        lets.append(ir.Let(version_name(site, field, level), site.slot(field, level, step)))
     return tuple(lets)

@@ -5,36 +5,17 @@ loop's own index, so vectors may be longer than the grid (the published example 
 Sums are reduced within a group through shared memory and finished on the device by one more group.
 """
 
-from dataclasses import dataclass
-
+from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.gpu_prelude import DIALECTS
+from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.vectors import VectorKernel
 
 _TYPES = {"float32": "float", "float64": "double"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparseSource:
-    """A text and its kernels.
-
-    Attributes:
-        text: The text.
-        entry: The kernel to start with any number of groups.
-        finish: The kernel to start afterwards with one group where there are sums, or nothing.
-        dialect: ``opencl`` or ``cuda``.
-        threads: Threads of a group.
-    """
-
-    text: str
-    entry: str
-    finish: str
-    dialect: str
-    threads: int
-
-
-def emit_dia_gpu(dtype: str, dialect: str, threads: int = 256, unroll: int = 1) -> SparseSource:
+def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelSource[None]:
     """Write y = A x for any matrix of diagonals; the transposed one has other offsets and starts.
 
     Arguments: the diagonals' elements one after the other, per diagonal its start among them and its offset (64-bit
@@ -55,10 +36,10 @@ def emit_dia_gpu(dtype: str, dialect: str, threads: int = 256, unroll: int = 1) 
     entry = f"tw_dia_gpu_{fingerprint(dtype, dialect, threads, unroll, _DIA)[:12]}"
     head = _head(dtype, dialect, threads)
     text = _DIA.replace("ENTRY", entry).replace("UNROLLED", f"#pragma unroll {unroll}" if unroll > 1 else "")
-    return SparseSource(text=head + text, entry=entry, finish="", dialect=dialect, threads=threads)
+    return _source(head + text, dtype, dialect, threads, entry)
 
 
-def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int = 256) -> SparseSource:
+def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int) -> KernelSource[None]:
     """Write a vector kernel.
 
     Arguments: the vectors, the scalars, where the groups' sums go (as many elements as groups times sums) if there are
@@ -72,7 +53,8 @@ def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int 
         threads: Threads of a group, a power of two.
 
     Returns:
-        The source.
+        The source: the kernel to start with any number of groups, and, where there are sums, the one to start
+        afterwards with one group.
 
     Raises:
         UsageError: If there is no such kernel.
@@ -103,10 +85,22 @@ def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int 
             f"  t{k} = total(chip, t{k});\n  if (THREAD == 0) part[GROUP * {what.sums} + {k}] = t{k};" for k in sums
         ),
     )
-    finish = f"{entry}_finish" if what.sums else ""
-    last = _FINISH.replace("FINISH", finish).replace("SUMS", str(what.sums)) if what.sums else ""
-    head = _head(dtype, dialect, threads) + (_SUM if what.sums else "")
-    return SparseSource(text=head + text + last, entry=entry, finish=finish, dialect=dialect, threads=threads)
+    head = _head(dtype, dialect, threads)
+    if not what.sums:
+        return _source(head + text, dtype, dialect, threads, entry)
+    finish = f"{entry}_finish"
+    last = _FINISH.replace("FINISH", finish).replace("SUMS", str(what.sums))
+    return _source(head + _SUM + text + last, dtype, dialect, threads, entry, finish)
+
+
+def _source(text: str, dtype: str, dialect: str, threads: int, *entries: str) -> KernelSource[None]:
+    return KernelSource(
+        text=text,
+        dialect=dialect,
+        kernels=tuple(EntryPoint(entry=entry, threads=threads) for entry in entries),
+        layout=None,
+        double=dtype == "float64",
+    )
 
 
 def _head(dtype: str, dialect: str, threads: int) -> str:
@@ -115,8 +109,8 @@ def _head(dtype: str, dialect: str, threads: int) -> str:
             f"there is no sparse kernel for {dtype!r} in {dialect!r}",
             f"types are {', '.join(_TYPES)}, dialects {', '.join(DIALECTS)}",
         )
-    if not 1 <= threads <= 1024:
-        raise UsageError(f"a group has 1 to 1024 threads, got {threads}")
+    if not 1 <= threads <= MAX_BLOCK_THREADS:
+        raise UsageError(f"a group has 1 to {MAX_BLOCK_THREADS} threads, got {threads}")
     double = dialect == "opencl" and dtype == "float64"
     extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if double else ""
     return f"{extension}{_DIALECT[dialect]}\ntypedef {_TYPES[dtype]} real;\n#define THREADS {threads}\n"

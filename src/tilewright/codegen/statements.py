@@ -10,7 +10,7 @@ reads (:mod:`tilewright.codegen.box_sums`).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.codegen import row_beside
+from tilewright.codegen import ir, row_beside
 from tilewright.codegen.box_rows import (
     AT_HIGH,
     AT_LOW,
@@ -24,29 +24,8 @@ from tilewright.codegen.box_rows import (
     target_row,
     vectors_at_ends,
 )
-from tilewright.codegen.box_sums import add_up, find_rows, found_rows, near_reads
+from tilewright.codegen.box_sums import add_up, find_rows, found_rows, near_reads, row_starts
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.ir import (
-    Call,
-    Expr,
-    For,
-    Function,
-    If,
-    Int,
-    Let,
-    Load,
-    Op,
-    Stmt,
-    Store,
-    Var,
-    add,
-    below,
-    largest,
-    mul,
-    select,
-    smallest,
-    sub,
-)
 from tilewright.codegen.sites import (
     Site,
     box_bounds,
@@ -62,7 +41,7 @@ from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
 from tilewright.tilings.body import BoxCode
 
-STEP = Var("t")
+STEP = ir.Var("t")
 
 
 def cells_name(site: Site, number: int) -> str:
@@ -76,50 +55,52 @@ def box_name(site: Site, number: int) -> str:
 
 
 def box_call(
-    site: Site, number: int, step: Expr, ranges: Sequence[tuple[Expr, Expr]], params: tuple[Expr, ...] = ()
-) -> Call:
+    site: Site, number: int, step: ir.Expr, ranges: Sequence[tuple[ir.Expr, ir.Expr]], params: tuple[ir.Expr, ...] = ()
+) -> ir.Call:
     """Compute a statement over a box at a time step; with other parameters than the kernel's own where given."""
-    return Call(box_name(site, number), (*(params or site.params), step, *(bound for pair in ranges for bound in pair)))
+    return ir.Call(
+        box_name(site, number), (*(params or site.params), step, *(bound for pair in ranges for bound in pair))
+    )
 
 
-def _start(site: Site, statement: Statement) -> tuple[Stmt, ...]:
+def _start(site: Site, statement: Statement) -> tuple[ir.Stmt, ...]:
     program = site.problem.program
     lets = version_lets(site, [(read.field, read.level) for read in statement.reads], STEP)
     used = {node.name for node in statement.tape if not hasattr(node, "op") and hasattr(node, "name")}
     scalars = tuple(
-        Let(Var(scalar_name(name), site.dtype), Load(Var("scalar"), Int(i), site.dtype))
+        ir.Let(ir.Var(scalar_name(name), site.dtype), ir.Load(site.params[2], ir.Int(i), site.dtype))
         for i, name in enumerate(program.scalars)
         if name in used
     )
-    target = Var("target", f"pointer:{site.dtype}")
-    return (*unpack(site), *lets, Let(target, site.slot(statement.field, 1, STEP)), *scalars)
+    target = ir.Var("target", ir.pointer(site.dtype))
+    return (*unpack(site), *lets, ir.Let(target, site.slot(statement.field, 1, STEP)), *scalars)
 
 
-def _places(site: Site) -> tuple[Var, ...]:
-    return tuple(Var(f"x{axis}") for axis in range(site.rank - 1))
+def _places(site: Site) -> tuple[ir.Var, ...]:
+    return tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
 
 
-def cells_function(site: Site, number: int) -> Function:
+def cells_function(site: Site, number: int) -> ir.Function:
     """A function ``cells(…, t, x0[, x1], low, high)`` that computes part of one row, cell by cell."""
     statement = site.problem.program.statements[number]
     places = _places(site)
-    low, high, place = Var("low"), Var("high"), Var("x")
+    low, high, place = ir.Var("low"), ir.Var("high"), ir.Var("x")
     rows = row_pointers(site, statement, places, 1)
     size = extent(site.rank - 1)
 
-    def load(node: Read, row: Expr, at: Expr, *, inside: bool = False) -> Expr:
+    def load(node: Read, row: ir.Expr, at: ir.Expr, *, inside: bool = False) -> ir.Expr:
         function = cell_function(site, node.field)
         if inside or function is None:
-            return Load(row, at, site.dtype)
-        return Call(function.name, (row, at, size))
+            return ir.Load(row, at, site.dtype)
+        return ir.Call(function.name, (row, at, size), function.result_type)
 
-    def read(node: Read) -> Expr:
-        return load(node, rows.of(node), add(place, node.offset[-1]), inside=node.offset[-1] == 0)
+    def read(node: Read) -> ir.Expr:
+        return load(node, rows.of(node), ir.add(place, node.offset[-1]), inside=node.offset[-1] == 0)
 
     near = near_reads(site, statement)
     if near:
-        named: list[Stmt] = [*find_rows(site, statement, places, 1)]
-        starts = found_rows(site, rows)
+        named: list[ir.Stmt] = [*find_rows(site, statement, places, 1)]
+        starts = found_rows(row_starts(site), rows)
         body, (value,) = add_up(
             site.dtype,
             near,
@@ -132,32 +113,32 @@ def cells_function(site: Site, number: int) -> Function:
         named += rows.lets
         body, value = lower_tape(statement.tape, Leaves(dtype=site.dtype, read=read, vector=False))
     target = target_row(site, 0)
-    store = Store(target, place, value, site.dtype)
-    return Function(
+    store = ir.Store(target, place, value, site.dtype)
+    return ir.Function(
         name=cells_name(site, number),
         params=(*site.params, STEP, *places, low, high),
         body=(
             *_start(site, statement),
             *named,
             _target_let(site, target, places),
-            For(var=place, low=low, high=high, body=(*body, store)),
+            ir.For(var=place, low=low, high=high, body=(*body, store)),
         ),
     )
 
 
-def _beside(places: tuple[Expr, ...], shift: int) -> tuple[Expr, ...]:
+def _beside(places: tuple[ir.Expr, ...], shift: int) -> tuple[ir.Expr, ...]:
     """The place of a row so many rows further."""
-    return (*places[:-1], add(places[-1], shift)) if places else ()
+    return (*places[:-1], ir.add(places[-1], shift)) if places else ()
 
 
-def _target_let(site: Site, var: Var, places: tuple[Expr, ...], shift: int = 0) -> Stmt:
-    result: Expr = Var("target", f"pointer:{site.dtype}")
+def _target_let(site: Site, var: ir.Var, places: tuple[ir.Expr, ...], shift: int = 0) -> ir.Stmt:
+    result: ir.Expr = ir.Var("target", ir.pointer(site.dtype))
     for axis, place in enumerate(_beside(places, shift)):
-        result = add(result, mul(place, stride(axis)))
-    return Let(var, result)
+        result = ir.add(result, ir.mul(place, stride(axis)))
+    return ir.Let(var, result)
 
 
-def box_functions(site: Site, number: int) -> tuple[Function, ...]:
+def box_functions(site: Site, number: int) -> tuple[ir.Function, ...]:
     """A function ``box(…, t, low0, high0, …)`` that computes the cells of a box that the statement updates.
 
     Args:
@@ -176,9 +157,11 @@ def box_functions(site: Site, number: int) -> tuple[Function, ...]:
         return (*sum_functions(site, box.statement, blocks), box.function(name, code.block.rows))
     short = box.function(f"{name}_short", code.short)
     long = replace(box, together=True).function(f"{name}_long", code.block.rows)
-    length = sub(short.params[-1], short.params[-2])
-    calls = (Call(long.name, long.params),), (Call(short.name, short.params),)
-    which = replace(short, name=name, body=(If(row_beside.long(site, box.statement, length), *calls),), kind="inline")
+    length = ir.sub(short.params[-1], short.params[-2])
+    calls = (ir.Call(long.name, long.params),), (ir.Call(short.name, short.params),)
+    which = replace(
+        short, name=name, body=(ir.If(row_beside.long(site, box.statement, length), *calls),), kind="inline"
+    )
     return (short, long, which)
 
 
@@ -199,53 +182,56 @@ class _Box:
         """How it is written."""
         return self.site.code(self.statement)
 
-    def function(self, name: str, block: int) -> Function:
+    def function(self, name: str, block: int) -> ir.Function:
         """The function, for blocks of so many rows."""
         site, statement = self.site, self.statement
-        given = [(Var(f"low{axis}"), Var(f"high{axis}")) for axis in range(site.rank)]
-        clipped = [(Var(f"a{axis}"), Var(f"b{axis}")) for axis in range(site.rank)]
-        lets: list[Stmt] = [*_start(site, statement)]
+        given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
+        clipped = [(ir.Var(f"a{axis}"), ir.Var(f"b{axis}")) for axis in range(site.rank)]
+        lets: list[ir.Stmt] = [*_start(site, statement)]
         for (low, high), (least, end), (a, b) in zip(given, box_bounds(site, statement), clipped, strict=True):
-            lets += [Let(a, largest(low, least)), Let(b, smallest(high, end))]
+            lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
         lets += interior(site, statement, clipped[-1])
         if self.together:
             lets += row_beside.bounds(site, (BEGIN, START), (END, STOP))
-        return Function(
+        return ir.Function(
             name=name,
             params=(*site.params, STEP, *(var for pair in given for var in pair)),
             body=(*lets, *self.loops(clipped, block)),
             kind="apart",
         )
 
-    def loops(self, clipped: list[tuple[Var, Var]], block: int) -> tuple[Stmt, ...]:
+    def loops(self, clipped: list[tuple[ir.Var, ir.Var]], block: int) -> tuple[ir.Stmt, ...]:
         """Loops over the rows of a box: blocks of rows, where the field is small enough for them, then single rows."""
         site, places = self.site, _places(self.site)
         if not places:
             return self.block(places, clipped[-1], 1)
         axis = site.rank - 2
         (a, b), place = clipped[axis], places[axis]
-        middle = Var("whole")
-        loops: tuple[Stmt, ...] = ()
+        middle = ir.Var("whole")
+        loops: tuple[ir.Stmt, ...] = ()
         # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
-        each = Var("row")
-        here = Let(place, Op("opaque", (each,)))
+        each = ir.Var("row")
+        here = ir.Let(place, ir.op(ir.Operator.OPAQUE, each))
         if block > 1:
-            length = largest(sub(b, a), Int(0))
-            whole = add(a, sub(length, Op("mod", (length, Int(block)))))
+            length = ir.largest(ir.sub(b, a), ir.Int(0))
+            whole = ir.add(a, ir.sub(length, ir.mod(length, block)))
             if self.code.cached is not None:
-                size = mul(mul(extent(0), stride(0)), site.problem.itemsize)
-                whole = select(Op("le", (size, Int(self.code.cached))), whole, a)
+                size = ir.mul(ir.mul(extent(0), stride(0)), site.problem.itemsize)
+                whole = ir.select(ir.le(size, self.code.cached), whole, a)
             rows = self.block(places, clipped[-1], block)
-            loops = (Let(middle, whole), For(var=each, low=a, high=middle, step=Int(block), body=(here, *rows)))
+            loops = (
+                ir.Let(middle, whole),
+                ir.For(var=each, low=a, high=middle, step=ir.Int(block), body=(here, *rows)),
+            )
         rest = self.block(places, clipped[-1], 1)
-        single = For(var=each, low=middle if block > 1 else a, high=b, body=(here, *rest))
-        nest: tuple[Stmt, ...] = (*loops, single)
+        single = ir.For(var=each, low=middle if block > 1 else a, high=b, body=(here, *rest))
+        nest: tuple[ir.Stmt, ...] = (*loops, single)
         for outer in range(axis - 1, -1, -1):
             beside = () if self.code.block.loops else places_inside(site, self.statement, outer, places[outer], 1)
-            nest = (For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=(*beside, *nest)),)
+            nest = (ir.For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=(*beside, *nest)),)
         return nest
 
-    def block(self, places: tuple[Var, ...], row: tuple[Var, Var], block: int) -> tuple[Stmt, ...]:
+    def block(self, places: tuple[ir.Var, ...], row: tuple[ir.Var, ir.Var], block: int) -> tuple[ir.Stmt, ...]:
         """``block`` neighbouring rows: whole vectors, or cell by cell at ends that are none of the grid's.
 
         The first and the last vector of a row overlap others where it must be, so that the others are aligned and no
@@ -256,16 +242,16 @@ class _Box:
         rows = row_pointers(site, statement, places, block)
         carried = row_beside.carried(statement, rows, self.code.of(block)) if self.together else ()
         group = Group(site=site, statement=statement, rows=rows, carried=carried, block=block)
-        ends: list[Stmt] = []
+        ends: list[ir.Stmt] = []
         for low_side, as_vector in zip((True, False), vectors_at_ends(site, statement), strict=True):
             low, high = (row[0], START) if low_side else (STOP, row[1])
             slow = tuple(
-                Call(cells_name(site, self.number), (*site.params, STEP, *_beside(places, shift), low, high))
+                ir.Call(cells_name(site, self.number), (*site.params, STEP, *_beside(places, shift), low, high))
                 for shift in range(block)
             )
-            body: tuple[Stmt, ...] = (If(below(low, high), slow),)
+            body: tuple[ir.Stmt, ...] = (ir.If(ir.lt(low, high), slow),)
             if as_vector:
-                body = (If(Op("ne", (AT_LOW if low_side else AT_HIGH, Int(0))), group.end(low_side=low_side), body),)
+                body = (ir.If(ir.ne(AT_LOW if low_side else AT_HIGH, 0), group.end(low_side=low_side), body),)
             ends += body
         targets = [_target_let(site, target_row(site, shift), places, shift) for shift in range(block)]
         return (*group.named(places), *targets, *group.inside(), *ends)

@@ -3,22 +3,8 @@
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError
+from tilewright.codegen import ir
 from tilewright.codegen.borders import border_function, brim_function, has_borders
-from tilewright.codegen.ir import (
-    Call,
-    Expr,
-    For,
-    Function,
-    Int,
-    Let,
-    Load,
-    Op,
-    Parallel,
-    Stmt,
-    Var,
-    add,
-    sub,
-)
 from tilewright.codegen.pipeline import Plan, cut, make_plan, parts
 from tilewright.codegen.row_ends import ends_function
 from tilewright.codegen.row_kernel import stage_functions
@@ -29,7 +15,7 @@ from tilewright.programs.problem import Problem
 from tilewright.tilings.pipeline import line_cells, of_problem
 from tilewright.tilings.tiling import Tiling
 
-STEPS, THREADS = Var("steps"), Var("threads")
+STEPS, THREADS = ir.Var("steps"), ir.Var("threads")
 
 
 def streams(tiling: Tiling) -> bool:
@@ -54,7 +40,7 @@ def row_cells(site: Site, tiling: Tiling) -> int:
     return make_plan(site, tiling).widest
 
 
-def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function, ...]:
+def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Function, ...]:
     """Every function of a streaming kernel, callees first.
 
     Raises:
@@ -82,7 +68,7 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[Function
     return (*_apart(plan, [*result, tile_function(plan)]), _entry(plan, name))
 
 
-def _apart(plan: Plan, functions: list[Function]) -> tuple[Function, ...]:
+def _apart(plan: Plan, functions: list[ir.Function]) -> tuple[ir.Function, ...]:
     """Keep functions as they are written: left to itself, gcc makes one of all and takes twice as long.
 
     The short one at the ends of a row stays inline where the body does not say otherwise.
@@ -91,79 +77,86 @@ def _apart(plan: Plan, functions: list[Function]) -> tuple[Function, ...]:
     return tuple(each if each.kind == "inline" and not apart else replace(each, kind="apart") for each in functions)
 
 
-def _entry(plan: Plan, name: str) -> Function:
+def _entry(plan: Plan, name: str) -> ir.Function:
     """The exported function: bands one after the other, tiles of a band shared by the threads."""
     site = plan.site
-    band, bands = Var("band"), Var("bands")
-    ring = Var("ring", f"pointer:{site.dtype}")
-    memory = Load(site.params[3], Int(len(constants(site.problem))), f"array:{site.dtype}")
-    own = Op("mul", (Op("thread", ()), Int(plan.scratch_bytes // site.problem.itemsize)))
+    band, bands = ir.Var("band"), ir.Var("bands")
+    ring = ir.Var("ring", ir.pointer(site.dtype))
+    memory = ir.Load(site.params[3], ir.Int(len(constants(site.problem))), ir.const_pointer(site.dtype))
+    own = ir.mul(ir.THREAD, plan.scratch_bytes // site.problem.itemsize)
     body = (
-        Let(STEPS, Load(Var("size"), Int(0), "index")),
-        Let(THREADS, Load(Var("size"), Int(1), "index")),
+        ir.Let(STEPS, ir.Load(site.params[1], ir.Int(0), ir.INDEX)),
+        ir.Let(THREADS, ir.Load(site.params[1], ir.Int(1), ir.INDEX)),
         *unpack(site),
         *_bands(plan, bands),
         *_counts(plan),
-        Parallel(
+        ir.Parallel(
             THREADS,
             (
-                Let(ring, add(Op("writable", (memory,), site.dtype), own)),
-                For(var=band, low=Int(0), high=bands, body=(_tiles(plan, band, bands),)),
+                ir.Let(ring, ir.add(ir.writable(memory), own)),
+                ir.For(var=band, low=ir.Int(0), high=bands, body=(_tiles(plan, band, bands),)),
             ),
         ),
     )
     about = f"Bands of at most {plan.levels} steps, one after the other; the threads share the tiles of a band."
-    return Function(name=name, params=site.params, body=body, kind="entry", about=about)
+    return ir.Function(name=name, params=site.params, body=body, kind="entry", about=about)
 
 
-def _bands(plan: Plan, bands: Var) -> tuple[Stmt, ...]:
+def _bands(plan: Plan, bands: ir.Var) -> tuple[ir.Stmt, ...]:
     """Count the bands; their number is odd or even as ``tilings.streaming.bands`` says."""
-    fewest = Var("fewest")
-    slot = Op("mod", (STEPS, Int(2 * plan.sides)))
-    odd = Op("and", (Op("ge", (slot, Int(1))), Op("le", (slot, Int(plan.sides)))))
-    more = Op("mod", (add(fewest, odd), Int(2)))
-    return (Let(fewest, Op("ceildiv", (STEPS, Int(plan.levels)))), Let(bands, add(fewest, more)))
+    fewest = ir.Var("fewest")
+    slot = ir.mod(STEPS, 2 * plan.sides)
+    odd = ir.and_(ir.ge(slot, 1), ir.le(slot, plan.sides))
+    more = ir.mod(ir.add(fewest, odd), 2)
+    return (ir.Let(fewest, ir.ceildiv(STEPS, plan.levels)), ir.Let(bands, ir.add(fewest, more)))
 
 
-def _grid(plan: Plan) -> tuple[tuple[Expr, Var, int], ...]:
+def _grid(plan: Plan) -> tuple[tuple[ir.Expr, ir.Var, int], ...]:
     """Per axis its extent, its number of tiles, and the cells by which tiles can differ."""
     rank = plan.site.rank
-    extents: list[Expr] = [Var(f"n{axis}") for axis in range(rank)] if rank > 1 else [Int(1), Var("n0")]
+    extents: list[ir.Expr] = [ir.Var(f"n{axis}") for axis in range(rank)] if rank > 1 else [ir.Int(1), ir.Var("n0")]
     units = [1] * (plan.rank - 1) + [line_cells(plan.site.problem)]
     return tuple(
-        (extent, Var(f"tiles{axis}"), unit) for axis, (extent, unit) in enumerate(zip(extents, units, strict=True))
+        (extent, ir.Var(f"tiles{axis}"), unit) for axis, (extent, unit) in enumerate(zip(extents, units, strict=True))
     )
 
 
-def _counts(plan: Plan) -> tuple[Stmt, ...]:
+def _counts(plan: Plan) -> tuple[ir.Stmt, ...]:
     lets = [
-        Let(number, parts(extent, size, unit))
+        ir.Let(number, parts(extent, size, unit))
         for (extent, number, unit), size in zip(_grid(plan), plan.space, strict=True)
     ]
-    total: Expr = lets[0].var
+    total: ir.Expr = lets[0].var
     for let in lets[1:]:
-        total = Op("mul", (total, let.var))
-    return (*lets, Let(Var("count"), total))
+        total = ir.op(ir.Operator.MUL, total, let.var)
+    return (*lets, ir.Let(ir.Var("count"), total))
 
 
-def _tiles(plan: Plan, band: Var, bands: Var) -> Stmt:
+def _tiles(plan: Plan, band: ir.Var, bands: ir.Var) -> ir.Stmt:
     """The tiles of a band: the innermost axis changes fastest."""
-    index: Expr = Var("tile")
-    lets: list[Stmt] = []
-    bounds: list[Expr] = []
+    index: ir.Expr = ir.Var("tile")
+    lets: list[ir.Stmt] = []
+    bounds: list[ir.Expr] = []
     for axis, (extent, number, unit) in reversed(list(enumerate(_grid(plan)))):
-        at = Var(f"tile{axis}")
-        lets.append(Let(at, Op("mod", (index, number)) if axis else index))
-        index = Op("div", (index, number))
-        bounds = [cut(extent, number, at, unit), cut(extent, number, add(at, 1), unit), *bounds]
+        at = ir.Var(f"tile{axis}")
+        lets.append(ir.Let(at, ir.mod(index, number) if axis else index))
+        index = ir.div(index, number)
+        bounds = [cut(extent, number, at, unit), cut(extent, number, ir.add(at, 1), unit), *bounds]
     if plan.rank == 2:
-        bounds = [*bounds[:2], Int(0), Int(1), *bounds[2:]]
-    begin, end = _share(band, bands), _share(add(band, 1), bands)
-    args = (*plan.site.params, Var("ring"), Op("mod", (band, Int(2))), begin, sub(end, begin), *bounds)
-    call = Call(plan.name("tile"), args)
-    return For(var=Var("tile"), low=Int(0), high=Var("count"), body=(*lets, call), share="dynamic")
+        bounds = [*bounds[:2], ir.Int(0), ir.Int(1), *bounds[2:]]
+    begin, end = _share(band, bands), _share(ir.add(band, 1), bands)
+    args = (
+        *plan.site.params,
+        ir.Var("ring", ir.pointer(plan.site.dtype)),
+        ir.mod(band, 2),
+        begin,
+        ir.sub(end, begin),
+        *bounds,
+    )
+    call = ir.Call(plan.name("tile"), args)
+    return ir.For(var=ir.Var("tile"), low=ir.Int(0), high=ir.Var("count"), body=(*lets, call), share="dynamic")
 
 
-def _share(index: Expr, count: Expr) -> Expr:
+def _share(index: ir.Expr, count: ir.Expr) -> ir.Expr:
     """The steps done when a band starts."""
-    return Op("div", (Op("mul", (STEPS, index)), count))
+    return ir.div(ir.op(ir.Operator.MUL, STEPS, index), count)

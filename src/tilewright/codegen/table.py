@@ -9,10 +9,10 @@ wanted. Wanted tables get their cells some anti-diagonals at a time, in runs alo
 """
 
 import re
-from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.source import KernelSource, c_source
 from tilewright.codegen.table_expression import CTYPES, C, Places, lower
 from tilewright.programs.expression import Read
 from tilewright.programs.table import Recurrence
@@ -21,53 +21,35 @@ SIZES = ("m", "n", "t", "s", "threads", "tables", "fold", "own")
 """What ``size`` holds: extents, the tile, threads, whether tables are wanted, whether all cells are folded, and bytes
 of ``work`` per thread; then the columns of every matrix."""
 
-_KEPT = 16
-"""Anti-diagonals after which a wanted table's cells are copied into it: a line of cells of 4 bytes at a time."""
 
-
-def work_bytes(program: Recurrence, itemsize: int, tile: tuple[int, int]) -> int:
+def work_bytes(program: Recurrence, itemsize: int, tile: tuple[int, int], kept: int) -> int:
     """Return the bytes that a thread works in, a multiple of 64.
 
     Args:
         program: The recurrence.
         itemsize: Bytes per value.
         tile: Rows and columns of a tile.
+        kept: Anti-diagonals after which a wanted table's cells are copied into it.
     """
     up, left = program.reach
-    rows = (up + left + 1) * (tile[0] + up) + tile[0] * left + 2 * up * left + _KEPT * (tile[0] + _KEPT)
+    rows = (up + left + 1) * (tile[0] + up) + tile[0] * left + 2 * up * left + kept * (tile[0] + kept)
     columns = sum(each.kind == "column" for each in program.inputs)
     return (len(program.tables) * rows * itemsize + 64 + columns * 8 * tile[1] + 127) // 64 * 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableSource:
-    """The text of a recurrence's kernel.
-
-    Its one function is ``entry(array, size, work, scalar)``. ``array`` holds pointers to, for every table: the rows
-    above (``up`` x ``left + n``), the columns on the left (``m`` x ``left``) and the table (``m`` x ``n``); then the
-    inputs in order, the flags (128 bytes per row of tiles) and the results: the last cell of the first table, and what
-    its cells fold to, one per row of tiles. ``scalar`` holds pointers to the scalars.
-
-    Attributes:
-        text: A C translation unit.
-        entry: The function's name.
-        dtype: Element type of the tables.
-        inputs: C types of the inputs, in order.
-    """
-
-    text: str
-    entry: str
-    dtype: str
-    inputs: tuple[str, ...]
-
-
-def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) -> TableSource:
+def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> KernelSource[None]:
     """Write the kernel of a recurrence; extents, tiles, scalars and matrices are its parameters.
+
+    ``array`` holds pointers to, for every table: the rows above (``up`` x ``left + n``), the columns on the left
+    (``m`` x ``left``) and the table (``m`` x ``n``); then the inputs in order, the flags (128 bytes per row of tiles)
+    and the results: the last cell of the first table, and what its cells fold to, one per row of tiles. ``size`` holds
+    what :data:`SIZES` says, the last argument pointers to the scalars.
 
     Args:
         program: The recurrence; no read goes up and to the right.
         dtype: Element type of the tables.
         floating: Inputs whose values are of the tables' type; the others are whole numbers of 32 bits.
+        kept: Anti-diagonals after which a wanted table's cells are copied into it.
 
     Returns:
         The source.
@@ -78,7 +60,7 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) 
     offsets = [offset for many in program.reads.values() for offset in many]
     if dtype not in CTYPES or any(o[1] > 0 for o in offsets):
         raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles in {dtype}", "use backend='numpy'")
-    key = fingerprint("table", program, dtype, floating, _UNIT, _TILE, _KEPT)[:12]
+    key = fingerprint("table", program, dtype, floating, _UNIT, _TILE, kept)[:12]
     entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
     kinds = tuple(
         CTYPES[dtype] if each.kind == "matrix" or each.name in floating else "int32_t" for each in program.inputs
@@ -90,7 +72,7 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) 
         "TABLES": str(len(program.tables)),
         "UP": str(up),
         "LEFT": str(left),
-        "KEPT": str(_KEPT),
+        "KEPT": str(kept),
         "FOLD": fold_text(program, dtype),
         "BODY": "\n".join(_body(program, dtype)),
         "DECLARE": "\n".join(_declarations(program, kinds)),
@@ -100,7 +82,7 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...] = ()) 
     text = _UNIT.replace("$TILE", _TILE)
     for name, value in names.items():
         text = text.replace(f"${name}$", value)
-    return TableSource(text=text, entry=entry, dtype=dtype, inputs=kinds)
+    return c_source(text, entry, strict=True)
 
 
 def fold_text(program: Recurrence, dtype: str) -> str:

@@ -83,14 +83,19 @@ def literal(value: float, dtype: str) -> str:
     return f"(({CTYPES[dtype]}){int(value)})"
 
 
+_RANGES: dict[str, tuple[int, int]] = {"bool": (0, 1)} | {
+    f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (16, 32, 64)
+}
+"""Least and largest values of the types of whole numbers."""
+
+
 def check_fits(value: float, dtype: str) -> None:
     """Refuse a number that a whole type cannot hold.
 
     Raises:
         UsageError: If it cannot.
     """
-    bits = 64 if dtype == "int64" else 32 if dtype != "int16" else 16
-    low, high = (0, 1) if dtype == "bool" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    low, high = _RANGES.get(dtype, _RANGES["int32"])
     if value != int(value) or not low <= value <= high:
         raise UsageError(f"the constant {value!r} does not fit {dtype}")
 

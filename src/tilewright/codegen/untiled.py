@@ -2,34 +2,23 @@
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
-from tilewright.codegen.ir import (
-    Call,
-    Expr,
-    For,
-    Int,
-    Let,
-    Op,
-    Parallel,
-    Stmt,
-    Var,
-    add,
-    below,
-    largest,
-    mul,
-    select,
-    smallest,
-    sub,
-)
+from tilewright.codegen import ir
 from tilewright.codegen.sites import Site, extent, stride
 from tilewright.codegen.statements import box_call
 from tilewright.programs.dependences import analyse
 from tilewright.programs.stencil import Program
 
-_T, _THREADS, _PART, _PARTS = Var("t"), Var("threads"), Var("part"), Var("parts")
-_FIRST, _LAST, _PIECE_ROWS, _LOW, _HIGH = Var("first"), Var("last"), Var("piece"), Var("low"), Var("high")
+_T, _THREADS, _PART, _PARTS = ir.Var("t"), ir.Var("threads"), ir.Var("part"), ir.Var("parts")
+_FIRST, _LAST, _PIECE_ROWS, _LOW, _HIGH = (
+    ir.Var("first"),
+    ir.Var("last"),
+    ir.Var("piece"),
+    ir.Var("low"),
+    ir.Var("high"),
+)
 
 
-def sweeps(site: Site) -> tuple[Stmt, ...]:
+def sweeps(site: Site) -> tuple[ir.Stmt, ...]:
     """Write the loops of an untiled program, whose outermost axis the threads share.
 
     A thread goes through the statements piece by piece, so that what they have in common is still in its cache. A
@@ -39,26 +28,29 @@ def sweeps(site: Site) -> tuple[Stmt, ...]:
     """
     program = site.problem.program
     stages = analyse(program).stages
-    lets: list[Stmt] = [Let(_PARTS, smallest(_units(site), _THREADS))]
+    lets: list[ir.Stmt] = [ir.Let(_PARTS, ir.smallest(_units(site), _THREADS))]
     if len(program.statements) == 1:
         return _steps(lets, [_shared(site, _stage(site, stages[0], _FIRST, _LAST))])
-    lets.append(Let(_PIECE_ROWS, _piece_rows(site)))
-    several = below(_PIECE_ROWS, sub(_LAST, _FIRST))
-    piece: tuple[Stmt, ...] = (Let(_HIGH, smallest(add(_LOW, _PIECE_ROWS), _LAST)),)
-    gaps: tuple[Stmt, ...] = ()
+    lets.append(ir.Let(_PIECE_ROWS, _piece_rows(site)))
+    several = ir.lt(_PIECE_ROWS, ir.sub(_LAST, _FIRST))
+    piece: tuple[ir.Stmt, ...] = (ir.Let(_HIGH, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST)),)
+    gaps: tuple[ir.Stmt, ...] = ()
     left = []
     for number, (rows, stage) in enumerate(zip(stage_distances(program), stages, strict=True)):
         if not rows:
             piece += _stage(site, stage, _LOW, _HIGH)
             continue
-        behind = Var(f"behind{number}")
-        gap = Let(behind, select(several, Int(rows), extent(0)))
+        behind = ir.Var(f"behind{number}")
+        gap = ir.Let(behind, ir.select(several, ir.Int(rows), extent(0)))
         gaps += (gap,)
-        begin, end = add(_FIRST, behind), sub(_LAST, behind)
-        piece += _stage(site, stage, largest(sub(_LOW, behind), begin), sub(_HIGH, behind))
-        edges = (*_stage(site, stage, _FIRST, smallest(begin, _LAST)), *_stage(site, stage, largest(begin, end), _LAST))
+        begin, end = ir.add(_FIRST, behind), ir.sub(_LAST, behind)
+        piece += _stage(site, stage, ir.largest(ir.sub(_LOW, behind), begin), ir.sub(_HIGH, behind))
+        edges = (
+            *_stage(site, stage, _FIRST, ir.smallest(begin, _LAST)),
+            *_stage(site, stage, ir.largest(begin, end), _LAST),
+        )
         left.append(_shared(site, (gap, *edges)))
-    pieces = For(var=_LOW, low=_FIRST, high=_LAST, step=_PIECE_ROWS, body=piece)
+    pieces = ir.For(var=_LOW, low=_FIRST, high=_LAST, step=_PIECE_ROWS, body=piece)
     return _steps(lets, [_shared(site, (*gaps, pieces)), *left])
 
 
@@ -90,35 +82,38 @@ def stage_distances(program: Program) -> tuple[int, ...]:
     return tuple(result)
 
 
-def _steps(lets: list[Stmt], loops: list[Stmt]) -> tuple[Stmt, ...]:
+def _steps(lets: list[ir.Stmt], loops: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
     """All steps by one team of threads."""
-    return (*lets, Parallel(_THREADS, (For(var=_T, low=Int(0), high=Var("steps"), body=tuple(loops)),)))
+    return (*lets, ir.Parallel(_THREADS, (ir.For(var=_T, low=ir.Int(0), high=ir.Var("steps"), body=tuple(loops)),)))
 
 
-def _shared(site: Site, body: tuple[Stmt, ...]) -> For:
+def _shared(site: Site, body: tuple[ir.Stmt, ...]) -> ir.For:
     """A loop over the threads' parts of the outermost axis."""
-    first, last = (Op("div", (mul(_units(site), number), _PARTS)) for number in (_PART, add(_PART, 1)))
-    ends = (Let(_FIRST, first), Let(_LAST, last))
+    first, last = (ir.div(ir.mul(_units(site), number), _PARTS) for number in (_PART, ir.add(_PART, 1)))
+    ends = (ir.Let(_FIRST, first), ir.Let(_LAST, last))
     if site.rank == 1:
-        ends = (Let(_FIRST, mul(first, site.body.part)), Let(_LAST, smallest(mul(last, site.body.part), extent(0))))
-    return For(var=_PART, low=Int(0), high=_PARTS, body=(*ends, *body), share="static")
+        ends = (
+            ir.Let(_FIRST, ir.mul(first, site.body.part)),
+            ir.Let(_LAST, ir.smallest(ir.mul(last, site.body.part), extent(0))),
+        )
+    return ir.For(var=_PART, low=ir.Int(0), high=_PARTS, body=(*ends, *body), share="static")
 
 
-def _units(site: Site) -> Expr:
+def _units(site: Site) -> ir.Expr:
     """What threads share: rows, or blocks of cells in 1D."""
-    return Op("ceildiv", (extent(0), Int(site.body.part))) if site.rank == 1 else extent(0)
+    return ir.ceildiv(extent(0), site.body.part) if site.rank == 1 else extent(0)
 
 
-def _piece_rows(site: Site) -> Expr:
+def _piece_rows(site: Site) -> ir.Expr:
     """Rows of a piece, at least those that a statement computes together."""
     values = site.body.piece
     if site.rank == 1:
-        return Int(values)
+        return ir.Int(values)
     together = max(each.block.rows for each in site.body.boxes)
-    return largest(Int(together if site.rank == 2 else 1), Op("div", (Int(values), stride(0))))
+    return ir.largest(ir.Int(together if site.rank == 2 else 1), ir.div(ir.Int(values), stride(0)))
 
 
-def _stage(site: Site, statements: tuple[int, ...], low: Expr, high: Expr) -> tuple[Call, ...]:
+def _stage(site: Site, statements: tuple[int, ...], low: ir.Expr, high: ir.Expr) -> tuple[ir.Call, ...]:
     """The statements of a stage over rows of the grid."""
-    ranges = [(low, high), *((Int(0), extent(axis)) for axis in range(1, site.rank))]
+    ranges = [(low, high), *((ir.Int(0), extent(axis)) for axis in range(1, site.rank))]
     return tuple(box_call(site, number, _T, ranges) for number in statements)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.dia import CSource, vector_head
+from tilewright.codegen.dia import vector_head
+from tilewright.codegen.source import KernelSource, c_source
 
 BLOCK = 4096
 """Elements per partial sum."""
@@ -204,7 +205,7 @@ def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) ->
     )
 
 
-def emit_vectors(what: VectorKernel, dtype: str, vector_bytes: int = 64, vectors: int = 4) -> CSource:
+def emit_vectors(what: VectorKernel, dtype: str, vector_bytes: int, vectors: int) -> KernelSource[None]:
     """Write a kernel in C.
 
     ``array`` holds the vectors' addresses, ``size`` their length, the number of threads and whether vectors that are
@@ -253,7 +254,7 @@ def emit_vectors(what: VectorKernel, dtype: str, vector_bytes: int = 64, vectors
         single=_single(what),
         finish=" ".join(_total(k, vectors) for k in sums),
     )
-    return CSource(text=f"{head}\n{text}", entry=entry, dtype=dtype)
+    return c_source(f"{head}\n{text}", entry)
 
 
 def _at(v: int) -> str:

@@ -29,6 +29,7 @@ from tilewright.programs.loopnest import (
     Unary,
     block,
     names,
+    swap,
     written,
 )
 from tilewright.programs.loopnest_math import MATH_FUNCTIONS
@@ -75,7 +76,7 @@ class Converter:
 
     def _compound(self, node: Any, depth: int) -> Stmt:  # noqa: ANN401
         items = [self.statement(item, depth + 1) for item in node.block_items or []]
-        return block(*_with_pragmas(items)) if items else Block(())
+        return block(*_with_starts(_with_pragmas(items))) if items else Block(())
 
     def _decllist(self, node: Any, depth: int) -> Stmt:  # noqa: ANN401
         return Block(tuple(self.statement(item, depth + 1) for item in node.decls))
@@ -113,6 +114,11 @@ class Converter:
 
     def _start(self, node: Any) -> tuple[str, Expr, str]:  # noqa: RET503, ANN401
         init = node.init
+        if init is None:
+            # It begins where its counter stands: what sets that is looked for in the block around.
+            index = next((str(side.name) for side in _sides(node.cond) if type(side).__name__ == "ID"), "")
+            if index and self._counts(node.next, index):
+                return index, Name(index), ""
         kind = type(init).__name__
         if kind == "DeclList" and len(init.decls) == 1 and init.decls[0].init is not None:
             counter = init.decls[0]
@@ -120,6 +126,11 @@ class Converter:
         if kind == "Assignment" and init.op == "=" and type(init.lvalue).__name__ == "ID":
             return str(init.lvalue.name), self.expression(init.rvalue), ""
         self.fail("a loop starts with counter = value", node, "write for (i = 0; i <= n-1; i++)")
+
+    @staticmethod
+    def _counts(node: Any, index: str) -> bool:  # noqa: ANN401
+        """Whether the step of a loop changes a variable."""
+        return index in {getattr(getattr(node, part, None), "name", "") for part in ("expr", "lvalue")}
 
     def _step(self, node: Any, index: str, loop: Any) -> int:  # noqa: ANN401
         step: int | float | None = None
@@ -301,6 +312,31 @@ class Converter:
             )
         args = () if node.args is None else tuple(self.expression(each, depth + 1) for each in node.args.exprs)
         return Call(name, args)
+
+
+def _sides(node: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    return (node.left, node.right) if type(node).__name__ == "BinaryOp" else ()
+
+
+def _with_starts(items: list[Stmt]) -> list[Stmt]:
+    """Let a loop without a start of its own begin with what the statement before it gives its counter.
+
+    Before: ``i = 0; for (; i < n; i++) …``. After: ``for (i = 0; i < n; i++) …``
+    """
+    out: list[Stmt] = []
+    for item in items:
+        loop, last = item, out[-1] if out else None
+        while isinstance(loop, Transform):
+            loop = loop.body
+        if isinstance(loop, Loop) and loop.first == Name(loop.index):
+            if isinstance(last, Assign) and last.target == loop.first and last.op == "=":
+                out[-1] = swap(item, loop, replace(loop, first=last.value))
+                continue
+            if isinstance(last, Declare) and last.name == loop.index and isinstance(last.value, Expr):
+                out.append(swap(item, loop, replace(loop, first=last.value)))
+                continue
+        out.append(item)
+    return out
 
 
 def _factors(node: Any) -> list[Any]:  # noqa: ANN401

@@ -9,6 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.frontends import annotated_macros as macros
 from tilewright.frontends.annotated import MAX_FILE, Region, regions
 from tilewright.frontends.annotated_c import parse_code, parse_unit, without_transforms
+from tilewright.frontends.annotated_modules import MODULES, module_of
 from tilewright.frontends.annotated_scope import Scope, assigned, open_braces, rest_of_function, visible
 from tilewright.frontends.annotated_spec import TuningSpec, read_spec
 from tilewright.programs.loopnest import (
@@ -118,11 +119,16 @@ def read_text(path: Path) -> str:
         return data.decode("latin-1")
 
 
-def read_file(text: str) -> tuple[Site, ...]:
+def _no_files(name: str) -> str:
+    raise UsageError(f"the file {name[:60]!r} is named, but there is no folder to look in")
+
+
+def read_file(text: str, load: Callable[[str], str] = _no_files) -> tuple[Site, ...]:
     """Read an annotated file's text.
 
     Args:
         text: The text.
+        load: Returns the text of a file that it names, such as an imported specification.
 
     Returns:
         The sites in order.
@@ -133,15 +139,15 @@ def read_file(text: str) -> tuple[Site, ...]:
     found = regions(text)
     if not found:
         raise UsageError("the file has no annotated region", "such as /*@ begin Loop( … ) @*/ … /*@ end @*/")
-    return tuple(_site(text, region) for region in found)
+    return tuple(_site(text, region, load) for region in found)
 
 
-def _site(text: str, region: Region) -> Site:
+def _site(text: str, region: Region, load: Callable[[str], str]) -> Site:
     before = macros.without_comments(text[: region.start])
     known = _macros_before(before)
     spec = None
     if region.module == "PerfTuning":
-        spec = read_spec(region.code, region.line)
+        spec = read_spec(region.code, region.line, load)
         inner = _flat(region.inner)
     else:
         inner = _flat((region,))
@@ -150,7 +156,7 @@ def _site(text: str, region: Region) -> Site:
     around = _around(text, region, inner) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
     plain, known = macros.preprocess(around, known)
     code = parse_code(plain, f"the code around line {region.line}")
-    loops = tuple(_loop_region(text, each, known) for each in inner)
+    loops = tuple(_loop_region(text, each, known, load) for each in inner)
     scope = _scope(before, text[region.end :])
     types = {name: each.ctype for name, each in scope.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
@@ -166,9 +172,14 @@ def _site(text: str, region: Region) -> Site:
         loops=loops,
         text=re.sub(rf"\b{_MARK}(\d+) = 0;", lambda mark: loops[int(mark[1])].text, plain),
         parameters=scope.declared,
-        values=scope.values,
+        values={**_plain_macros(known), **scope.values},
         behind=frozenset(re.findall(r"[A-Za-z_]\w*", " ".join(_rest(text, region)))) | scope.lasting,
     )
+
+
+def _plain_macros(known: Mapping[str, macros.Macro]) -> dict[str, str]:
+    """Return the macros without parameters that stand for one word, as texts."""
+    return {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
 
 
 def _settled(loop: LoopRegion, others: Sequence[Stmt], types: Mapping[str, str], text: str, scope: Scope) -> LoopRegion:
@@ -218,7 +229,7 @@ def _flat(items: Sequence[Region]) -> list[Region]:
     """Return the regions of loops, those inside modules that are passed over among them."""
     out: list[Region] = []
     for item in items:
-        if item.module in LOOPS | STENCILS:
+        if item.module in LOOPS | STENCILS | MODULES:
             out.append(item)
         elif item.module in PASSED:
             out += _flat(item.inner)
@@ -228,7 +239,9 @@ def _flat(items: Sequence[Region]) -> list[Region]:
             )
         else:
             raise UsageError(
-                f"the modules are PerfTuning, Loop, Stencil and Align, got {item.module[:40]!r} at line {item.line}"
+                "the modules are PerfTuning, Loop, PolySyn, CHiLL, SpMV, Stencil and Align, "
+                f"got {item.module[:40]!r} at line {item.line}",
+                "say what it does with Loop(transform Composite(…)) before the same loops",
             )
     return out
 
@@ -252,22 +265,29 @@ def _no_annotations(text: str) -> str:
     return re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+Oi?r?i?o.*$", "", text, flags=re.MULTILINE)
 
 
-def _loop_region(text: str, region: Region, known: Mapping[str, macros.Macro]) -> LoopRegion:
+def _loop_region(
+    text: str, region: Region, known: Mapping[str, macros.Macro], load: Callable[[str], str]
+) -> LoopRegion:
     where = f"the region of line {region.line}"
     # The generated code replaces the whole old body, so what is annotated inside it is a part of that.
     inner = ", ".join(str(each.line) for each in region.inner)
     notes = [f"the annotation of line {inner} is inside the region's old body, so it has no effect"] if inner else []
-    body = macros.preprocess(macros.without_comments(_no_annotations(region.body(text))), known)[0]
+    filled = _filled(text, region, with_code=False)
+    body = macros.preprocess(macros.without_comments(_no_annotations(filled)), known)[0]
     old: Stmt | None = None
     if body.strip():
         try:
             old = parse_code(body, f"the old body of line {region.line}")
         except UsageError as error:
+            if region.module in MODULES:
+                raise
             notes.append(f"{error.message}; the annotation's own code stands for it")
     if region.module in STENCILS:
         if old is None:
             raise UsageError(f"{where} needs an old body, which says what the stencil replaces")
         return LoopRegion(region=region, code=Block(()), old=old, text=body, stencil=region.code, notes=tuple(notes))
+    if region.module in MODULES:
+        return _module_region(text, region, known, load, (old, body))
     said = macros.preprocess(macros.without_comments(region.code), known)[0]
     code = parse_code(said, where)
     if _bare(code) and old is not None:
@@ -282,6 +302,54 @@ def _loop_region(text: str, region: Region, known: Mapping[str, macros.Macro]) -
         text=without_transforms(said) if old is None else body,
         notes=tuple(notes),
     )
+
+
+def _module_region(
+    text: str,
+    region: Region,
+    known: Mapping[str, macros.Macro],
+    load: Callable[[str], str],
+    found: tuple[Stmt | None, str],
+) -> LoopRegion:
+    """Return a region of one of the original tool's other modules; annotations inside its old body are carried out."""
+    where = f"the region of line {region.line}"
+    name, arguments, loops = module_of(region.module, macros.expand(region.code, known), where, load)
+    old, body = found
+    if old is None:
+        body = macros.expand(loops, known)
+        old = parse_code(body, where) if loops else None
+    if old is None:
+        raise UsageError(f"{where} is empty", f"{name} stands before the loops that it transforms")
+    code = old
+    if region.inner:
+        said = _filled(text, region, with_code=True)
+        code = parse_code(macros.preprocess(macros.without_comments(_no_annotations(said)), known)[0], where)
+    return LoopRegion(region=region, code=Transform(name, arguments, code), old=old, text=body)
+
+
+def _filled(text: str, region: Region, *, with_code: bool) -> str:
+    """Return a region's old body; one of loops inside it stands for its own old body, or its code if that is empty.
+
+    Args:
+        text: The file.
+        region: The region.
+        with_code: Whether the code of inner annotations stands for their old bodies, transforms included.
+    """
+    out: list[str] = []
+    place = region.body_start
+    for each in region.inner:
+        own = _filled(text, each, with_code=with_code)
+        if each.module in LOOPS:
+            code = macros.without_comments(each.code)
+            empty = not macros.without_comments(_no_annotations(own)).strip()
+            bare = not without_transforms(code).strip(" \t\r\n;")
+            if with_code:
+                own = f"{code} {own}" if bare else code
+            elif empty:
+                own = without_transforms(code)
+        out += [text[place : each.start], f"\n{own}\n"]
+        place = each.end
+    return "".join([*out, text[place : region.body_end]])
 
 
 def _bare(code: Stmt) -> bool:
@@ -316,7 +384,8 @@ def read_behind(rest: Sequence[str], name: str) -> bool:
         rest: What is behind a place, cut where blocks around it end.
         name: The variable.
     """
-    for part in rest:
+    for whole in rest:
+        part = _without_own_loops(whole, name)
         first = re.search(rf"\b{re.escape(name)}\b", part)
         if first is None:
             continue
@@ -325,6 +394,44 @@ def read_behind(rest: Sequence[str], name: str) -> bool:
         # What stands behind else is passed over.
         return not plain or re.match(r"\s*else\b", part) is not None or not re.match(r"\s*=(?!=)", part[first.end() :])
     return False
+
+
+def _without_own_loops(text: str, name: str) -> str:
+    """Return a text without the loops that count with a variable from a first value: they read what they set.
+
+    >>> _without_own_loops("for (i = 0; i < n; i++) { y[i] = 0; } z = i;", "i").strip()
+    'z = i;'
+    """
+    head = re.compile(rf"\bfor\s*\(\s*{re.escape(name)}\s*=(?!=)(?P<first>[^;{{}}]*);")
+    place = 0
+    while (match := head.search(text, place)) is not None:
+        end = _statement_end(text, match.start())
+        if end < 0 or re.search(rf"\b{re.escape(name)}\b", match["first"]):
+            place = match.end()
+            continue
+        text = f"{text[: match.start()]};{text[end:]}"
+        place = match.start() + 1
+    return text
+
+
+def _statement_end(text: str, start: int) -> int:
+    """Return where a ``for`` statement ends, its body included; -1 where that is not in the text."""
+    depth, place, headed = 0, start, False
+    while place < len(text):
+        character = text[place]
+        depth += (character in "([{") - (character in ")]}")
+        if depth < 0:
+            return -1
+        if character == ")" and depth == 0 and not headed:
+            # A body that is a statement of its own kind begins with a head again.
+            headed = re.match(r"\s*(?:for|if|while|switch)\b", text[place + 1 :]) is None
+        elif headed and depth == 0 and character in ";}":
+            rest = re.match(r"\s*else\b", text[place + 1 :])
+            if rest is None:
+                return place + 1
+            return -1
+        place += 1
+    return -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ Nothing in it is run: expressions go through :mod:`tilewright.frontends.annotate
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -29,17 +29,20 @@ KINDS = frozenset(
     }
 )
 MAX_STATEMENTS = 2000
+_MOST_IMPORTS = 16
 MAX_SPEC = 2**17
 """Longest specification, characters."""
 _LONGEST_DECLARATION = 4096
 TYPES = frozenset({"char", "short", "int", "long", "unsigned", "float", "double", "int32_t", "int64_t", "size_t"})
+_IMPORT = re.compile(r"\s*import\s+spec\s+(?P<name>[\w./-]+)\s*;?\s*")
+_NAMED = re.compile(r"\s*spec\s+[A-Za-z_]\w*\s*\{")
 _DEF = re.compile(r"\s*(?:(?P<let>let)\b|def\s+(?P<kind>\w+)\s*\{)")
 _STATEMENT = re.compile(r"(?P<word>let|arg|param|constraint|option|decl)\b(?P<rest>.*)", re.DOTALL)
 _BEGINS = re.compile(r"\s*(?:let|arg|param|constraint|decl)\s+[A-Za-z_]")
 _SETTING = re.compile(r"\s*(?P<name>[A-Za-z_]\w{0,63})\s*(?P<range>\[\s*\])?\s*=(?!=)(?P<value>.*)", re.DOTALL)
 _OPTION = re.compile(r"\s*(?P<quote>['\"])(?P<name>[^'\"]*)(?P=quote)\s*(?:\[\s*\])?\s*=(?P<value>.*)", re.DOTALL)
 _DECL = re.compile(
-    r"\s*(?P<storage>(?:(?:static|dynamic|managed|__device__|const|extern)\s+)*)"
+    r"\s*(?P<storage>(?:(?:in|out|inout|static|dynamic|managed|__device__|const|extern)\s+)*)"
     r"(?P<type>(?:[A-Za-z_]\w*\s+)*?[A-Za-z_]\w*)\s+(?P<name>[A-Za-z_]\w{0,63})\s*(?P<dims>(?:\[[^\[\]]*\]\s*)*)"
     r"(?:=(?P<value>.*))?",
     re.DOTALL,
@@ -195,12 +198,20 @@ def _type(text: str) -> str:
     return " ".join(words) if words != ["long", "long"] else "long"
 
 
-def read_spec(code: str, line: int = 1) -> TuningSpec:
+def _no_files(name: str) -> str:
+    raise UsageError(f"the specification {name[:60]!r} is imported, but there is no folder to look in")
+
+
+def read_spec(code: str, line: int = 1, load: Callable[[str], str] = _no_files) -> TuningSpec:
     """Read a tuning specification.
+
+    ``import spec NAME;`` stands for the text of the file ``NAME.spec`` beside the annotated one, which may be wrapped
+    in ``spec NAME { … }``.
 
     Args:
         code: The text in the annotation's parentheses.
         line: The annotation's line, for messages.
+        load: Returns the text of a file beside the annotated one.
 
     Returns:
         The specification.
@@ -212,6 +223,13 @@ def read_spec(code: str, line: int = 1) -> TuningSpec:
     if len(code) > MAX_SPEC:
         reader.fail(f"a specification has at most {MAX_SPEC} characters, got {len(code)}")
     text = _without_comments(code)
+    while (match := _IMPORT.match(text) or re.search(r"(?<=[};])" + _IMPORT.pattern, text)) is not None:
+        if reader.count >= _MOST_IMPORTS:
+            reader.fail(f"a specification imports at most {_MOST_IMPORTS} others, got more")
+        reader.count += 1
+        text = text[: match.start()] + _imported(reader, load(f"{match['name']}.spec")) + text[match.end() :]
+        if len(text) > MAX_SPEC:
+            reader.fail(f"a specification has at most {MAX_SPEC} characters with what it imports, got {len(text)}")
     position = 0
     while text[position:].strip(" \t\r\n;"):
         position += len(text[position:]) - len(text[position:].lstrip(" \t\r\n;"))
@@ -240,6 +258,18 @@ def read_spec(code: str, line: int = 1) -> TuningSpec:
         lets=dict(reader.lets),
         notes=tuple(reader.notes),
     )
+
+
+def _imported(reader: _Reader, text: str) -> str:
+    """Return what an imported file specifies."""
+    plain = _without_comments(text)
+    match = _NAMED.match(plain)
+    if match is None:
+        return plain
+    end = _find(plain, "}", match.end())
+    if end < 0 or plain[end + 1 :].strip(" \t\r\n;"):
+        reader.fail("an imported specification is one spec NAME { … }, or what stands in it")
+    return plain[match.end() : end]
 
 
 def _let_end(text: str, start: int) -> int:

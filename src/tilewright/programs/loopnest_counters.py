@@ -233,6 +233,11 @@ class _Walker:
     def _check(self, loop: Loop, declared: str, last: Expr, inner: Collection[str]) -> None:
         """Refuse what is no count of iterations that is known when a loop begins."""
         what, hint = f"the loop over {loop.index!r} in {self.where}", "put it into an int before the loop"
+        if loop.first == Name(loop.index) and loop.index not in self.left:
+            raise UsageError(
+                f"{what} begins where its counter stands, and nothing before it in the region says where that is",
+                f"write for ({loop.index} = first; …)",
+            )
         if declared in REAL_TYPES:
             raise UsageError(f"{what} counts with a {declared}", "count with an int")
         if self._real(last):

@@ -6,7 +6,7 @@ not affine is taken to touch anything: the answer may be too careful, never too 
 """
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,10 @@ from tilewright.programs.loopnest_affine import affine, domain
 
 MAX_SITES = 96
 """Most assignments of a nest; a larger one is taken to forbid everything."""
-_MAX_OPERATIONS = 3_000_000
+_MAX_OPERATIONS = 400_000
+"""Steps of isl for one pair of accesses, and for one question about it."""
+_MOST_HARD = 24
+"""Most pairs of a nest that are too much for that; a nest with more is taken to forbid everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,27 +96,57 @@ class Nest:
     _isl: Any = None
     _context: Any = None
     _pairs: list[_Pair] = field(default_factory=list)
+    _hard: int = 0
 
-    def carried(self, loop: Loop, ignored: Collection[str] = ()) -> Dependence | None:
+    def carried(
+        self, loop: Loop, ignored: Collection[str] = (), among: Collection[int] | None = None
+    ) -> Dependence | None:
         """Return a dependence between iterations of a loop, those around it being equal; None if there is none.
 
         Args:
             loop: A loop of the nest (the same object).
-            ignored: Scalars whose dependences do not count, such as reductions.
+            ignored: Scalars and arrays whose own dependences do not count, such as reductions.
+            among: Numbers of the sites that are looked at; all by default.
         """
         if not self.complete:
             return UNKNOWN
-        for pair in self._pairs:
-            if pair.first.array in ignored:
-                continue
-            depth = next((i for i, each in enumerate(pair.source.loops[: pair.common]) if each is loop), None)
-            if depth is None:
+        for pair, depth in self._inside(loop, ignored):
+            if among is not None and not {pair.source.number, pair.sink.number} <= set(among):
                 continue
             equal = "".join(f" and v{i} = w{i}" for i in range(depth))
             bad = self._restricted(pair, f"v{depth} != w{depth}{equal}")
             if bad is not None:
                 return bad
         return None
+
+    def ordered(self, loop: Loop, ignored: Collection[str] = ()) -> set[tuple[int, int]]:
+        """Return the pairs of sites inside a loop of which one has to run before the other, for some instances of both.
+
+        Those are the edges of the dependence graph that loop distribution splits into strongly connected components
+        (Kennedy and Allen, Optimizing Compilers for Modern Architectures, section 2.4); loops around are at one
+        iteration. The nest has to be complete.
+
+        Args:
+            loop: A loop of the nest (the same object).
+            ignored: Scalars and arrays whose own dependences do not count.
+        """
+        found: set[tuple[int, int]] = set()
+        for pair, depth in self._inside(loop, ignored):
+            edge = (pair.source.number, pair.sink.number)
+            equal = " and ".join(f"v{i} = w{i}" for i in range(depth)) or "1 = 1"
+            if edge not in found and self._restricted(pair, equal) is not None:
+                found.add(edge)
+        return found
+
+    def _inside(self, loop: Loop, ignored: Collection[str]) -> Iterator[tuple[_Pair, int]]:
+        """Yield the dependences between sites inside a loop, and how many loops are around it."""
+        for pair in self._pairs:
+            # A variable that a block around the loop declares has a number behind its name.
+            if pair.first.array == pair.second.array and pair.first.array.partition("@")[0] in ignored:
+                continue
+            depth = next((i for i, each in enumerate(pair.source.loops[: pair.common]) if each is loop), None)
+            if depth is not None:
+                yield pair, depth
 
     def violated(self, times: Mapping[int, Sequence[str]], ignored: Collection[str] = ()) -> Dependence | None:
         """Return a dependence that new times would turn round, or None.
@@ -126,8 +159,9 @@ class Nest:
             return UNKNOWN
         try:
             for pair in self._pairs:
-                if pair.first.array in ignored:
+                if pair.first.array == pair.second.array and pair.first.array in ignored:
                     continue
+                self._context.reset_operations()
                 moved = pair.relation.apply_domain(self._time(pair.source, times)).apply_range(
                     self._time(pair.sink, times)
                 )
@@ -165,6 +199,7 @@ class Nest:
         more = (
             f"{self._parameters()} -> {{ S{pair.source.number}[{dims[0]}] -> S{pair.sink.number}[{dims[1]}] : {text} }}"
         )
+        self._context.reset_operations()
         try:
             found = pair.relation.intersect(self._isl.Map.read_from_str(self._context, more))
             return None if found.is_empty() else self._named(pair, found)
@@ -237,6 +272,8 @@ def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping
     try:
         for a, b in itertools.product(sites, sites):
             _add_pairs(nest, a, b, changed)
+            if not nest.complete:
+                break
     except islpy.Error:
         nest.complete = False
     return nest
@@ -264,15 +301,32 @@ def _add_pairs(nest: Nest, a: Site, b: Site, changed: Collection[str]) -> None:
         if equal is None:
             continue
         same = [f"v{i} = w{i}" for i in range(max(first.private, second.private))]
-        text = " and ".join([*where, *equal, *same, f"({' or '.join(orders)})"])
-        dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", a), ("w", b))]
-        relation = nest._isl.Map.read_from_str(  # noqa: SLF001  (one module)
-            nest._context,  # noqa: SLF001
-            f"{nest._parameters()} -> {{ S{a.number}[{dims[0]}] -> S{b.number}[{dims[1]}] : {text} }}",  # noqa: SLF001
-        )
-        if not relation.is_empty():
+        found = [*where, *equal, *same, f"({' or '.join(orders)})"]
+        relation = _relation(nest, a, b, found)
+        if relation is not None:
             pair = _Pair(source=a, sink=b, first=first, second=second, common=common, relation=relation)
-            nest._pairs.append(pair)  # noqa: SLF001
+            nest._pairs.append(pair)  # noqa: SLF001  (one module)
+
+
+def _relation(nest: Nest, a: Site, b: Site, conditions: Sequence[str]) -> Any | None:  # noqa: ANN401
+    """Return the instances of two sites that conditions relate, or None if there are none.
+
+    Where steps of more than one make that too much to work out, they are left out: more instances are related then.
+    """
+    dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", a), ("w", b))]
+    head = f"{nest._parameters()} -> {{ S{a.number}[{dims[0]}] -> S{b.number}[{dims[1]}] : "  # noqa: SLF001
+    steps = [each for each in conditions if each.startswith("exists")]
+    for some in [conditions, [each for each in conditions if each not in steps]] if steps else [conditions]:
+        nest._context.reset_operations()  # noqa: SLF001
+        try:
+            relation = nest._isl.Map.read_from_str(nest._context, f"{head}{' and '.join(some)} }}")  # noqa: SLF001
+            return None if relation.is_empty() else relation
+        except nest._isl.Error:  # noqa: SLF001
+            nest._hard += 1  # noqa: SLF001
+            if nest._hard > _MOST_HARD:  # noqa: SLF001
+                break
+    nest.complete = False
+    return None
 
 
 def _orders(a: Site, common: int, *, after: bool) -> list[str]:

@@ -42,10 +42,17 @@ from tilewright.programs.loopnest_values import literal
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A scalar that every iteration adds to, multiplies, or takes the extremum with; ``op`` is + * min or max."""
+    """What every iteration adds to, multiplies, or takes the extremum with.
+
+    Attributes:
+        name: A scalar, or an array of one dimension.
+        op: ``+``, ``*``, ``min`` or ``max``.
+        count: How many elements of an array from its first on; None for a scalar.
+    """
 
     name: str
     op: str
+    count: Expr | None = None
 
 
 def exposed(stmt: Stmt, name: str) -> tuple[bool, bool]:  # noqa: PLR0911
@@ -336,6 +343,33 @@ def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
         if own != reads:
             bad.add(name)
     return tuple(Reduction(name, op) for name, op in found.items() if name not in bad)
+
+
+def accumulated(loop: Loop, array: str, types: Mapping[str, str]) -> str | None:
+    """Return the operation by which a loop only accumulates into elements of an array of one dimension, or None.
+
+    >>> accumulated(Loop(index="i", first=Num("0"), last=Num("9"),
+    ...     body=Assign(Item("s", (Item("c", (Name("i"),)),)), "+=", Num("1.0"))), "s", {"s": "double"})
+    '+'
+
+    Args:
+        loop: The loop.
+        array: The array's name.
+        types: Types of scalars and of arrays' elements.
+    """
+    inner = local_types(loop, types)
+    ops: set[str | None] = set()
+    own = mentions = 0
+    for node in statements(loop):
+        for expr in expressions(node):
+            mentions += sum(isinstance(part, Item) and part.array == array for part in walk(expr))
+        if isinstance(node, Declare) and node.name == array:
+            return None
+        if isinstance(node, Assign) and isinstance(node.target, Item) and node.target.array == array:
+            exact = types.get(array) in REAL_TYPES or whole(node.value, inner)
+            ops.add(accumulation(node) if exact and len(node.target.index) == 1 else None)
+            own += _own_reads(node)
+    return ops.pop() if len(ops) == 1 and own == mentions else None
 
 
 def _own_reads(node: Assign) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from tilewright.programs.loopnest import REAL_TYPES, Binary, Call, Convert, Expr, Name, Num, Unary
+from tilewright.programs.loopnest import REAL_TYPES, Binary, Call, Choose, Convert, Expr, Name, Num, Unary
 
 
 def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None:  # noqa: PLR0911
@@ -27,6 +27,9 @@ def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None
         case Binary(op, left, right):
             a, b = evaluate(left, known), evaluate(right, known)
             return None if a is None or b is None else _binary(op, a, b)
+        case Choose(test, then, other):
+            chosen = evaluate(test, known)
+            return None if chosen is None else evaluate(then if chosen else other, known)
         case Call("min" | "max" as function, (left, right)):
             a, b = evaluate(left, known), evaluate(right, known)
             return None if a is None or b is None else (min if function == "min" else max)(a, b)
@@ -70,6 +73,8 @@ def _binary(op: str, a: float, b: float) -> int | float | None:
         ">=": lambda x, y: int(x >= y),
         "==": lambda x, y: int(x == y),
         "!=": lambda x, y: int(x != y),
+        "&&": lambda x, y: int(bool(x) and bool(y)),
+        "||": lambda x, y: int(bool(x) or bool(y)),
     }
     result = simple[op](a, b) if op in simple else None
     return None if result is None or abs(result) > 2**62 else result

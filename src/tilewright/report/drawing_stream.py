@@ -220,11 +220,11 @@ def _levels(panel: "Axes", shown: Problem, tiling: Tiling, stages: int) -> None:
         middle = (low + high) / 2
         panel.annotate("", (middle, tip), (middle, tail), arrowprops={"arrowstyle": "->", "shrinkA": 0, "shrinkB": 0})
         panel.text(middle, (tip + tail) / 2, f"  {text}", fontsize=8, va="center")
-    start = (last + limits[1]) / 2
+    centre = (last + limits[1]) / 2
     panel.annotate(
         "", (limits[1], at.last / 2), (last, at.last / 2), arrowprops={"arrowstyle": "->", "color": NOW, "lw": 1.5}
     )
-    panel.text(start, 0.52 * at.last, "all levels stream this way", ha="center", va="bottom", fontsize=8)
+    panel.text(centre, 0.52 * at.last, "all levels stream this way", ha="center", va="bottom", fontsize=8)
     cells = f"{rows} cell{'s' if rows > 1 else ''}"
     panel.set_title(
         f"inside a tile: an advance takes every level {cells} further, each behind the one below", fontsize=9

@@ -10,7 +10,7 @@ from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen.align import emit_align
 from tilewright.programs.scoring import Codes, Scoring
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate, check_memory
 
 Ints = npt.NDArray[np.int32]
@@ -75,8 +75,7 @@ class Path:
 
 @functools.lru_cache(maxsize=1)
 def _kernels() -> tuple[Function, Function]:
-    source = emit_align()
-    score, trace = compile_text(source.text, source.score, source.trace)
+    score, trace = functions(emit_align())
     return score, trace
 
 

@@ -8,7 +8,7 @@ import platform
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from tilewright.base.errors import UsageError
@@ -32,7 +32,16 @@ _DEFINE = re.compile(r"-[DU][A-Za-z_]\w*(?:=[\w.+-]*)?")
 _DROPPED = re.compile(
     r"-[lILi][\w./:+=-]+|-x?[hH]ost|-xHost|-restrict|-ipo|-no-vec|-parallel|-qopenmp|-vec-report\d?|-q[\w=]+|-arch=?[\w]*"
     r"|-use_fast_math|--use_fast_math|-lineinfo|-maxrregcount=?\d*|-gencode=?[\w=,]*|-ftz=\w+|-prec-\w+=\w+|-f?openmp|-fast"
+    r"|-f(?:PIC|pic|PIE|pie|common|no-common|permissive)|-mcmodel=\w+|-mfpmath=[\w+,]+|-m(?:32|64)|-pthread|-rdynamic|-shared|-static"
+    r"|-(?:no-)?(?:align|prec-div|prec-sqrt|inline|opt-\w[\w=-]*|ansi-alias)|-fp-model=?\w*|-a?x(?:AVX|CORE|SSE|MIC)[\w.-]*|-c"
+    r"|-rdc=\w+|-code=\w+|--ptxas-options=[\w-]+|-Xptxas=[\w,=-]+|-framework=[A-Za-z]\w*|-Xcompiler=-[fmO][\w=-]*|-qopt-\w[\w=-]*"
 )
+_TWO_WORDS = frozenset({"-arch", "-gencode", "-maxrregcount", "-framework", "-Xptxas", "-Xcompiler", "-fp-model"})
+"""Flags whose value is the next word."""
+_VARIABLE = re.compile(
+    r"(?P<before>^|\s)\$(?:\((?P<one>[A-Z_]\w*)\)|\{(?P<two>[A-Z_]\w*)\}|(?P<three>[A-Z_]\w*))(?=\s|$)"
+)
+"""A variable of make's or a shell's, as a word of its own."""
 _MAPPED = {"-use_fast_math": "-ffast-math", "--use_fast_math": "-ffast-math", "-fast": "-O3", "-openmp": "-fopenmp"}
 OLDEST_ARCHITECTURE = 75
 """Oldest compute capability that current CUDA compilers make code for."""
@@ -91,6 +100,7 @@ def parse_build_command(text: str, allowed: Collection[str] = ()) -> BuildComman
     """
     if len(text) > MAX_COMMAND:
         raise UsageError(f"a build command has at most {MAX_COMMAND} characters, got {len(text)}")
+    text, variables = _without_variables(text)
     bad = _BAD.search(text)
     if bad is not None:
         raise UsageError(
@@ -103,7 +113,20 @@ def parse_build_command(text: str, allowed: Collection[str] = ()) -> BuildComman
     if not words:
         raise UsageError("a build command names a compiler, got an empty one")
     compiler = _compiler(words[0], allowed)
-    return _read_flags(compiler, words[1:])
+    command = _read_flags(compiler, words[1:])
+    return replace(command, notes=(*variables, *command.notes))
+
+
+def _without_variables(text: str) -> tuple[str, tuple[str, ...]]:
+    """Replace variables, which have no value here: the first word is this machine's compiler, others are left out."""
+    notes: list[str] = []
+
+    def change(match: "re.Match[str]") -> str:
+        first = not text[: match.start()].strip()
+        notes.append(f"the variable {match[0].strip()!r} {'is the C compiler cc' if first else 'is left out'}")
+        return match["before"] + ("cc" if first else "")
+
+    return _VARIABLE.sub(change, text), tuple(dict.fromkeys(notes))
 
 
 def _compiler(word: str, allowed: Collection[str]) -> str:
@@ -127,10 +150,10 @@ def _read_flags(compiler: str, words: Sequence[str]) -> BuildCommand:
     while place < len(words):
         word = words[place]
         place += 1
-        if word in {"-arch", "-gencode", "-maxrregcount"} and place < len(words):
+        if word in _TWO_WORDS and place < len(words):
             word = f"{word}={words[place]}"
             place += 1
-        if word in {"-o", "-c", "-S", "-E"} or not word.startswith("-"):
+        if word in {"-o", "-S", "-E"} or not word.startswith("-"):
             if word == "-o" and place < len(words) and re.fullmatch(r"[\w.]+", words[place]):
                 place += 1
                 continue

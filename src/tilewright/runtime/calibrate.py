@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.emit import KernelSource
 from tilewright.costs import fit
 from tilewright.costs.setting import iteration_seconds, make_setting
 from tilewright.costs.time import sizes_of
@@ -24,7 +23,7 @@ from tilewright.programs.problem import Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.runtime import direct, micro
 from tilewright.runtime.calibrate_fits import Instance
-from tilewright.runtime.cpu import CompiledKernel, compile_source
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.host import available_bytes, thread_count
 from tilewright.runtime.session import Inputs, Session
 from tilewright.runtime.toolchain import Toolchain, target_cpu
@@ -238,11 +237,6 @@ def stream_series(program: Program, machine: Machine, protocol: Protocol) -> Ser
 
 SERIES = {"tiles": tile_series, "none": sweep_series, "streaming": stream_series}
 """What draws the instances of each kind."""
-
-
-def compile_only(source: KernelSource, tools: Toolchain) -> None:
-    """Compile kernels in a worker process: the cache on disk keeps them for whoever compiles them next."""
-    compile_source(source, tools)
 
 
 def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Instance, ...]:

@@ -216,7 +216,7 @@ def measure_program(
         if len(loaded) < len(tilings) and not (late and loaded):
             plan = schedule(some, tilings[len(loaded)], machine)
             source = gpu_micro.at_rest(some, plan, device.dialect)
-            loaded.append(replace(gpu.load(device, source, plan), extra=(0,)))
+            loaded.append(replace(gpu.program_of(device, source, plan), extra=(0,)))
         kernel = loaded[number % len(loaded)]
         tiling = kernel.schedule.tiling
         shape = tuple(size * generator.randint(*protocol.tiles) for size in _pitches(tiling))

@@ -17,6 +17,7 @@ from tilewright.runtime import cache, store
 from tilewright.runtime.fused import DTYPES, block_sizes, fused_product
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.toolchain import compiler_identity
+from tilewright.tilings.unrolling import Blocking
 
 _VERSION = 3
 _SINGLE = (
@@ -62,7 +63,7 @@ def stored(dtype: str, threads: int) -> HostTimes | None:
         return None
 
 
-def calibrate(dtype: str, threads: int) -> HostTimes:
+def calibrate(dtype: str, threads: int, how: Blocking) -> HostTimes:
     """Measure products and fused pairs of some 60 sizes, fit their times, and keep them. Takes half a minute.
 
     Everything is measured in several rounds, and the least of each taken, so that a moment in which the machine did
@@ -71,6 +72,7 @@ def calibrate(dtype: str, threads: int) -> HostTimes:
     Args:
         dtype: One of ``runtime.fused.DTYPES``.
         threads: Threads of the fused kernels; the array library uses its own.
+        how: Register blocking of the fused kernels.
 
     Returns:
         The times.
@@ -81,7 +83,7 @@ def calibrate(dtype: str, threads: int) -> HostTimes:
     """
     if dtype not in DTYPES:
         raise UsageError(f"fused products compute in {' or '.join(DTYPES)}, got {dtype!r}")
-    rounds = [_round(dtype, threads) for _ in range(_ROUNDS)]
+    rounds = [_round(dtype, threads, how) for _ in range(_ROUNDS)]
     fits = [fit(_quietest(samples)) for samples in zip(*rounds, strict=True)]
     times = HostTimes(
         single=fits[0][0],
@@ -102,12 +104,12 @@ def _key(dtype: str, threads: int) -> str:
 Sample = tuple[tuple[float, ...], float]
 
 
-def _round(dtype: str, threads: int) -> tuple[list[Sample], list[Sample], list[Sample]]:
+def _round(dtype: str, threads: int, how: Blocking) -> tuple[list[Sample], list[Sample], list[Sample]]:
     """Measure every product, every left and every right fusion once."""
     rng = np.random.default_rng(0)
     single = [_single(rng, p, dtype) for p in _SINGLE]
     time.sleep(_PAUSE)
-    left, right = ([_fused(rng, p, dtype, threads, fusion) for p in _FUSED] for fusion in ("left", "right"))
+    left, right = ([_fused(rng, p, dtype, fusion, threads, how) for p in _FUSED] for fusion in ("left", "right"))
     return single, left, right
 
 
@@ -121,11 +123,15 @@ def _single(rng: np.random.Generator, p: tuple[int, int, int], dtype: str) -> Sa
     return _row("none", p, (1, 1), left.itemsize), _timed(lambda: left @ right)
 
 
-def _fused(rng: np.random.Generator, p: tuple[int, ...], dtype: str, threads: int, fusion: str) -> Sample:
+def _fused(
+    rng: np.random.Generator, p: tuple[int, ...], dtype: str, fusion: str, threads: int, how: Blocking
+) -> Sample:
     four = p if fusion == "left" else p[::-1]
     a1, a2, a3 = (rng.standard_normal(four[i : i + 2]).astype(dtype) for i in (0, 1, 2))
     tile = kernel_tile(fusion, (four[0], four[1], four[2], four[3]), a1.itemsize, threads)
-    return _row(fusion, four, tile, a1.itemsize), _timed(lambda: fused_product(fusion, (a1, a2, a3), tile, threads))
+    return _row(fusion, four, tile, a1.itemsize), _timed(
+        lambda: fused_product(fusion, (a1, a2, a3), tile, threads, how)
+    )
 
 
 def kernel_tile(fusion: str, p: tuple[int, int, int, int], itemsize: int, threads: int) -> tuple[int, int]:

@@ -1,26 +1,25 @@
 """C functions on this CPU: from text to a loaded library, and kernels of stencils from arrays to results."""
 
 import ctypes
-import os
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.emit import Kernel, KernelSource
+from tilewright.codegen.emit import StencilLayout, StencilSource
+from tilewright.codegen.source import KernelSource, LayoutT
 from tilewright.programs.periodic import Extended
 from tilewright.programs.problem import Problem
 from tilewright.runtime import cache, direct, forks
+from tilewright.runtime.artifact import Artifact, open_library
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, Workspace
 from tilewright.runtime.session import Inputs, Session
-from tilewright.runtime.toolchain import Toolchain, compile_shared, toolchain
+from tilewright.runtime.toolchain import Toolchain, shared_object, toolchain
 
 _VERSION = 1
 """Raised when a stored kernel could no longer be called."""
@@ -63,105 +62,99 @@ class CompiledKernel(Function):
     """The function of a stencil's kernel.
 
     Attributes:
-        kernel: How it is called.
+        layout: What its arguments hold.
     """
 
-    kernel: Kernel
+    layout: StencilLayout
 
 
-_loaded: dict[str, ctypes.CDLL] = {}
+_loaded: dict[str, tuple[bytes, ctypes.CDLL]] = {}
+"""By key, the code and the library that this process made of it."""
 _lock = forks.lock()
 
 
-def compile_source(source: KernelSource, tools: Toolchain) -> tuple[CompiledKernel, ...]:
-    """Compile a unit, or load it from the cache.
+def compile_source(source: KernelSource[LayoutT], tools: Toolchain | None = None) -> Artifact[LayoutT]:
+    """Compile a unit of C functions, or find what an earlier run made of it.
 
     Args:
         source: The unit.
-        tools: The compiler.
-
-    Returns:
-        One compiled kernel per kernel of the unit.
-
-    Raises:
-        ToolchainError: If it does not compile or load.
-    """
-    functions = compile_text(source.text, *(each.entry for each in source.kernels), strict=source.strict, tools=tools)
-    return tuple(
-        CompiledKernel(kernel=kernel, function=each.function, parallel=each.parallel)
-        for kernel, each in zip(source.kernels, functions, strict=True)
-    )
-
-
-def compile_text(
-    text: str, *entries: str, strict: bool = False, tools: Toolchain | None = None
-) -> tuple[Function, ...]:
-    """Compile a C unit, or load it from the cache.
-
-    Args:
-        text: The unit.
-        entries: Names of its functions of four pointers.
-        strict: Whether the compiler must keep every operation's own rounding.
         tools: The compiler; this machine's by default.
 
     Returns:
-        The functions.
+        Its code.
 
     Raises:
-        ToolchainError: If there is no compiler, or the unit does not compile or load.
+        ToolchainError: If there is no compiler, or the unit does not compile.
     """
     tools = tools or toolchain()
-    key = fingerprint(_VERSION, text, tools.flags(strict=strict), tools.command, tools.identity, cpu_features())
+    flags = tools.flags(strict=source.strict)
+    key = fingerprint(_VERSION, source.text, flags, tools.command, tools.identity, cpu_features())
+    made = Artifact(source=source, command=(*tools.command, *flags), key=key, parallel=tools.openmp)
     with _lock:
-        library = _loaded.get(key)
-        if library is None:
-            library = _load_or_build(text, tools, f"{key}.so", strict=strict)
-            _loaded[key] = library
+        content = _loaded[key][0] if key in _loaded else cache.load(cache.directory(), f"{key}.so")
+        return replace(made, content=content or _compiled(made))
+
+
+def load(artifact: Artifact[Any]) -> tuple[Function, ...]:
+    """Make the functions of compiled code callable.
+
+    Args:
+        artifact: From :func:`compile_source`.
+
+    Returns:
+        The functions, in the order of the unit's.
+
+    Raises:
+        ToolchainError: If it does not load.
+    """
+    with _lock:
+        known = _loaded.get(artifact.key)
+        if known is None:
+            known = _loaded[artifact.key] = artifact.content, _library(artifact)
+    library = known[1]
     found = []
-    for entry in entries:
-        function = getattr(library, entry)
+    for kernel in artifact.source.kernels:
+        function = getattr(library, kernel.entry)
         function.restype = None
         function.argtypes = [ctypes.c_void_p] * 4
-        if tools.openmp:
+        if artifact.parallel:
             function = forks.protect(library, function)
-        found.append(Function(function=function, parallel=tools.openmp))
+        found.append(Function(function=function, parallel=artifact.parallel))
     return tuple(found)
 
 
-def _load_or_build(text: str, tools: Toolchain, name: str, *, strict: bool) -> ctypes.CDLL:
-    store = cache.directory()
-    content = cache.load(store, name)
-    if content is not None:
-        with suppress(OSError):
-            return _load(content)
-    content = compile_shared(tools, text, strict=strict)
-    cache.save(store, name, content)
-    try:
-        return _load(content)
+def load_stencils(artifact: Artifact[tuple[StencilLayout, ...]]) -> tuple[CompiledKernel, ...]:
+    """Make the kernels of stencils callable, see :func:`load`."""
+    return tuple(
+        CompiledKernel(layout=layout, function=each.function, parallel=each.parallel)
+        for layout, each in zip(artifact.source.layout, load(artifact), strict=True)
+    )
+
+
+def functions(source: KernelSource[Any], tools: Toolchain | None = None) -> tuple[Function, ...]:
+    """Compile a unit and load it, see :func:`compile_source` and :func:`load`."""
+    return load(compile_source(source, tools))
+
+
+def stencil_kernels(source: StencilSource, tools: Toolchain | None = None) -> tuple[CompiledKernel, ...]:
+    """Compile a unit of stencils' kernels and load it, see :func:`compile_source` and :func:`load`."""
+    return load_stencils(compile_source(source, tools))
+
+
+def _compiled(artifact: Artifact[Any]) -> bytes:
+    """Compile, whatever the cache has, and keep the code."""
+    content = shared_object(artifact.command, artifact.source.text)
+    cache.save(cache.directory(), f"{artifact.key}.so", content)
+    return content
+
+
+def _library(artifact: Artifact[Any]) -> ctypes.CDLL:
+    with suppress(OSError):
+        return open_library(artifact.content)
+    try:  # what the cache had is no library, or none that can be loaded here: once more from the text
+        return open_library(_compiled(artifact))
     except OSError as error:
         raise ToolchainError(f"the compiled kernel cannot be loaded: {error}", "see `tilewright doctor`") from error
-
-
-def _load(content: bytes) -> ctypes.CDLL:
-    """Load a library from bytes that were checked: through a private file, so that nobody can change it in between."""
-    path = ""
-    try:
-        handle, path = tempfile.mkstemp(prefix="tilewright-", suffix=".so")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        return ctypes.CDLL(path)
-    except OSError:
-        if not hasattr(os, "memfd_create"):
-            raise
-    finally:
-        if path:
-            Path(path).unlink(missing_ok=True)
-    # A temporary directory that is full or forbids execution. The descriptor stays open: the loader knows libraries by
-    # their path, and a second one of the same number would be taken for the first.
-    descriptor = os.memfd_create("tilewright")
-    with os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(content)
-    return ctypes.CDLL(f"/proc/self/fd/{descriptor}")
 
 
 def execute(

@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, UsageError
 from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
-from tilewright.codegen.gpu_site import DeviceSource
+from tilewright.codegen.source import KernelSource
 from tilewright.machines.device import GpuDescription
 from tilewright.runtime import nvrtc
 from tilewright.runtime.memory import Array
@@ -106,7 +106,7 @@ class CudaDevice:
             bus=self._bus(),
         )
 
-    def build(self, source: DeviceSource) -> Sequence[Any]:
+    def build(self, source: KernelSource[Any]) -> Sequence[Any]:
         """Compile a text.
 
         Raises:
@@ -129,7 +129,7 @@ class CudaDevice:
         """The compiler of its kernels, with its version."""
         return f"NVRTC {nvrtc.version()} for {self.architecture}"
 
-    def resources(self, source: DeviceSource) -> Resources | None:
+    def resources(self, source: KernelSource[Any]) -> Resources | None:
         """Say what the compiler knows about the code of a text that was built."""
         return nvrtc.compile_cuda(source.text, self.architecture, strict=source.strict).resources
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
-from tilewright.codegen.emit import Kernel
+from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.problem import Problem
 from tilewright.runtime.memory import Array, Workspace, check_memory, copy_jobs, frame, layout, spread
 from tilewright.runtime.session import SHARED, Inputs, Runnable
@@ -35,18 +35,18 @@ class Slots:
     lifted: bool
 
 
-def slots_of(kernel: Kernel, problem: Problem) -> Slots:
+def slots_of(needs: StencilLayout, problem: Problem) -> Slots:
     """Lay out a kernel's own versions for a problem."""
     plan = layout(problem.shape, problem.itemsize)
     lines, cells = problem.cells // problem.shape[-1], problem.shape[-1]
-    lifted = problem.program.rank > 1 and cells <= kernel.width <= _MOST_WASTE * cells
-    distance = max(plan.slot, round_up(lines * kernel.width, CACHE_LINE)) if lifted else plan.slot
+    lifted = problem.program.rank > 1 and cells <= needs.width <= _MOST_WASTE * cells
+    distance = max(plan.slot, round_up(lines * needs.width, CACHE_LINE)) if lifted else plan.slot
     return Slots(strides=plan.strides, distance=distance, lifted=lifted)
 
 
 def applies(compiled: Runnable, problem: Problem, inputs: Inputs) -> bool:
     """Whether a kernel can work on the caller's arrays: rows one after the other, and results apart from inputs."""
-    if not compiled.kernel.direct or problem.steps == 0:
+    if not compiled.layout.direct or problem.steps == 0:
         return False
     given = [version for versions in inputs.arrays.values() for version in versions]
     if any(not _plain(array, problem) for array in given):
@@ -81,11 +81,11 @@ def execute(
     Raises:
         ArrayError: If there is not enough memory.
     """
-    program, kernel = problem.program, compiled.kernel
-    plan = slots_of(kernel, problem)
-    slots = [0 if copies == 1 else copies for copies in kernel.copies]  # fields that do not change stay where they are
+    program, needs = problem.program, compiled.layout
+    plan = slots_of(needs, problem)
+    slots = [0 if copies == 1 else copies for copies in needs.copies]  # fields that do not change stay where they are
     own = round_up(sum(slots) * plan.distance * problem.itemsize, PAGE)
-    total = own + kernel.scratch * threads
+    total = own + needs.scratch * threads
     check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(program.updated)))
     memory = workspace or SHARED
     results = {
@@ -107,7 +107,7 @@ def execute(
         sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
         fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
         scalars = np.array([*(inputs.scalars[name] for name in program.scalars), 0], dtype=problem.dtype)
-        rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in kernel.constants]
+        rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
         constants = np.array([*(row.ctypes.data for row in rows), buffer.ctypes.data + own], dtype=np.uintp)
         compiled.function(fields.ctypes.data, size.ctypes.data, scalars.ctypes.data, constants.ctypes.data)
     finally:

@@ -14,9 +14,10 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
+from tilewright.codegen.source import c_source
 from tilewright.costs.energy_micro import WATTS, Window, benchmarks
 from tilewright.machines.machine import Machine
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import available_bytes
 from tilewright.runtime.memory import Array, allocate
 from tilewright.runtime.micro import enough
@@ -181,7 +182,7 @@ def prepare(machine: Machine, tools: Toolchain, threads: int) -> dict[str, Work]
         ArrayError: If there is not enough memory.
     """
     entries = (f"tw_energy_{name}" for name in ("awake", "load", *_ARITHMETIC))
-    awake, load, *arithmetic = compile_text(text(), *entries, strict=True, tools=tools)
+    awake, load, *arithmetic = functions(c_source(text(), *entries, strict=True), tools)
     sizes = dict(zip(_LOADS, _load_bytes(machine, threads), strict=True))
     apart = round_up(max(sizes.values()) // 4, _VALUES) + _APART
     data = allocate(4 * apart * threads).view(np.float32)

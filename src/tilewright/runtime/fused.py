@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.codegen.matmul import Blocking, FusedSource, emit_fused, work_elements
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.codegen.matmul import emit_fused, work_elements
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate, check_memory
-from tilewright.runtime.toolchain import target_cpu
+from tilewright.tilings.unrolling import Blocking
 
 Array = npt.NDArray[Any]
 DTYPES = ("float32", "float64")
@@ -18,16 +18,9 @@ _THREADED = 500_000
 """Multiply-adds below which a second thread costs more than it brings."""
 
 
-def blocking() -> Blocking:
-    """Return the register blocking for this CPU: 32 wide registers with AVX-512, 16 otherwise."""
-    bits = target_cpu().simd_bits
-    return Blocking(vector_bytes=bits // 8, rows=8 if bits >= 512 else 4)
-
-
 @functools.lru_cache(maxsize=8)
-def _kernel(fusion: str, dtype: str, how: Blocking) -> tuple[FusedSource, Function]:
-    source = emit_fused(fusion, dtype, how)
-    return source, compile_text(source.text, source.entry)[0]
+def _kernel(fusion: str, dtype: str, how: Blocking) -> Function:
+    return functions(emit_fused(fusion, dtype, how))[0]
 
 
 def block_sizes(fusion: str, p: tuple[int, int, int, int], tile: tuple[int, int], threads: int) -> tuple[int, int]:
@@ -45,7 +38,9 @@ def block_sizes(fusion: str, p: tuple[int, int, int, int], tile: tuple[int, int]
     return x, min(columns, round_up(y, 8))
 
 
-def fused_product(fusion: str, operands: tuple[Array, Array, Array], tile: tuple[int, int], threads: int) -> Array:
+def fused_product(
+    fusion: str, operands: tuple[Array, Array, Array], tile: tuple[int, int], threads: int, how: Blocking
+) -> Array:
     """Multiply three matrices without storing the intermediate.
 
     Args:
@@ -53,6 +48,7 @@ def fused_product(fusion: str, operands: tuple[Array, Array, Array], tile: tuple
         operands: A1, A2 and A3, of one of :data:`DTYPES` and any strides, no extent 0.
         tile: Rows and columns of the intermediate's block.
         threads: Threads to use.
+        how: Register blocking.
 
     Returns:
         The product, a new array.
@@ -63,7 +59,7 @@ def fused_product(fusion: str, operands: tuple[Array, Array, Array], tile: tuple
     """
     a1, a2, a3 = operands
     dtype = str(a1.dtype)
-    source, compiled = _kernel(fusion, dtype, blocking())
+    compiled = _kernel(fusion, dtype, how)
     p = (a1.shape[0], a1.shape[1], a2.shape[1], a3.shape[1])
     work_size = p[0] * p[2] * (p[1] + p[3]) if fusion == "left" else p[1] * p[3] * (p[2] + p[0])
     count = threads if compiled.parallel and work_size >= _THREADED else 1
@@ -71,7 +67,7 @@ def fused_product(fusion: str, operands: tuple[Array, Array, Array], tile: tuple
     a1 = _rows(a1)
     a2 = _rows(a2) if fusion == "right" else _plain(a2)
     a3 = _plain(a3)
-    needed = work_elements(source, p, (x, y), count) * a1.itemsize
+    needed = work_elements(fusion, how.panel(a1.itemsize), p, (x, y), count) * a1.itemsize
     check_memory(needed + p[0] * p[3] * a1.itemsize)
     work = allocate(needed)
     result = np.empty((p[0], p[3]), dtype=dtype)

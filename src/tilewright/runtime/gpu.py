@@ -16,11 +16,13 @@ from tilewright.base.intmath import round_up
 from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu_emit import launches
-from tilewright.codegen.gpu_site import DeviceSource, Launch
+from tilewright.codegen.gpu_site import DeviceLayout, Launch
 from tilewright.codegen.gpu_wrap import wrap_launch
+from tilewright.codegen.source import KernelSource
 from tilewright.machines.device import GpuDescription
 from tilewright.programs.periodic import Extended
 from tilewright.programs.problem import Problem
+from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.device_arrays import DeviceArray, DeviceView
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
@@ -59,14 +61,14 @@ class Device(Protocol):
     def describe(self) -> GpuDescription:
         """Say what the driver knows about the device."""
 
-    def build(self, source: DeviceSource) -> Sequence[Any]:
+    def build(self, source: KernelSource[Any]) -> Sequence[Any]:
         """Compile a text; returns a handle per kernel. Raises a ToolchainError."""
 
     @property
     def compiler(self) -> str:
         """The compiler of its kernels, with its version."""
 
-    def resources(self, source: DeviceSource) -> Resources | None:
+    def resources(self, source: KernelSource[Any]) -> Resources | None:
         """Say what the compiler knows about the code of a text that was built, or None."""
 
     def allocate(self, size: int) -> Any:  # noqa: ANN401
@@ -108,15 +110,15 @@ class Program:
     """
 
     device: Device
-    source: DeviceSource
+    source: KernelSource[DeviceLayout]
     schedule: GpuSchedule
     kernels: tuple[Any, ...]
     extra: tuple[int, ...] = ()
     resources: Resources | None = None
 
 
-def load(device: Device, source: DeviceSource, schedule: GpuSchedule) -> Program:
-    """Compile a source for a device.
+def compile_source(device: Device, source: KernelSource[DeviceLayout], schedule: GpuSchedule) -> Artifact[DeviceLayout]:
+    """Compile a source for a device, or find what an earlier run made of it; OpenCL's drivers do it while they load.
 
     Raises:
         ArrayError: If a group needs more memory on chip than the device has.
@@ -128,11 +130,27 @@ def load(device: Device, source: DeviceSource, schedule: GpuSchedule) -> Program
             f"{format_bytes(device.local_bytes)}",
             "take a smaller tile",
         )
-    kernels = tuple(device.build(source))
     needs = device.resources(source)
     if needs is not None:
         needs = replace(needs, shared_bytes=source.shared_bytes)
-    return Program(device=device, source=source, schedule=schedule, kernels=kernels, resources=needs)
+    return Artifact(source=source, resources=needs)
+
+
+def load(device: Device, artifact: Artifact[DeviceLayout], schedule: GpuSchedule) -> Program:
+    """Make compiled kernels ready to be started.
+
+    Raises:
+        ToolchainError: If they do not load.
+    """
+    kernels = tuple(device.build(artifact.source))
+    return Program(
+        device=device, source=artifact.source, schedule=schedule, kernels=kernels, resources=artifact.resources
+    )
+
+
+def program_of(device: Device, source: KernelSource[DeviceLayout], schedule: GpuSchedule) -> Program:
+    """Compile a source and load it, see :func:`compile_source` and :func:`load`."""
+    return load(device, compile_source(device, source, schedule), schedule)
 
 
 class GpuSession:
@@ -160,7 +178,7 @@ class GpuSession:
         self._version = 0
         self._exact = 0 if halo is None else halo.problem.steps
         self._buffers: list[Any] = []
-        sizes = [copies * self._slot * self._dtype.itemsize for copies in program.source.copies]
+        sizes = [copies * self._slot * self._dtype.itemsize for copies in program.source.layout.copies]
         if sum(sizes) > program.device.memory_bytes:
             raise ArrayError(
                 f"this run needs {format_bytes(sum(sizes))}, {program.device.name} has "
@@ -303,7 +321,7 @@ class GpuSession:
         return self.problem.program.fields.index(field)
 
     def _offset(self, field: str, version: int) -> int:
-        copies = self._program.source.copies[self._number(field)]
+        copies = self._program.source.layout.copies[self._number(field)]
         return version % copies * self._slot * self._dtype.itemsize
 
     def _grid(self, whole: Array) -> Array:
@@ -331,7 +349,7 @@ class GpuSession:
 
     def _restart(self) -> None:
         """Bring the versions to the slots where launches from version 0 look for them."""
-        copies = self._program.source.copies
+        copies = self._program.source.layout.copies
         if all(self._version % count == 0 for count in copies):
             self._version = 0
             return
@@ -366,8 +384,8 @@ class GpuSession:
                     continue
                 given = [self._on_host(array) for array in given]
             values = np.ascontiguousarray(given[0], dtype=self._dtype)
-            for slot in range(self._program.source.copies[number]):
-                age = -slot % self._program.source.copies[number]
+            for slot in range(self._program.source.layout.copies[number]):
+                age = -slot % self._program.source.layout.copies[number]
                 version = values
                 if 0 < age < program.history(field) and field in boxes:
                     version = values.copy()
@@ -381,7 +399,7 @@ class GpuSession:
         if len(given) > 1 or self._halo is not None or not isinstance(first, DeviceView) or first.dtype != self._dtype:
             return False
         device = self._program.device
-        for slot in range(self._program.source.copies[number]):
+        for slot in range(self._program.source.layout.copies[number]):
             target = (self._buffers[number], slot * self._slot * self._dtype.itemsize)
             device.copy(target, (first.pointer, 0), first.nbytes)
         return True

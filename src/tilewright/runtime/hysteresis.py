@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ToolchainError
-from tilewright.codegen.hysteresis import ENTRY, hysteresis_text
-from tilewright.runtime.cpu import compile_text
+from tilewright.codegen.hysteresis import emit_hysteresis
+from tilewright.runtime.cpu import functions
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +27,7 @@ def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
     """
     given = np.ascontiguousarray(values)
     try:
-        (compiled,) = compile_text(hysteresis_text(str(given.dtype)), ENTRY)
+        (compiled,) = functions(emit_hysteresis(str(given.dtype)))
     except ToolchainError:
         return _with_numpy(given, low, high)
     edges = np.empty(given.shape, dtype=np.uint8)

@@ -6,7 +6,7 @@ which a CPU's code may read and write the caller's own arrays.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,9 +14,12 @@ from tilewright.base.records import Resources
 from tilewright.plan import Plan
 from tilewright.programs import reference
 from tilewright.programs.problem import Problem
-from tilewright.runtime import cpu, gpu
+from tilewright.runtime import cpu
 from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.runtime.session import Inputs, Session
+
+if TYPE_CHECKING:  # loaded by what opens a device
+    from tilewright.runtime import gpu
 
 
 class State(Protocol):
@@ -114,7 +117,7 @@ class GpuKernel:
     """
 
     plan: Plan
-    program: gpu.Program
+    program: "gpu.Program"
 
     @property
     def resources(self) -> Resources | None:
@@ -134,8 +137,10 @@ class GpuKernel:
         """False: the processor's threads have no part in it."""
         return False
 
-    def start(self, problem: Problem, inputs: Inputs, threads: int) -> gpu.GpuSession:  # noqa: ARG002
+    def start(self, problem: Problem, inputs: Inputs, threads: int) -> "gpu.GpuSession":  # noqa: ARG002
         """Take memory of the device for a run and fill it; arrays of the inputs may lie there already."""
+        from tilewright.runtime import gpu
+
         return gpu.GpuSession(self.program, problem, inputs, self.plan.block)
 
     def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:

@@ -5,20 +5,19 @@ original (with and without fused multiply-adds) differ is what no variant can be
 """
 
 import ctypes
-import os
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.errors import ArrayError, ToolchainError, WrongResultError
-from tilewright.runtime import compiler_call
+from tilewright.base.errors import ArrayError, WrongResultError
+from tilewright.codegen.loops_harness import ENTRY
+from tilewright.codegen.source import c_source
+from tilewright.runtime.artifact import Artifact, open_library
 from tilewright.runtime.limits import set_limit
+from tilewright.runtime.toolchain import shared_object
 
 DTYPES: Mapping[str, str] = {
     "double": "float64",
@@ -34,7 +33,7 @@ DTYPES: Mapping[str, str] = {
 }
 """NumPy's names of C's types."""
 COMPILE_SECONDS = 30.0
-_LINKED = ("-fPIC", "-shared", "-w", "-std=gnu17")
+_SHARED = ("-fPIC", "-shared", "-w", "-std=gnu17")
 _ROUNDINGS = 4096.0
 _NOISE = 64.0
 _STACK = 2**30
@@ -71,8 +70,8 @@ class Input:
         return total
 
 
-def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -> bytes:
-    """Compile a unit into a shared object.
+def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -> Artifact[None]:
+    """Compile a unit of a function ``tw_run(pointers)`` that returns its seconds.
 
     Args:
         command: The compiler and its flags.
@@ -80,27 +79,13 @@ def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -
         seconds: What it may take.
 
     Returns:
-        Its bytes.
+        A shared object.
 
     Raises:
         ToolchainError: If the compiler fails or takes too long.
     """
-    with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
-        source, target = Path(folder) / "region.c", Path(folder) / "region.so"
-        source.write_text(text, encoding="utf-8")
-        libraries = [word for word in command if word.startswith("-l")]
-        words = [word for word in command if not word.startswith("-l")]
-        arguments = [*words, *_LINKED, "-o", str(target), str(source), *libraries, "-lm"]
-        try:
-            done = compiler_call.call(arguments, seconds, folder)
-        except subprocess.TimeoutExpired:
-            raise ToolchainError(f"{command[0]!r} did not finish in {seconds:g} s") from None
-        except OSError as error:
-            raise ToolchainError(f"{command[0]!r} cannot be run: {error.strerror}") from None
-        if done.returncode or not target.exists():
-            errors = [line for line in done.stderr.splitlines() if "error" in line.lower()] or done.stderr.splitlines()
-            raise ToolchainError(f"{command[0]!r} failed: {'; '.join(errors[:2])[:300]}")
-        return target.read_bytes()
+    content = shared_object((*command, *_SHARED), text, seconds=seconds, hint="")
+    return Artifact(source=c_source(text, ENTRY), content=content, command=tuple(command))
 
 
 class _Bench:
@@ -197,13 +182,13 @@ class Originals:
         timed: The original body as it was read, which is timed.
         reference: The file's own text, which everything is compared with.
         second: Another build of that, whose difference is the noise of the problem.
-        initial: Code that gives the inputs their first values, or nothing.
+        initial: Code that gives the inputs their first values, or None.
     """
 
-    timed: bytes
-    reference: bytes
-    second: bytes
-    initial: bytes
+    timed: Artifact[None]
+    reference: Artifact[None]
+    second: Artifact[None]
+    initial: Artifact[None] | None
 
 
 def prepare(
@@ -233,7 +218,7 @@ def prepare(
         bench = _Bench(inputs, start, [np.empty_like(array) for array in start])
     except MemoryError:
         raise ArrayError("there is not enough memory for the inputs") from None
-    if originals.initial:
+    if originals.initial is not None:
         bench.run(_load(originals.initial))
         for target, source in zip(bench.start, bench.work, strict=True):
             np.copyto(target, source)
@@ -268,7 +253,7 @@ def tolerance(each: Input, got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> f
     return float(np.finfo(each.dtype).eps) * _ROUNDINGS * largest + _NOISE * noise
 
 
-def trial(variant: bytes, repeats: int, seconds: float) -> list[float]:
+def trial(variant: Artifact[None], repeats: int, seconds: float) -> list[float]:
     """Run a variant, compare, and time it; in the worker that ran :func:`prepare`.
 
     Args:
@@ -300,14 +285,8 @@ def trial(variant: bytes, repeats: int, seconds: float) -> list[float]:
     return samples
 
 
-def _load(data: bytes) -> Any:  # noqa: ANN401
-    handle, path = tempfile.mkstemp(suffix=".so")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        function = ctypes.CDLL(path).tw_run
-    finally:
-        Path(path).unlink(missing_ok=True)
+def _load(artifact: Artifact[None]) -> Any:  # noqa: ANN401
+    function = getattr(open_library(artifact.content), artifact.source.entry)
     function.restype = ctypes.c_double
     function.argtypes = [ctypes.c_void_p]
     return function

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.constants import WORD
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.codegen.source import c_source
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate
 from tilewright.runtime.toolchain import Toolchain
 
@@ -96,7 +97,7 @@ def build(tools: Toolchain) -> Micro:
     Raises:
         ToolchainError: If they do not compile.
     """
-    copy, barrier, team = compile_text(_TEXT, "tw_micro_copy", "tw_micro_barrier", "tw_micro_team", tools=tools)
+    copy, barrier, team = functions(c_source(_TEXT, "tw_micro_copy", "tw_micro_barrier", "tw_micro_team"), tools)
     return Micro(copy=copy, barrier=barrier, team=team)
 
 

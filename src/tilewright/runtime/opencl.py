@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, UsageError
 from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
-from tilewright.codegen.gpu_site import DeviceSource
+from tilewright.codegen.source import KernelSource
 from tilewright.machines.device import GpuDescription
 from tilewright.runtime.memory import Array
 
@@ -154,14 +154,14 @@ class OpenClDevice:
         """Whether it computes in double precision."""
         return "cl_khr_fp64" in self._device.extensions or self.interpreted
 
-    def build(self, source: DeviceSource) -> Sequence[Any]:
+    def build(self, source: KernelSource[Any]) -> Sequence[Any]:
         """Compile a text.
 
         Raises:
             ToolchainError: If it does not compile.
             UsageError: If the device lacks double precision and the text uses it.
         """
-        if source.dtype == "float64" and not self.double:
+        if source.double and not self.double:
             raise UsageError(f"{self.name} does not compute in float64", "use float32")
         options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if source.strict and not self.interpreted else []
         with warnings.catch_warnings(), _reported(_REFUSED):
@@ -174,7 +174,7 @@ class OpenClDevice:
         """The driver, which holds the compiler of its kernels, with its version."""
         return f"OpenCL {self._device.platform.name} {self._device.driver_version}"
 
-    def resources(self, source: DeviceSource) -> Resources | None:  # noqa: ARG002  (the drivers do not say)
+    def resources(self, source: KernelSource[Any]) -> Resources | None:  # noqa: ARG002  (the drivers do not say)
         """Say what the compiler knows about the code of a text: nothing."""
         return None
 

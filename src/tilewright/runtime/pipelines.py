@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.codegen.rows import GroupSource, emit_group
+from tilewright.codegen.rows import GroupLayout, emit_group
 from tilewright.programs.pipeline_problem import PipelineProblem
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import Workspace, allocate, check_memory
 from tilewright.tilings.fusion import Fusion
 from tilewright.tilings.rows import RowTile
@@ -26,12 +26,12 @@ class Step:
     """One compiled group.
 
     Attributes:
-        source: Its text.
+        layout: What its arguments hold.
         compiled: Its function.
         tile: Its tile sizes.
     """
 
-    source: GroupSource
+    layout: GroupLayout
     compiled: Function
     tile: RowTile
 
@@ -47,9 +47,9 @@ def compile_pipeline(
     """
     steps = []
     for group, tile in zip(fusion, tiles, strict=True):
-        source = emit_group(problem, group, tile)
-        (compiled,) = compile_text(source.text, source.entry, strict=strict)
-        steps.append(Step(source=source, compiled=compiled, tile=tile))
+        source = emit_group(problem, group, tile, strict=strict)
+        (compiled,) = functions(source)
+        steps.append(Step(layout=source.layout, compiled=compiled, tile=tile))
     return tuple(steps)
 
 
@@ -74,17 +74,17 @@ def execute(
     values = np.array([*scalars, 0.0], dtype=np.float64)
     for step in steps:
         count = threads if step.compiled.parallel and problem.cells >= _THREADED_CELLS else 1
-        used = [arrays[grid] for grid in (*step.source.inputs, *step.source.outputs)]
+        used = [arrays[grid] for grid in (*step.layout.inputs, *step.layout.outputs)]
         size = [count, _band(problem, step.tile, count), int(_streams(step, arrays)), *problem.shape]
         for array in used:
             size += [stride // array.itemsize for stride in array.strides[:-1]]
-        work = workspace.take(step.source.scratch * count)
+        work = workspace.take(step.layout.scratch * count)
         step.compiled(used, size, work, values)
         workspace.give(work)
 
 
 def _streams(step: Step, arrays: Mapping[str, Array]) -> bool:
-    return sum(arrays[grid].nbytes for grid in step.source.outputs) >= _STREAM_BYTES
+    return sum(arrays[grid].nbytes for grid in step.layout.outputs) >= _STREAM_BYTES
 
 
 def _band(problem: PipelineProblem, tile: RowTile, threads: int) -> int:

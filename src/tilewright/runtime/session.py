@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.base.constants import PAGE
 from tilewright.base.intmath import round_up
-from tilewright.codegen.emit import Kernel
+from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.periodic import Extended
 from tilewright.programs.problem import Problem
 from tilewright.runtime.memory import (
@@ -45,8 +45,8 @@ class Runnable(Protocol):
     """What a session needs of a compiled kernel."""
 
     @property
-    def kernel(self) -> Kernel:
-        """How it is called."""
+    def layout(self) -> StencilLayout:
+        """What its arguments hold."""
 
     @property
     def function(self) -> Any:  # noqa: ANN401
@@ -107,12 +107,12 @@ class Session:
         self._compiled, self._halo = compiled, halo
         self._threads = threads
         whole = problem if halo is None else halo.problem
-        self._static = static = _static(problem, whole.shape, compiled.kernel.copies)
+        self._static = static = _static(problem, whole.shape, compiled.layout.copies)
         self._plan, self._offsets = static.plan, static.offsets
-        self._flips = max(compiled.kernel.copies) <= 2
+        self._flips = max(compiled.layout.copies) <= 2
         self._version = 0
         self._exact = 0 if halo is None else halo.problem.steps
-        total = static.own + compiled.kernel.scratch * threads
+        total = static.own + compiled.layout.scratch * threads
         check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(static.updated)))
         small = total <= _SMALL
         self._copiers = 1 if small else threads
@@ -187,12 +187,12 @@ class Session:
         self._workspace.give(self._buffer)
 
     def _copies(self, field: str) -> int:
-        return self._compiled.kernel.copies[self.problem.program.fields.index(field)]
+        return self._compiled.layout.copies[self.problem.program.fields.index(field)]
 
     def _slot(self, field: str, age: int) -> Array:
         """One version with its halo."""
         number = self.problem.program.fields.index(field)
-        slot = (self._version - age) % self._compiled.kernel.copies[number]
+        slot = (self._version - age) % self._compiled.layout.copies[number]
         offset = self._offsets[number] + slot * self._plan.slot * self._plan.itemsize
         return view(self._buffer, offset, self._plan, self.problem.dtype)
 
@@ -205,10 +205,10 @@ class Session:
 
     def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[int, list[int], list[Array]]:
         """Addresses of the scalars and of the constants, which no call changes, and the arrays they lie in."""
-        program, kernel = self.problem.program, self._compiled.kernel
+        program, needs = self.problem.program, self._compiled.layout
         values = [inputs.scalars[name] for name in program.scalars]
         scalars = np.array([*values, 0], dtype=self.problem.dtype)
-        rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in kernel.constants]
+        rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in needs.constants]
         constants = [*(row.ctypes.data for row in rows), self._address + self._static.own]
         return scalars.ctypes.data, constants, [scalars, *rows]
 
@@ -216,18 +216,18 @@ class Session:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
         if not self._flips and self._version:
             self._restart()
-        kernel, plan = self._compiled.kernel, self._plan
+        needs, plan = self._compiled.layout, self._plan
         odd = self._flips and self._version % 2
         shift = plan.slot * plan.itemsize if odd else 0
         starts = [
             self._address + offset + (shift if copies == 2 else 0)
-            for offset, copies in zip(self._offsets, kernel.copies, strict=True)
+            for offset, copies in zip(self._offsets, needs.copies, strict=True)
         ]
         threads = self._threads if self._compiled.parallel else 1
         distance = -plan.slot if odd else plan.slot
         strides = plan.strides[:-1]
         scalars, constants, _ = self._arguments
-        # No array of the caller is read or written by the kernel itself: see codegen.emit.Kernel.direct.
+        # No array of the caller is read or written by the kernel itself: see codegen.emit.StencilLayout.
         sizes = (steps, threads, *plan.shape, *strides, distance, 0, 0, *strides)
         numbers = np.array([*starts, *constants, *sizes], dtype=np.int64)
         fields = numbers.ctypes.data

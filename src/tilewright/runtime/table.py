@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.table import TableSource, emit_table, work_bytes
+from tilewright.codegen.table import emit_table, work_bytes
+from tilewright.plan import TablePlan
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import TableData, joined, outside
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate, check_memory
 
 Array = npt.NDArray[Any]
@@ -33,28 +34,27 @@ class Filled:
     folded: Any
 
 
-@functools.lru_cache(maxsize=64)
-def kernel_of(program: Recurrence, dtype: str, floating: tuple[str, ...]) -> tuple[TableSource, Function]:
-    """Compile the kernel of a recurrence, or load it from the cache.
+def kernel_of(plan: TablePlan) -> Function:
+    """Compile the kernel of a plan, or find what an earlier call or run made of it.
 
     Raises:
         UsageError: If the recurrence has no kernel.
         ToolchainError: If there is no compiler, or it fails.
     """
-    source = emit_table(program, dtype, floating)
-    return source, compile_text(source.text, source.entry, strict=True)[0]
+    return _kernel(plan.program, plan.dtype, plan.floating, plan.kept)
 
 
-def fill_tables(
-    program: Recurrence, data: TableData, tile: tuple[int, int], threads: int, wanted: tuple[bool, bool]
-) -> Filled:
+@functools.lru_cache(maxsize=64)
+def _kernel(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> Function:
+    return functions(emit_table(program, dtype, floating, kept))[0]
+
+
+def fill_tables(plan: TablePlan, data: TableData, wanted: tuple[bool, bool]) -> Filled:
     """Fill the tables of a recurrence in orthogonal tiles.
 
     Args:
-        program: The recurrence.
+        plan: How.
         data: Checked data.
-        tile: Rows and columns of a tile, each at least the reach.
-        threads: Threads to use.
         wanted: Whether the tables are wanted, and whether all cells are to be joined.
 
     Returns:
@@ -65,15 +65,12 @@ def fill_tables(
         ToolchainError: If there is no compiler, or it fails.
         ArrayError: If there is not enough memory.
     """
-    floating = tuple(
-        each.name for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f"
-    )
-    _, kernel = kernel_of(program, data.dtype, floating)
+    program, tile, kernel = plan.program, (plan.tiling.time, plan.tiling.space[0]), kernel_of(plan)
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
-    count = max(1, min(threads, tall)) if kernel.parallel else 1
+    count = max(1, min(plan.threads, tall)) if kernel.parallel else 1
     itemsize = np.dtype(data.dtype).itemsize
-    own = work_bytes(program, itemsize, tile)
+    own = work_bytes(program, itemsize, tile, plan.kept)
     per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
     check_memory(len(program.tables) * per_table * itemsize + own * count)
     arrays: list[Array] = []

@@ -11,17 +11,15 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_bytes
-from tilewright.codegen.gpu_site import DeviceSource
-from tilewright.codegen.gpu_table import ABOVE, BESIDE, TableShape, emit_gpu_table
+from tilewright.codegen.gpu_table import ABOVE, BESIDE, emit_gpu_table
+from tilewright.plan import TablePlan
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import TableData, joined, outside
 from tilewright.runtime.gpu import Device
 from tilewright.runtime.table import Filled
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.unrolling import TableShape
 
 Array = npt.NDArray[Any]
-_CHIP_BYTES = 16 * 1024
-"""Matrices up to this size are copied to the chip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,48 +28,33 @@ class TableKernel:
 
     Attributes:
         device: The device.
-        source: Its text.
         handle: The driver's handle.
         shape: Threads and sub-tiles.
         rows: Rows of a tile.
     """
 
     device: Device
-    source: DeviceSource
     handle: Any
     shape: TableShape
     rows: int
 
 
-def load_table(device: Device, dialect: str, program: Recurrence, data: TableData, tiling: Tiling) -> TableKernel:
-    """Compile the kernel of a recurrence.
-
-    Args:
-        device: The device.
-        dialect: Its language.
-        program: The recurrence.
-        data: Checked data.
-        tiling: A complete, legal tiling.
+def load_table(device: Device, plan: TablePlan, block: TableShape) -> TableKernel:
+    """Compile the kernel of a plan for a device, with the threads of its blocks.
 
     Raises:
         UsageError: If a tile cannot be run by one group of threads.
         ToolchainError: If it does not compile.
     """
-    matrices = [data.arrays[each.name].nbytes for each in program.inputs if each.kind == "matrix"]
-    shape = TableShape(
-        threads=tiling.space[0] // tiling.sub[0], sub=tiling.sub[0], chip=0 < sum(matrices) <= _CHIP_BYTES
-    )
-    floating = tuple(e.name for e in program.inputs if e.kind != "matrix" and data.arrays[e.name].dtype.kind == "f")
-    source, handle = _built(device, dialect, program, data.dtype, floating, shape)
-    return TableKernel(device=device, source=source, handle=handle, shape=shape, rows=tiling.time)
+    handle = _built(device, plan.target.backend, plan.program, plan.dtype, plan.floating, block)
+    return TableKernel(device=device, handle=handle, shape=block, rows=plan.tiling.time)
 
 
 @functools.lru_cache(maxsize=64)
 def _built(
     device: Device, dialect: str, program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape
-) -> tuple[DeviceSource, Any]:
-    source = emit_gpu_table(program, dtype, floating, shape, dialect)
-    return source, device.build(source)[0]
+) -> Any:  # noqa: ANN401
+    return device.build(emit_gpu_table(program, dtype, floating, shape, dialect))[0]
 
 
 def fill_on_device(

@@ -259,8 +259,28 @@ def compile_shared(tools: Toolchain, text: str, *, strict: bool, options: tuple[
     Raises:
         ToolchainError: If the compiler fails, takes too long, or writes nothing.
     """
+    return shared_object((*tools.command, *tools.flags(strict=strict), *options), text)
+
+
+def shared_object(
+    command: Sequence[str], text: str, *, seconds: float | None = None, hint: str = INSTALL_HINT
+) -> bytes:
+    """Compile C text into a shared object by a whole command.
+
+    Args:
+        command: A compiler and all its options, that for shared objects among them; libraries are put behind the text.
+        text: A translation unit.
+        seconds: What it may take; :data:`COMPILE_SECONDS` by default.
+        hint: What to do where it fails.
+
+    Returns:
+        The bytes of the shared object.
+
+    Raises:
+        ToolchainError: If the compiler fails, takes too long, or writes nothing.
+    """
     try:
-        return _compile(tools, text, (*tools.flags(strict=strict), *options))
+        return _compile(tuple(command), text, COMPILE_SECONDS if seconds is None else seconds, hint)
     except OSError as error:
         # A temporary folder that is full, read-only or missing is as good as no compiler: NumPy still computes.
         raise ToolchainError(
@@ -269,17 +289,18 @@ def compile_shared(tools: Toolchain, text: str, *, strict: bool, options: tuple[
         ) from error
 
 
-def _compile(tools: Toolchain, text: str, flags: tuple[str, ...]) -> bytes:
+def _compile(command: tuple[str, ...], text: str, seconds: float, hint: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
         source, target = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
         source.write_text(text, encoding="utf-8")
+        words = [word for word in command if not word.startswith("-l")]
+        libraries = [word for word in command if word.startswith("-l")]
         math = () if sys.platform == "win32" else ("-lm",)
-        arguments = (*tools.command, *flags, "-o", str(target), str(source), *math)
-        result = _call(arguments, COMPILE_SECONDS, folder)
+        result = _call((*words, "-o", str(target), str(source), *libraries, *math), seconds, folder)
         if result.returncode:
-            raise ToolchainError(f"the compiler {tools.command[0]!r} failed: {_first_errors(result)}", INSTALL_HINT)
+            raise ToolchainError(f"the compiler {command[0]!r} failed: {_first_errors(result)}", hint)
         if not target.exists():
-            raise ToolchainError(f"the compiler {tools.command[0]!r} wrote no output", INSTALL_HINT)
+            raise ToolchainError(f"the compiler {command[0]!r} wrote no output", hint)
         return target.read_bytes()
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.bratu import emit_bratu
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
 from tilewright.runtime.toolchain import target_cpu
 from tilewright.sparse.choices import REGISTERS, Choice, Known, keep, known, learned
@@ -28,8 +28,7 @@ Array = npt.NDArray[Any]
 
 @functools.lru_cache(maxsize=16)
 def _kernel(dtype: str, vectors: int) -> Function:
-    source = emit_bratu(dtype, target_cpu().simd_bits // 8, vectors)
-    return compile_text(source.text, source.entry)[0]
+    return functions(emit_bratu(dtype, target_cpu().simd_bits // 8, vectors))[0]
 
 
 @functools.lru_cache(maxsize=64)

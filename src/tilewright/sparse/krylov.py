@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.codegen.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import THREAD_VARIABLES, thread_count
 from tilewright.runtime.toolchain import target_cpu
 from tilewright.sparse.choices import Choice, assumed, keep, known, learned, variants
@@ -46,8 +46,7 @@ def compiled(what: VectorKernel, dtype: str, vectors: int) -> Function:
     Raises:
         ToolchainError: If there is no C compiler, or it fails.
     """
-    source = emit_vectors(what, dtype, target_cpu().simd_bits // 8, vectors)
-    return compile_text(source.text, source.entry)[0]
+    return functions(emit_vectors(what, dtype, target_cpu().simd_bits // 8, vectors))[0]
 
 
 class _Prepared:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.codegen.dia import Unrolling, emit_dia
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.codegen.dia import emit_dia
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import describe_cpu, thread_count
 from tilewright.runtime.toolchain import target_cpu
+from tilewright.tilings.unrolling import Unrolling
+from tilewright.tuning import unrolling as rules
 
 Array = npt.NDArray[Any]
 DTYPES = ("float32", "float64")
@@ -21,8 +23,8 @@ THREADED_BYTES = 2**18
 
 @functools.cache
 def unrolling() -> Unrolling:
-    """Return the unrolling for this CPU: two of its vectors, and as many diagonals per pass as it follows streams."""
-    return Unrolling(vector_bytes=target_cpu().simd_bits // 8)
+    """Return the unrolling for this CPU."""
+    return rules.unrolling(target_cpu().simd_bits)
 
 
 @functools.lru_cache(maxsize=8)
@@ -32,8 +34,7 @@ def kernel(dtype: str, how: Unrolling) -> Function:
     Raises:
         ToolchainError: If there is no C compiler, or it fails.
     """
-    source = emit_dia(dtype, how)
-    return compile_text(source.text, source.entry)[0]
+    return functions(emit_dia(dtype, how))[0]
 
 
 def threads_for(moved: int, asked: int | None, compiled: Function) -> int:

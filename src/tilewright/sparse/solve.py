@@ -11,20 +11,19 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen.cg import emit_cg
-from tilewright.runtime.cpu import Function, compile_text
+from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate
 from tilewright.sparse.dia import Dia
 from tilewright.sparse.krylov import axpy, dot
 from tilewright.sparse.matvec import threads_for, unrolling
+from tilewright.tuning.unrolling import CG_BLOCK
 
 Array = npt.NDArray[Any]
-_BLOCK = 4096
 
 
 @functools.lru_cache(maxsize=4)
 def _kernel(dtype: str) -> Function:
-    source = emit_cg(dtype, unrolling(), _BLOCK)
-    return compile_text(source.text, source.entry)[0]
+    return functions(emit_cg(dtype, unrolling(), CG_BLOCK))[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,7 @@ class Iteration:
         count = threads_for(moved, threads, self._kernel)
         reach = max(map(abs, matrix.offsets), default=0)
         self._sizes = [n, len(matrix.offsets), count, reach, 1]
-        self._work = np.zeros(5 + -(-n // _BLOCK))
+        self._work = np.zeros(5 + -(-n // CG_BLOCK))
         self._work[4] = dot(residual, residual)
 
     @property

@@ -1,0 +1,228 @@
+"""Types of the IR, as values: what a name, a literal or a place in memory holds.
+
+Grammar::
+
+    type    = element | truth | index | vector | mask | pointer
+    element = Element(name, kind, bits)         a number as NumPy names it: float32, int16, complex64
+    truth   = Bool()                            one condition
+    index   = Index(bits)                       a signed position; 0 bits: as wide as the target counts cells with
+    vector  = Vector(element)                   as many numbers as a register of the target holds
+    mask    = Mask(element)                     one condition for each number of such a vector
+    pointer = Pointer(type, const, space)       the first of several values that lie one behind the other
+
+An index of no stated width is MLIR's ``index``: 64 bits on CPUs, 32 on GPUs, where :data:`WIDE` is used for what 32
+bits cannot count. How a dialect writes a type stands with its printer.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tilewright.base.errors import UsageError
+
+
+class Kind(StrEnum):
+    """What a number is."""
+
+    FLOAT = "float"
+    INT = "int"
+    UINT = "uint"
+    COMPLEX = "complex"
+
+
+class Space(StrEnum):
+    """Which memory a pointer points into; on CPUs there is one."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+    """Memory on chip that the threads of a group share (``__shared__`` in CUDA, ``__local`` in OpenCL)."""
+    PRIVATE = "private"
+    """A thread's own: registers or its stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A type of numbers.
+
+    Attributes:
+        name: NumPy's name.
+        kind: What the numbers are.
+        bits: Their width.
+    """
+
+    name: str
+    kind: Kind
+    bits: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one number."""
+        return self.bits // 8
+
+    @property
+    def is_float(self) -> bool:
+        """Whether results are rounded."""
+        return self.kind is Kind.FLOAT
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the numbers are whole ones."""
+        return self.kind in {Kind.INT, Kind.UINT}
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Lowest and highest whole number of an integer type."""
+        if self.kind is Kind.UINT:
+            return 0, 2**self.bits - 1
+        return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
+
+    def __str__(self) -> str:
+        """Return NumPy's name."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    """A condition."""
+
+    def __str__(self) -> str:
+        """Return its name."""
+        return "bool"
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A signed position or count, of 32 or 64 bits, or of as many as the target counts cells with (0)."""
+
+    bits: int = 0
+
+    def __str__(self) -> str:
+        """Return its name, with its width where it has one of its own."""
+        return f"index{self.bits or ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Numbers of one type that a register holds."""
+
+    element: Element
+
+    def __str__(self) -> str:
+        """Return its name."""
+        return f"vector of {self.element}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Conditions, one for each number of a vector."""
+
+    element: Element
+
+    def __str__(self) -> str:
+        """Return its name."""
+        return f"mask of {self.element}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """An address.
+
+    Attributes:
+        to: Type of what lies there.
+        const: Whether nothing is stored through it.
+        space: The memory that it points into.
+    """
+
+    to: "Type"
+    const: bool = False
+    space: Space = Space.GLOBAL
+
+    def __str__(self) -> str:
+        """Return its name."""
+        words = ["const"] if self.const else []
+        words += [] if self.space is Space.GLOBAL else [str(self.space)]
+        return " ".join([*words, "pointer to", str(self.to)])
+
+
+Type = Element | Bool | Index | Vector | Mask | Pointer
+
+BOOL = Bool()
+INDEX = Index()
+WIDE = Index(64)
+
+ELEMENTS: dict[str, Element] = {
+    f"{kind}{bits}": Element(f"{kind}{bits}", kind, bits)
+    for kind, widths in {
+        Kind.FLOAT: (16, 32, 64),
+        Kind.INT: (8, 16, 32, 64),
+        Kind.UINT: (8, 16, 32, 64),
+        Kind.COMPLEX: (64, 128),
+    }.items()
+    for bits in widths
+}
+"""Types of numbers by NumPy's names."""
+
+_VECTORS = {name: Vector(each) for name, each in ELEMENTS.items()}
+
+
+def element(name: str) -> Element:
+    """Return a type of numbers.
+
+    Args:
+        name: NumPy's name.
+
+    Raises:
+        UsageError: If no kernel can name such a type.
+
+    >>> element("int16").bytes, element("uint8").range
+    (2, (0, 255))
+    """
+    if name not in ELEMENTS:
+        raise UsageError(f"kernels hold numbers of {', '.join(ELEMENTS)}, got {name}", "use backend='numpy'")
+    return ELEMENTS[name]
+
+
+def pointer(to: Type) -> Pointer:
+    """Return the type of pointers to values that may be changed."""
+    return Pointer(to)
+
+
+def const_pointer(to: Type) -> Pointer:
+    """Return the type of pointers to values that are only read.
+
+    >>> str(const_pointer(pointer(element("float32"))))
+    'const pointer to pointer to float32'
+    """
+    return Pointer(to, const=True)
+
+
+def shared_pointer(to: Type) -> Pointer:
+    """Return the type of pointers into memory that the threads of a group share."""
+    return Pointer(to, space=Space.SHARED)
+
+
+def private_pointer(to: Type) -> Pointer:
+    """Return the type of pointers into a thread's own memory."""
+    return Pointer(to, space=Space.PRIVATE)
+
+
+def vector(of: Element) -> Vector:
+    """Return the type of vectors of numbers."""
+    return _VECTORS[of.name]
+
+
+def mask(of: Element) -> Mask:
+    """Return the type of conditions on vectors of numbers."""
+    return Mask(of)
+
+
+def element_of(kind: Type) -> Element | None:
+    """Return the type of the numbers that values of a type are made of, behind however many pointers.
+
+    >>> str(element_of(pointer(Vector(element("float64"))))), element_of(INDEX)
+    ('float64', None)
+    """
+    while isinstance(kind, Pointer):
+        kind = kind.to
+    if isinstance(kind, Vector | Mask):
+        return kind.element
+    return kind if isinstance(kind, Element) else None

@@ -1,0 +1,58 @@
+"""Compiled code between a compiler and a loader: plain values, which another process may be handed."""
+
+import ctypes
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic
+
+from tilewright.base.records import Resources
+from tilewright.codegen.source import KernelSource, LayoutT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact(Generic[LayoutT]):
+    """What a compiler made of a unit.
+
+    Attributes:
+        source: The unit.
+        content: Its code, a shared object; nothing where a GPU's driver compiles and loads in one.
+        command: The compiler that made it, with its options; nothing on a GPU.
+        key: Content fingerprint of the text and of all that decides how it is compiled; empty where nothing is kept.
+        parallel: Whether it was compiled with OpenMP.
+        resources: What the code needs of a GPU, where the compiler says.
+    """
+
+    source: KernelSource[LayoutT]
+    content: bytes = b""
+    command: tuple[str, ...] = ()
+    key: str = ""
+    parallel: bool = False
+    resources: Resources | None = None
+
+
+def open_library(content: bytes) -> ctypes.CDLL:
+    """Load a library from bytes that were checked: through a private file, so that nobody can change it in between.
+
+    Raises:
+        OSError: If it is no library, or cannot be loaded here.
+    """
+    path = ""
+    try:
+        handle, path = tempfile.mkstemp(prefix="tilewright-", suffix=".so")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        return ctypes.CDLL(path)
+    except OSError:
+        if not hasattr(os, "memfd_create"):
+            raise
+    finally:
+        if path:
+            Path(path).unlink(missing_ok=True)
+    # A temporary directory that is full or forbids execution. The descriptor stays open: the loader knows libraries by
+    # their path, and a second one of the same number would be taken for the first.
+    descriptor = os.memfd_create("tilewright")
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(content)
+    return ctypes.CDLL(f"/proc/self/fd/{descriptor}")

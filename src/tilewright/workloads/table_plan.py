@@ -1,0 +1,80 @@
+"""How a table is to be filled: what was asked for, else what the cost model expects."""
+
+import math
+
+from tilewright.base.errors import UsageError
+from tilewright.machines.machine import Machine
+from tilewright.plan import TablePlan, Target
+from tilewright.programs.table import Recurrence
+from tilewright.programs.table_reference import TableData
+from tilewright.runtime.devices import device_machine, open_device
+from tilewright.runtime.host import thread_count
+from tilewright.tilings import orthogonal
+from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.tuning.table_default import cut_for_threads, table_default
+from tilewright.tuning.unrolling import KEPT_DIAGONALS, table_shape
+
+_THREADED = 1_000_000
+"""Cells below which a second thread costs more than it brings."""
+
+
+def plan_table(
+    program: Recurrence, data: TableData, target: Target, asked: Tiling | None, threads: int | None, cpu: Machine
+) -> TablePlan:
+    """Decide how a table is filled.
+
+    Args:
+        program: The recurrence.
+        data: Checked data.
+        target: Where.
+        asked: A tiling; the model's choice by default.
+        threads: Threads of a processor; by default one for few cells, else every CPU that the process may use.
+        cpu: This machine's processor.
+
+    Returns:
+        The plan, with the tiling ``none`` where only NumPy can follow it.
+
+    Raises:
+        UsageError: If a GPU cannot follow the tiling.
+        IllegalTilingError: If the tiling breaks a dependence.
+        ToolchainError: If there is no such device.
+    """
+    count = 1 if threads is None and math.prod(data.shape) < _THREADED else thread_count(threads)
+    given = None if asked is None else asked if asked.family == "none" else orthogonal.legal_table(program, asked)
+    if given is None and (target.backend == "numpy" or not _tiled(program)):
+        given = NONE
+    block = None
+    if target.on_device:
+        tiling = _on_device(program, data, target, given, whole=asked is None or bool(asked.sub))
+        block = table_shape(tiling, sum(data.arrays[e.name].nbytes for e in program.inputs if e.kind == "matrix"))
+    else:
+        tiling = given or table_default(program, data.shape, data.dtype, cpu, count)
+    return TablePlan(
+        program=program,
+        shape=data.shape,
+        dtype=data.dtype,
+        floating=tuple(
+            each.name for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f"
+        ),
+        target=target,
+        tiling=tiling,
+        threads=count,
+        kept=KEPT_DIAGONALS,
+        block=block,
+    )
+
+
+def _on_device(program: Recurrence, data: TableData, target: Target, given: Tiling | None, *, whole: bool) -> Tiling:
+    """Return a GPU's tiling, its sub-tiles chosen unless it is whole."""
+    if given is not None and given.family != "orthogonal":
+        raise UsageError(
+            f"on a GPU {program.name!r} runs in orthogonal tiles, got {str(given)!r}", "leave the tile out"
+        )
+    machine = device_machine(open_device(target))
+    tiling = given or table_default(program, data.shape, data.dtype, machine)
+    return tiling if whole else cut_for_threads(program, data.shape, data.dtype, machine, tiling)
+
+
+def _tiled(program: Recurrence) -> bool:
+    """Say whether orthogonal tiles are legal: no read goes up and to the right."""
+    return all(offset[1] <= 0 for many in program.reads.values() for offset in many)

@@ -1,0 +1,65 @@
+"""Constructors find the type that an operation works in, and fold what is known."""
+
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen import ir
+
+F32, F64 = ir.element("float32"), ir.element("float64")
+X, WIDE, P = ir.Var("x"), ir.Var("w", ir.WIDE), ir.Var("p", ir.const_pointer(F32))
+V, A = ir.Var("v", ir.vector(F32)), ir.Var("a", F32)
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "works_in"),
+    [
+        (ir.add(X, 1), ir.INDEX, ir.INDEX),
+        (ir.add(X, WIDE), ir.WIDE, ir.WIDE),
+        (ir.wide(X), ir.WIDE, ir.INDEX),
+        (ir.add(P, X), P.type, P.type),
+        (ir.sub(P, P), ir.INDEX, ir.INDEX),
+        (ir.mul(A, V), V.type, V.type),
+        (ir.lt(V, A), ir.mask(F32), V.type),
+        (ir.lt(X, 3), ir.BOOL, ir.INDEX),
+        (ir.add(X, ir.lt(X, 3)), ir.INDEX, ir.INDEX),
+        (ir.and_(ir.lt(X, 3), ir.lt(A, A)), ir.BOOL, ir.BOOL),
+        (ir.or_(X, 1), ir.INDEX, ir.INDEX),
+        (ir.select(ir.lt(X, 3), A, A), F32, F32),
+        (ir.select(X, ir.Var("q", ir.pointer(F32)), P), P.type, P.type),
+        (ir.writable(P), ir.pointer(F32), ir.pointer(F32)),
+        (ir.splat(A, V.type), V.type, V.type),
+    ],
+)
+def test_the_type_of_an_operation(made, kind, works_in):
+    assert ir.type_of(made) == kind
+    assert made.type == works_in
+
+
+def test_what_is_known_is_folded():
+    assert ir.add(ir.Int(2), 3) == ir.Int(5)
+    assert ir.sub(X, 0) is X is ir.mul(X, 1)
+    assert ir.mul(X, 0) == ir.Int(0)
+    assert ir.add(ir.add(X, 0), -2) == ir.sub(X, 2)
+    assert ir.smallest(X, X) is X is ir.largest(X, X)
+    assert ir.op(ir.Operator.MUL, X, 1) == ir.Op(ir.Operator.MUL, (X, ir.Int(1)))
+
+
+def test_types_that_no_kernel_can_name_are_refused():
+    with pytest.raises(UsageError, match=r"kernels hold numbers of float16, .*, got float128"):
+        ir.element("float128")
+
+
+def test_only_pointers_point():
+    with pytest.raises(TypeError, match="only pointers become writable, not a index"):
+        ir.writable(X)
+    with pytest.raises(TypeError, match="x is no pointer but a index"):
+        ir.pointee(X)
+    with pytest.raises(TypeError, match="f returns nothing"):
+        ir.type_of(ir.Call("f", ()))
+
+
+def test_an_element_type_knows_its_width_and_its_range():
+    assert [ir.element(name).bytes for name in ("int8", "float16", "uint32", "complex128")] == [1, 2, 4, 16]
+    assert ir.element("int8").range == (-128, 127)
+    assert ir.element("uint16").range == (0, 65535)
+    assert str(ir.shared_pointer(ir.vector(F64))) == "shared pointer to vector of float64"
