@@ -60,7 +60,8 @@ def races_reported():
 @pytest.fixture(autouse=True, scope="session")
 def verified():
     """Whatever IR a test prints is verified first."""
-    from tilewright.codegen import c, gpu_emit, gpu_micro, ir
+    from tilewright.codegen import gpu_emit, gpu_micro, ir
+    from tilewright.codegen.print import c
 
     def first_verified(print_text: Callable[..., str], *, gpu: bool) -> Callable[..., str]:
         @functools.wraps(print_text)

@@ -8,7 +8,7 @@ from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
 from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import Extended, wrapped_axes
-from tilewright.programs.problem import Problem, instead_of
+from tilewright.programs.problem import GPU_COMPILED, Problem, instead_of
 from tilewright.runtime import wisdom
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.hosts import host
@@ -83,14 +83,16 @@ def _on_cpu(problem: Problem, asked: Tiling | None, *, copies: bool) -> tuple[Ti
 
 
 def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:
-    from tilewright.codegen.gpu_prelude import TYPES  # what GPUs alone need is loaded when one is asked for
+    # What GPUs alone need is loaded when one is asked for.
     from tilewright.runtime.devices import circumstances, device_machine, open_device
     from tilewright.tuning.gpu_schedule import gpu_schedule
 
     if asked is not None:
         asked = _asked_of_device(problem, asked)
-    if problem.dtype not in TYPES:
-        raise UsageError(f"GPU backends compute in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
+    if problem.dtype not in GPU_COMPILED:
+        raise UsageError(
+            f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='numpy'"
+        )
     evidence, machine = "asked", None
 
     def planned(tiling: Tiling, block: Extended | None) -> Plan:

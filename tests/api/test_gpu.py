@@ -110,7 +110,10 @@ def test_what_spills_or_does_not_fit_is_dropped(monkeypatch):
             registers=40, spill_bytes=0, stack_bytes=0, shared_bytes=2**20
         ),
     }
-    found = [screening._judged(problem, machine, parse(tile), each, Outcome.OK, "") for tile, each in needs.items()]
+    found = [
+        screening._judged(problem, machine, parse(tile), screening.Built(resources=each), Outcome.OK, "")
+        for tile, each in needs.items()
+    ]
     assert [each.outcome for each in found] == [None, Outcome.SPILLS, Outcome.LAUNCH]
     assert "64 bytes of spills" in found[1].detail
 

@@ -8,6 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.api.plan import Tried
+from tilewright.driver import emit
 from tilewright.tilings.tiling import NONE, parse
 
 TILED = parse("streaming:t=4,s=64x64")
@@ -88,6 +89,7 @@ def test_a_plan_runs_what_it_decided(boundary):
     assert (done.problem, done.tiling, done.threads) == (plan.decision.problem, plan.tiling, 2)
     assert plan.decision.tiling == plan.tiling
     assert (plan.decision.block is not None) == (boundary == "wrap" and plan.tiling != NONE)
+    assert f"void {emit(plan.decision).entry}(" in plan.source  # what runs, be it on a grid with periodic copies
     np.testing.assert_array_equal(done.state, tw.run("j2d5pt", u, steps=16, boundary=boundary, tiling=plan.tiling))
     other = plan.run(u[:50, :70], steps=5)
     np.testing.assert_allclose(other, tw.run("j2d5pt", u[:50, :70], steps=5, boundary=boundary), rtol=1e-5)

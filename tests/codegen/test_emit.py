@@ -4,9 +4,9 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.codegen.c import c_literal
 from tilewright.codegen.emit import emit
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
+from tilewright.codegen.print.c import c_literal
 from tilewright.driver import emit_tiling, emit_tilings
 from tilewright.programs.catalogue import program
 from tilewright.programs.expression import Apply, Read, Value, apply, flatten

@@ -7,7 +7,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.codegen.box_rows import vectors_at_ends
-from tilewright.codegen.c_helpers import mixed_lanes
+from tilewright.codegen.print.c_prelude import mixed_lanes
 from tilewright.codegen.sites import Site
 from tilewright.driver import emit_tiling
 from tilewright.programs import catalogue, reference

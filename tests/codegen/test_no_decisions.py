@@ -15,8 +15,10 @@ from tilewright import codegen
 
 FOLDER = Path(codegen.__file__).parent
 MODULES = (
-    *("borders", "box_rows", "box_sums", "c", "c_helpers", "c_lift", "emit", "expression", "faces", "header"),
+    *("borders", "box_rows", "box_sums", "emit", "expression", "faces", "header"),
     *("ir", "ir.build", "ir.divergence", "ir.nodes", "ir.rewrite", "ir.types", "ir.verify"),
+    *("print", "print.base", "print.c", "print.c_lift", "print.c_prelude", "print.elements"),
+    *("print.cuda", "print.gpu", "print.gpu_prelude", "print.opencl"),
     *("overlapped", "pipeline", "regroup", "row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
     *("row_kernel", "row_linear", "row_pairs", "row_planes", "row_values", "schedules", "sites", "skewed", "source"),
     *("statements", "stream_io", "stream_tile", "streaming", "untiled"),
@@ -24,33 +26,21 @@ MODULES = (
 """What the text of a stencil's kernel on a CPU is made by."""
 OTHERS = (
     *("align", "align_trace", "align_vectors", "bratu", "cg", "dia", "hysteresis", "matmul", "matmul_gpu"),
-    *(
-        "pipeline_gpu",
-        "row_pass",
-        "rows",
-        "rows_rings",
-        "rows_text",
-        "sparse_gpu",
-        "table",
-        "table_expression",
-        "vectors",
-    ),
+    *("pipeline_gpu", "row_pass", "rows", "rows_rings", "rows_text", "sparse_gpu", "table", "table_expression"),
+    "vectors",
 )
 """What those of alignments, tables, pipelines, chains of matrices, diagonals and solvers are made by."""
 STRUCTURAL = {
     "box_rows._COPIED": "cells of three vectors, of 16 lanes at most: how large an array must be",
-    "c._TABLE_LINE": "how many numbers stand in a line of text",
-    "c._WIDTH": "how long a line of text is",
-    "c_helpers._BYTES": "bytes of the element types",
-    "c_lift._LANES": "lanes of the element types in vectors of 64, 32 and 16 bytes",
+    "print.c._TABLE_LINE": "how many numbers stand in a line of text",
+    "print.c._WIDTH": "how long a line of text is",
+    "print.c_lift._WIDTHS": "bytes of the vectors of processors",
     "ir.verify._OPERATORS": "how many operands an operator takes",
     "row_pairs.TURNED": "the transform of F(2, 3): which values are added and subtracted",
     "row_pairs._OF_TWO": "the transform of F(2, 2)",
     "align.BITS": "bits of the types of scores",
     "bratu._EXP": "degree, bits and constants of an exponential within a unit in the last place",
-    "dia.C_TYPES": "bytes of the element types",
     "dia._WORDS": "bytes of the element types",
-    "matmul._C_TYPES": "bytes of the element types",
     "matmul_gpu._BYTES": "bytes of the element types",
     "pipeline_gpu._LIMITS": "ranges of the element types",
     "rows_text._LIMITS": "ranges of the element types",
@@ -170,7 +160,8 @@ def test_every_module_of_stencils_on_cpus_is_looked_at():
 
 def test_every_other_module_is_looked_at_but_those_of_annotated_loops():
     """Files of GPUs have a test of their own; what loops become is written by hand, in the file that is annotated."""
-    every = {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
+    parts = (path.relative_to(FOLDER).with_suffix("").parts for path in FOLDER.rglob("*.py"))
+    every = {".".join(each).removesuffix(".__init__") for each in parts} - {"__init__"}
     apart = {name for name in every if name.startswith(("gpu", "loop"))}
     assert every - apart == set(MODULES + OTHERS)
 

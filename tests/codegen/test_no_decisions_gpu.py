@@ -30,7 +30,6 @@ STRUCTURE = {
     ("gpu_table.py", "12"): "digits of a fingerprint in them",
     ("gpu_table.py", "ABOVE"): "position of an argument",
     ("gpu_table.py", "BESIDE"): "position of an argument",
-    ("gpu_table.py", "_WIDTH"): "bytes of the element types",
     ("gpu_skewed.py", "4"): "numbers of a launch before the counts of tiles",
     ("gpu_site.py", "size <= STATIC_SHARED"): "what a text may declare on chip, by the language",
     ("gpu_table.py", "passed > STATIC_SHARED"): "what a text may declare, else refused",

@@ -5,8 +5,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import UsageError
-from tilewright.codegen.gpu_prelude import DIALECTS
 from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.costs.fusion_gpu import Blocks, card, evaluate
 from tilewright.machines.files import load
 from tilewright.programs.pipeline_problem import compute, make_pipeline_problem

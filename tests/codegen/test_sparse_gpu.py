@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.gpu_prelude import DIALECTS
+from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.sparse_gpu import emit_dia_gpu, emit_vectors_gpu
 from tilewright.codegen.vectors import CATALOGUE, fuse, multiple
 from tilewright.sparse.dia import Dia, length

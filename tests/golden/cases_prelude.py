@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from tilewright.codegen.c_helpers import prelude as c_prelude
-from tilewright.codegen.c_lift import lift_helpers
-from tilewright.codegen.gpu_prelude import prelude as gpu_prelude
+from tilewright.codegen.print.c_lift import lift_helpers
+from tilewright.codegen.print.c_prelude import prelude as c_prelude
+from tilewright.codegen.print.gpu_prelude import prelude as gpu_prelude
 
 from .shown import Case
 

@@ -32,7 +32,6 @@ from tilewright.codegen.cg import emit_cg
 from tilewright.codegen.dia import emit_dia
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.codegen.gpu_micro import at_rest
-from tilewright.codegen.gpu_prelude import DIALECTS
 from tilewright.codegen.gpu_table import emit_gpu_table
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_gpu import lower
@@ -41,6 +40,7 @@ from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.matmul import emit_fused
 from tilewright.codegen.matmul_gpu import emit_gpu
 from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import KernelSource
 from tilewright.codegen.sparse_gpu import emit_vectors_gpu
 from tilewright.codegen.table import emit_table

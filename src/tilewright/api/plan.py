@@ -13,9 +13,8 @@ from tilewright.api.study import Case, of_case
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.header import banner, header
-from tilewright.driver import emit_tiling
+from tilewright.driver import emit, emit_tiling
 from tilewright.plan import Plan as Decision
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import BoundarySpec, Problem
@@ -42,6 +41,8 @@ class Tried:
         spread: Range of the samples over their median, or None below two.
         unstable: Whether the samples differ too much to trust their median.
         range_seconds: The fastest and the slowest sample for the whole problem, or None if it was not measured.
+        bound_seconds: The least time by the machine code on a GPU, which nobody measured; None where it is not known.
+        bound_by: What that bound is made of, in one sentence.
     """
 
     tiling: Tiling
@@ -57,6 +58,8 @@ class Tried:
     spread: float | None = None
     unstable: bool = False
     range_seconds: tuple[float, float] | None = None
+    bound_seconds: float | None = None
+    bound_by: str = ""
 
     @property
     def comparable(self) -> bool:
@@ -93,11 +96,12 @@ class Tried:
         )
 
     def cells(self) -> tuple[str, ...]:
-        """Return it as cells: tiling, predicted, measured, spread, registers, spills, memory on chip, outcome."""
+        """Return it as cells: tiling, predicted, bound, measured, spread, registers, spills, on chip, outcome."""
         noisy = " unstable" if self.unstable else ""
         return (
             str(self.tiling),
             format_seconds(self.predicted_seconds),
+            "-" if self.bound_seconds is None else format_seconds(self.bound_seconds),
             "-" if self.measured_seconds is None else format_seconds(self.measured_seconds),
             "-" if self.spread is None else f"{self.spread:.1%}{noisy}",
             "-" if self.registers is None else str(self.registers),
@@ -181,12 +185,10 @@ class Plan:
 
     @property
     def source(self) -> str:
-        """The text of the kernel, or of a GPU's kernels."""
-        if self.decision.schedule is not None:
-            return emit_device(
-                self.problem, self.decision.schedule, self.decision.target.backend, strict=self.strict
-            ).text
-        return self._banner() + emit_tiling(self.problem, self.tiling, strict=self.strict).text
+        """The text of the kernels that :meth:`run` calls, those that refresh periodic copies among them."""
+        source = emit(self.decision)
+        text = "" if source is None else source.text
+        return text if self.decision.target.on_device else self._banner() + text
 
     def _banner(self) -> str:
         costs = self.prediction.costs
@@ -265,7 +267,14 @@ class Plan:
         if self.winner.measured_seconds is None:
             kept = [each for each in self.candidates if each.outcome is None]
             screened = f", {self.evaluated} compiled, {self.evaluated - len(kept)} dropped" if self.evaluated else ""
-            lines.append(f"nothing was run: the model's first choice of {self.space_size}{screened}")
+            if self.winner.bound_seconds is None:
+                lines.append(f"nothing was run: the model's first choice of {self.space_size}{screened}")
+                return "\n".join(lines)
+            least = format_seconds(self.winner.bound_seconds)
+            lines.append(f"at least {least}: bound by machine code, not measured; {self.winner.bound_by}")
+            lines.append(
+                f"nothing was run: the best bound of those that the model chose of {self.space_size}{screened}"
+            )
             return "\n".join(lines)
         speed = self.problem.cells * self.problem.steps / self.winner.measured_seconds / 1e9
         lines.append(f"measured {format_seconds(self.winner.measured_seconds)}, {speed:.3g} GCells/s{self._spread()}")

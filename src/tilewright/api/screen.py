@@ -1,11 +1,13 @@
-"""GPU candidates screened before they run: compiled for the machine's architecture, judged by what the code needs.
+"""GPU candidates screened before they run: compiled for the machine's architecture, judged by their machine code.
 
 The model chooses sizes, the thread-block terms choose threads, the compiler says registers, spills, stack and memory on
-chip. What spills or does not fit is dropped; the rest is ranked anew with the registers that the code really has. No
-GPU takes part.
+chip. What spills or does not fit is dropped. The rest is ranked anew: by the bound of its machine code where there is
+one (:mod:`tilewright.costs.machine_code`), else by the model with the registers that the code really has. No GPU takes
+part.
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,8 +15,12 @@ from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Outcome, Resources
 from tilewright.codegen.gpu_emit import SCHEDULES, emit_device
 from tilewright.costs import time as time_model
+from tilewright.costs.machine_code.bound import Bound, Needs, Steady, analyse, bound
+from tilewright.costs.machine_code.listing import OLDEST, read
+from tilewright.costs.machine_code.tiles import round_updates, work
 from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
+from tilewright.runtime import nvdisasm
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.workers import pool
 from tilewright.tilings.tiling import Tiling
@@ -37,6 +43,8 @@ class Screened:
         tiling: The candidate, with its threads.
         predicted_seconds: Its predicted time, with the resources where they are known.
         resources: What the compiler says, or None where it could not.
+        bound: The bound by its machine code, or None where there is none.
+        bound_seconds: The least time of all steps by that bound, launches included; None where there is none.
         outcome: None if it may be run, else why it is dropped.
         detail: One sentence about that.
     """
@@ -44,8 +52,29 @@ class Screened:
     tiling: Tiling
     predicted_seconds: float
     resources: Resources | None = None
+    bound: Bound | None = None
+    bound_seconds: float | None = None
     outcome: Outcome | None = None
     detail: str = ""
+
+    @property
+    def expected_seconds(self) -> float:
+        """What candidates are ranked by."""
+        return self.predicted_seconds if self.bound_seconds is None else self.bound_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """What a worker process finds out about a candidate.
+
+    Attributes:
+        resources: What the compiler says.
+        steady: What its machine code says, or None without a disassembler, and for families whose steady loop nobody
+            knows.
+    """
+
+    resources: Resources
+    steady: Steady | None = None
 
 
 def architecture(machine: Machine) -> str:
@@ -117,11 +146,11 @@ def screen(
         _judged(problem, machine, tiling, reply.value, reply.outcome, reply.detail)
         for tiling, reply in zip(compilable, replies, strict=True)
     ]
-    return tuple(sorted(found, key=lambda each: (each.outcome is not None, each.predicted_seconds)))
+    return tuple(sorted(found, key=lambda each: (each.outcome is not None, each.expected_seconds)))
 
 
-def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict: bool) -> Resources:
-    """Compile one candidate for a machine; what a worker process does.
+def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict: bool) -> Built:
+    """Compile one candidate for a machine and read its machine code; what a worker process does.
 
     Raises:
         ToolchainError: If it does not compile.
@@ -129,16 +158,26 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
     """
     from tilewright.runtime.nvrtc import compile_cuda
 
-    source = emit_device(problem, gpu_schedule(problem, tiling, machine), "cuda", strict=strict)
-    needs = compile_cuda(source.text, architecture(machine), strict=strict).resources
-    return replace(needs, shared_bytes=source.shared_bytes)
+    schedule = gpu_schedule(problem, tiling, machine)
+    source = emit_device(problem, schedule, "cuda", strict=strict)
+    code = compile_cuda(source.text, architecture(machine), strict=strict)
+    needs = replace(code.resources, shared_bytes=source.shared_bytes)
+    updates = round_updates(problem, schedule)
+    capability = 0.0 if machine.compute_capability is None else machine.compute_capability.value
+    if updates is None or needs.registers is None or capability < OLDEST or not nvdisasm.available():
+        return Built(resources=needs)
+    kernel = source.kernels[0]
+    block = Needs(threads=kernel.threads, registers=needs.registers, shared_bytes=source.shared_bytes)
+    listed = read(nvdisasm.disassemble(code.cubin))
+    return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine))
 
 
 def _judged(
-    problem: Problem, machine: Machine, tiling: Tiling, needs: Resources | None, outcome: Outcome, detail: str
+    problem: Problem, machine: Machine, tiling: Tiling, built: Built | None, outcome: Outcome, detail: str
 ) -> Screened:
-    if needs is None:
+    if built is None:
         return Screened(tiling=tiling, predicted_seconds=float("inf"), outcome=outcome, detail=detail)
+    needs = built.resources
     try:
         seconds = time_model.predict(problem, tiling, machine, resources=needs).seconds
     except TilewrightError as error:
@@ -149,7 +188,7 @@ def _judged(
             outcome=Outcome.LAUNCH,
             detail=error.message,
         )
-    result = Screened(tiling=tiling, predicted_seconds=seconds, resources=needs)
+    result = _bounded(problem, machine, built, Screened(tiling=tiling, predicted_seconds=seconds, resources=needs))
     limit = int((machine.block_shared_bytes or machine.shared_bytes).value)
     if (needs.shared_bytes or 0) > limit:
         said = f"a group needs {needs.shared_bytes} bytes on chip, {machine.name} has {limit}"
@@ -158,3 +197,23 @@ def _judged(
         said = f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes"
         return replace(result, outcome=Outcome.SPILLS, detail=said)
     return result
+
+
+def _bounded(problem: Problem, machine: Machine, built: Built, found: Screened) -> Screened:
+    """Add the bound by machine code."""
+    asked = work(problem, gpu_schedule(problem, found.tiling, machine))
+    if built.steady is None or asked is None or not built.steady.blocks:
+        return found
+    limit = bound(built.steady, asked, machine)
+    started = -(-problem.steps // max(1, found.tiling.time)) * machine.launch_seconds.value
+    seconds = started + math.prod(problem.shape) * problem.steps / limit.updates
+    return replace(found, bound=limit, bound_seconds=seconds)
+
+
+def said(limit: Bound) -> str:
+    """Say what a bound by machine code is made of."""
+    return (
+        f"{limit.instructions:.3g} instructions per useful update, {limit.branches:.2g} of them branches, "
+        f"{limit.steady.warps} resident warps; {limit.updates / 1e9:.4g} GCells/s by {limit.binding}, "
+        f"{limit.useful:.0%} of the updates useful, {limit.waves:.0%} of the waves full"
+    )

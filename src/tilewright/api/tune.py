@@ -13,7 +13,7 @@ from tilewright.api.dispatch import stencil_of
 from tilewright.api.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.api.plan import Plan, Tried, needed_bytes
 from tilewright.api.predict import MachineLike, as_machine
-from tilewright.api.screen import screen
+from tilewright.api.screen import said, screen
 from tilewright.api.stencil import ProgramLike
 from tilewright.api.strata import strata
 from tilewright.api.trial import Scalars
@@ -83,8 +83,9 @@ def tune(
             ``cuda`` whose code spills are dropped before they run.
         metric: What is to be small: ``time``, ``traffic``, ``energy``, ``power``, ``edp`` or ``ed2p``; by all but time
             the lowest prediction among the candidates that are right wins.
-        effort: ``none`` runs nothing and returns the model's choice (with ``cuda``, of candidates that are compiled for
-            the machine and neither spill nor ask for more than it has); ``quick``, ``full`` and ``exhaustive`` try more
+        effort: ``none`` runs nothing and returns the model's choice (with ``cuda``, candidates are compiled for the
+            machine, dropped where they spill or ask for more than it has, and ranked by the bound of their machine
+            code, which is no measurement); ``quick``, ``full`` and ``exhaustive`` try more
             and more.
         seconds: Time after which nothing new is begun; the effort's own by default.
         candidates: Most candidates that are tried; the effort's own by default.
@@ -176,7 +177,7 @@ def _planned(tuning: Tuning) -> Plan:
 
 
 def _screened(tuning: Tuning) -> Plan:
-    """Return the model's choice among the candidates whose code neither spills nor asks for more than there is."""
+    """Return the best by machine code of the model's choices whose code neither spills nor asks for too much."""
     first = shortlist(tuning.strata, tuning.effort.candidates)
     if not first:
         raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
@@ -189,6 +190,8 @@ def _screened(tuning: Tuning) -> Plan:
             predicted_seconds=each.predicted_seconds,
             outcome=each.outcome,
             detail=each.detail,
+            bound_seconds=each.bound_seconds,
+            bound_by="" if each.bound is None else said(each.bound),
             **_needed(each.resources),
         )
         for each in found

@@ -92,7 +92,7 @@ def tune(
         plan.export(source)
     if plot is not None:
         plan.plot(plot)
-    columns = ("tiling", ">predicted", ">measured", ">spread", ">registers", ">spills", ">on chip", "outcome")
+    columns = ("tiling", ">predicted", ">bound", ">measured", ">spread", ">registers", ">spills", ">on chip", "outcome")
     rows = [each.cells() for each in plan.candidates[:_SHOWN]]
     document = plan.to_dict() | {"made": provenance.measured_here(plan.backend, plan.threads)}
     output.show(document, lambda: tables.table(columns, rows), as_json)

@@ -11,10 +11,10 @@ nearest cache.
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.print.elements import C_ELEMENTS, REALS, itemsize
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.tilings.unrolling import Unrolling
 
-C_TYPES = {"float32": ("float", 4), "float64": ("double", 8)}
 SIZES = ("rows", "columns", "diagonals", "threads", "stream", "add")
 """What ``size`` holds: the matrix' extents, its number of diagonals, threads, whether results go past the caches, and
 whether they are added to what y holds."""
@@ -59,9 +59,9 @@ def vector_head(dtype: str, vector_bytes: int) -> str:
     Raises:
         UsageError: If C kernels do not compute in the element type.
     """
-    if dtype not in C_TYPES:
-        raise UsageError(f"sparse kernels compute in {' or '.join(C_TYPES)}, got {dtype!r}")
-    name, size = C_TYPES[dtype]
+    if dtype not in REALS:
+        raise UsageError(f"sparse kernels compute in {' or '.join(REALS)}, got {dtype!r}")
+    name, size = C_ELEMENTS[dtype], itemsize(dtype)
     lanes = vector_bytes // size
     return _HEAD.format(type=name, bytes=vector_bytes, lanes=lanes, word=_WORDS[size])
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import c, ir, overlapped
+from tilewright.codegen import ir, overlapped
+from tilewright.codegen.print import c
 from tilewright.codegen.schedules import entry_function
 from tilewright.codegen.sites import Site, cell_function, constants
 from tilewright.codegen.source import EntryPoint, KernelSource

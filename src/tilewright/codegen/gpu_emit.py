@@ -7,13 +7,13 @@ from dataclasses import replace
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_skewed, gpu_stream, gpu_sweep, ir
-from tilewright.codegen.gpu import print_gpu
-from tilewright.codegen.gpu_prelude import DIALECTS, TYPES
 from tilewright.codegen.gpu_site import DeviceLayout, GpuSite, Launch
 from tilewright.codegen.gpu_wrap import wrap_function
+from tilewright.codegen.print.gpu import print_gpu
+from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem
+from tilewright.programs.problem import GPU_COMPILED, Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule
 
 Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, EntryPoint], ...]]
@@ -62,8 +62,8 @@ def made(
     """Make the functions of a source, see :func:`emit_device`; its text is empty."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
-    if problem.dtype not in TYPES:
-        raise UsageError(f"GPU code computes in {', '.join(TYPES)}, got {problem.dtype}", "use backend='numpy'")
+    if problem.dtype not in GPU_COMPILED:
+        raise UsageError(f"GPU code computes in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='numpy'")
     make = _maker(schedule)[0]
     about = (problem.program, problem.dtype, problem.boundaries)
     key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)

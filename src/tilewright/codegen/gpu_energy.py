@@ -7,7 +7,7 @@ each other's sums; maxima and minima alternate. Accesses to the chip and to memo
 Source of the method: Prajapati, thesis, section B.7.
 """
 
-from tilewright.codegen.gpu_prelude import prelude
+from tilewright.codegen.print.gpu_prelude import prelude
 from tilewright.codegen.source import EntryPoint, KernelSource
 
 THREADS = 128

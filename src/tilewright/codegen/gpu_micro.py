@@ -8,9 +8,9 @@ anything out. Source: Prajapati et al., PPoPP 2017, section 5.2.
 from dataclasses import replace
 
 from tilewright.codegen import ir
-from tilewright.codegen.gpu import print_gpu
 from tilewright.codegen.gpu_emit import made
 from tilewright.codegen.gpu_site import DeviceLayout
+from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.problem import Problem
 from tilewright.tilings.gpu_schedule import GpuSchedule

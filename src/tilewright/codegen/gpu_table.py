@@ -15,8 +15,9 @@ import re
 from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.gpu import gpu_literal
-from tilewright.codegen.gpu_prelude import TYPES, helper_name, prelude
+from tilewright.codegen.print.elements import GPU_ELEMENTS, itemsize
+from tilewright.codegen.print.gpu import gpu_literal
+from tilewright.codegen.print.gpu_prelude import helper_name, prelude
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.table import fold_text
 from tilewright.codegen.table_expression import Places, Words, check_fits, lower
@@ -27,8 +28,6 @@ from tilewright.tilings.unrolling import TableShape
 
 ABOVE, BESIDE = 3, 2
 """Sets of edges that are kept."""
-_KINDS = {**TYPES, "int16": "short", "bool": "unsigned char"}
-_WIDTH = {"bool": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 _UNSIGNED = {
     "opencl": {"int32": "uint", "int64": "ulong"},
     "cuda": {"int32": "unsigned int", "int64": "unsigned long long"},
@@ -61,7 +60,7 @@ def emit_gpu_table(
         UsageError: If a tile cannot be run by one group, or an operator has no code.
     """
     up, left = program.reach
-    passed = passed_bytes(program, shape.threads, _WIDTH[dtype])
+    passed = passed_bytes(program, shape.threads, itemsize(dtype))
     _check(program, shape, passed)
     key = fingerprint("gpu table", program, dtype, floating, shape, dialect, _KERNEL)[:12]
     entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
@@ -85,7 +84,7 @@ def emit_gpu_table(
     names = ", ".join(f"{name} = {value}" for name, value in numbers.items())
     fold = f"TW_FUNCTION real fold(real a, real b) {{ return {fold_text(program, dtype)}; }}"
     return KernelSource(
-        text=f"{head}typedef {_KINDS[dtype]} real;\nenum {{ {names}, HALO = {max(1, left)} }};\n{fold}\n\n{text}",
+        text=f"{head}typedef {GPU_ELEMENTS[dtype]} real;\nenum {{ {names}, HALO = {max(1, left)} }};\n{fold}\n\n{text}",
         dialect=dialect,
         kernels=(EntryPoint(entry=entry, threads=shape.threads, shared_bytes=passed),),
         layout=None,
@@ -181,7 +180,7 @@ def _words(program: Recurrence, floating: tuple[str, ...], dialect: str) -> Word
         return f"((real){gpu_literal(value, dtype)})"
 
     return Words(
-        types=dict.fromkeys(_KINDS, "real"),
+        types=dict.fromkeys(GPU_ELEMENTS, "real"),
         leaf=lambda read: "real" if read.field in program.tables else _kind(read.field, program, floating),
         literal=literal,
         function=helper_name,

@@ -2,10 +2,9 @@
 
 from tilewright.base.units import format_shape
 from tilewright.codegen.emit import StencilSource
+from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
-
-_TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
 
 
 def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
@@ -40,7 +39,7 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
         The text of the header.
     """
     entry, layout, program = source.entry, source.layout[0], problem.program
-    kind = _TYPES[layout.dtype]
+    kind = C_ELEMENTS[layout.dtype]
     guard = f"{entry.upper()}_H"
     rank = program.rank
     extents = ", ".join(f"extent {axis}" for axis in range(rank))

@@ -1,5 +1,6 @@
 """Hysteresis in C: what is connected to a strong cell through weak ones; no stencil, since it reaches any distance."""
 
+from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource, c_source
 
 TEXT = """#include <stdint.h>
@@ -40,4 +41,4 @@ void tw_hysteresis(void *const *array, const int64_t *size, char *unused, const 
 
 def emit_hysteresis(dtype: str) -> KernelSource[None]:
     """Write the kernel for values of a type, ``float32`` or ``float64``; its text says what its arguments hold."""
-    return c_source(TEXT.format(type={"float32": "float", "float64": "double"}[dtype]), "tw_hysteresis")
+    return c_source(TEXT.format(type=C_ELEMENTS[dtype]), "tw_hysteresis")

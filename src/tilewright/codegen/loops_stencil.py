@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tilewright.codegen.emit import StencilLayout
 from tilewright.codegen.loops_c import text
 from tilewright.codegen.loops_harness import region_text
+from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.programs.loopnest import Expr, Stmt
 from tilewright.programs.problem import Problem
 from tilewright.tilings.tiling import Tiling
@@ -29,7 +30,6 @@ static void *tw_memory(size_t bytes) {
 }
 """
 """What calls need at the top of a file."""
-_CTYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Handover:
     @property
     def ctype(self) -> str:
         """C's name of the element type."""
-        return _CTYPES[self.problem.dtype]
+        return C_ELEMENTS[self.problem.dtype]
 
 
 def call_text(what: Handover) -> str:

@@ -11,10 +11,10 @@ read again and again is packed into panels once: A2 and A3 of a left fusion, a b
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.print.elements import C_ELEMENTS, REALS, itemsize
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.tilings.unrolling import Blocking
 
-_C_TYPES = {"float32": ("float", 4), "float64": ("double", 8)}
 SIZES = ("p0", "p1", "p2", "p3", "s1", "s2", "t2", "s3", "t3", "sr", "x", "y", "threads")
 """What ``size`` holds: P0 … P3, row and column strides in elements (A1 and, of a right fusion, A2 have unit column
 stride), the tile and the number of threads."""
@@ -62,12 +62,12 @@ def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None
     Raises:
         UsageError: If there is no such kernel.
     """
-    if dtype not in _C_TYPES:
-        raise UsageError(f"fused products compute in {' or '.join(_C_TYPES)}, got {dtype!r}")
+    if dtype not in REALS:
+        raise UsageError(f"fused products compute in {' or '.join(REALS)}, got {dtype!r}")
     if fusion not in {"left", "right"}:
         raise UsageError(f"a fusion is 'left' or 'right', got {fusion!r}")
     entry = f"tw_fused_{fusion}_{fingerprint(fusion, dtype, blocking)[:12]}"
-    name, size = _C_TYPES[dtype]
+    name, size = C_ELEMENTS[dtype], itemsize(dtype)
     head = _HEAD.format(
         type=name,
         bytes=blocking.vector_bytes,

@@ -9,7 +9,8 @@ through LOAD and STORE only, which count them if asked to.
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.gpu_prelude import DIALECTS, TYPES, prelude
+from tilewright.codegen.print.elements import GPU_ELEMENTS
+from tilewright.codegen.print.gpu_prelude import DIALECTS, prelude
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.tilings.unrolling import GroupBlock
 
@@ -56,7 +57,7 @@ def emit_gpu(fusion: str, dtype: str, dialect: str, block: GroupBlock, *, counti
     }
     lines = [
         prelude(dialect, (dtype,), index=False),
-        f"typedef {TYPES[dtype]} real;",
+        f"typedef {GPU_ELEMENTS[dtype]} real;",
         *(f"#define {key} {value}" for key, value in constants.items()),
     ]
     lines += [

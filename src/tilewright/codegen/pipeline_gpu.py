@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.c import c_literal
-from tilewright.codegen.c_helpers import CTYPES
-from tilewright.codegen.gpu_prelude import DIALECTS
+from tilewright.codegen.print.c import c_literal
+from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.expression import Apply, Const, Node, Read, Scalar
 from tilewright.programs.operators import BOOLEAN, FUNCTIONS
@@ -30,8 +29,6 @@ _INFIX = {
 _LIMITS = {"uint8": (0, 255), "int16": (-32768, 32767), "int32": (-2147483648, 2147483647)}
 _BLOCK = ("T_y", "T_x", "N_y", "N_x")
 _ROUND = {"nearest": "rint", "floor": "floor", "truncate": "trunc"}
-_OPENCL = {"uint8_t": "uchar", "int16_t": "short", "int32_t": "int", "float": "float", "double": "double"}
-_CUDA = {"uint8_t": "unsigned char", "int16_t": "short", "int32_t": "int", "float": "float", "double": "double"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +88,7 @@ class _Writer:
         self.pipeline = problem.pipeline
         self.plan = plan_group(self.pipeline, group)
         self.halos = halos_of(problem, self.plan)
-        self.names = _OPENCL if dialect == "opencl" else _CUDA
+        self.names = DIALECTS[dialect].elements
         wide = any(
             problem.dtype(grid) == "float64" for grid in (*self.plan.inputs, *self.plan.outputs, *self.plan.inner)
         )
@@ -110,7 +107,7 @@ class _Writer:
         self.shared_bytes = total
 
     def kind(self, grid: str) -> str:
-        return self.names[CTYPES[self.problem.dtype(grid)]]
+        return self.names[self.problem.dtype(grid)]
 
     def padded(self, grid: str, axis: int) -> int:
         """Cells of a tile along an axis, in whole blocks of threads (27)."""
@@ -248,7 +245,7 @@ KERNEL {entry}({parameters}) {{
     def value(self, stencil: Stencil) -> str:
         """Statements that compute ``result`` at the cell (y, x)."""
         kind = self.problem.dtype(stencil.inputs[0])
-        name = self.names[CTYPES[kind]]
+        name = self.names[kind]
         lines: list[str] = []
         values: list[str] = []
         for position, node in enumerate(stencil.tape):
@@ -267,7 +264,7 @@ KERNEL {entry}({parameters}) {{
             value = node.real
             return (str(int(value)), True) if isinstance(value, bool) else (c_literal(value, kind), False)
         if isinstance(node, Scalar):
-            return f"({self.names[CTYPES[kind]]})c_{node.name}", False
+            return f"({self.names[kind]})c_{node.name}", False
         if isinstance(node, Read):
             return self.cell(node.field, f"(y + {node.offset[0]})", f"(x + {node.offset[1]})"), False
         return self.applied(node, [values[arg] for arg in node.args], kind), node.op in BOOLEAN
@@ -288,14 +285,14 @@ KERNEL {entry}({parameters}) {{
 
     def converted(self, value: str, kind: str, stencil: Stencil) -> str:
         target = stencil.convert
-        name = self.names[CTYPES[target]]
+        name = self.names[target]
         if target.startswith("float"):
             return f"({name}){value}"
         low, high = _LIMITS[target]
         least = f"({low + 1} - 1)"
         if not kind.startswith("float"):
             return f"({name})(({value} < {least}) ? {least} : ({value} > {high}) ? {high} : {value})"
-        source = self.names[CTYPES[kind]]
+        source = self.names[kind]
         whole = f"{_ROUND[stencil.rounding]}({value})"
         top = f"({source}){high + 1 if target == 'int32' else high}.0"
         beyond = f"{whole} >= {top}"

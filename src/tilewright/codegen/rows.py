@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import c
+from tilewright.codegen.print import c
 from tilewright.codegen.row_pass import PassPorts, Source, pass_function, ports
 from tilewright.codegen.rows_rings import Rings
 from tilewright.codegen.rows_text import HEAD, conversion, map_name

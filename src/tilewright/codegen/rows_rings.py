@@ -5,8 +5,8 @@ Every method returns C text, or a size that C text is made of.
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
-from tilewright.codegen import c
-from tilewright.codegen.c_helpers import CTYPES
+from tilewright.codegen.print import c
+from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.rows_text import map_name
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.programs.problem import Boundary
@@ -51,7 +51,7 @@ class Rings:
 
     def ctype(self, grid: str) -> str:
         """C type of a grid's elements."""
-        return CTYPES[self.problem.dtype(grid)]
+        return C_ELEMENTS[self.problem.dtype(grid)]
 
     def wraps(self, grid: str, axis: int) -> bool:
         """Whether a grid is periodic along an axis."""

@@ -1,6 +1,6 @@
 """Fixed parts of streamed kernels in C: borders, conversions, and writing rows to memory."""
 
-from tilewright.codegen.c_helpers import CTYPES
+from tilewright.codegen.print.elements import C_ELEMENTS
 
 HEAD = """
 #include <string.h>
@@ -73,7 +73,7 @@ def map_name(kind: str) -> str:
 
 def conversion(name: str, source: str, target: str, rounding: str, rows: int) -> str:
     """Return a function ``name(in, out, n, scalar)`` that converts rows; whole numbers saturate, NaN becomes 0."""
-    a, b = CTYPES[source], CTYPES[target]
+    a, b = C_ELEMENTS[source], C_ELEMENTS[target]
     return f"""static inline {b} {name}_one({a} x) {{
 {_one(source, target, rounding)}
 }}
@@ -91,7 +91,7 @@ __attribute__((optimize("O3"))) static void {name}(const {a} *const *in, {b} *co
 
 def _one(source: str, target: str, rounding: str) -> str:
     """The body of a function that converts ``x``."""
-    b = CTYPES[target]
+    a, b = C_ELEMENTS[source], C_ELEMENTS[target]
     if target.startswith("float"):
         return f"  return ({b})x;"
     low, high = _LIMITS[target]
@@ -103,5 +103,5 @@ def _one(source: str, target: str, rounding: str) -> str:
     return f"""  if (x != x) return 0;
   if (x >= {high + 1}.0{tail}) return {high};
   if (x <= {low - 1}.0{tail}) return {least};
-  const {CTYPES[source]} whole = {_ROUND[rounding]}{tail}(x);
-  return whole > ({CTYPES[source]}){high} ? {high} : whole < ({CTYPES[source]}){least} ? {least} : ({b})whole;"""
+  const {a} whole = {_ROUND[rounding]}{tail}(x);
+  return whole > ({a}){high} ? {high} : whole < ({a}){least} ? {least} : ({b})whole;"""

@@ -8,11 +8,10 @@ Sums are reduced within a group through shared memory and finished on the device
 from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.gpu_prelude import DIALECTS
+from tilewright.codegen.print.elements import GPU_ELEMENTS, REALS
+from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.vectors import VectorKernel
-
-_TYPES = {"float32": "float", "float64": "double"}
 
 
 def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelSource[None]:
@@ -104,16 +103,16 @@ def _source(text: str, dtype: str, dialect: str, threads: int, *entries: str) ->
 
 
 def _head(dtype: str, dialect: str, threads: int) -> str:
-    if dialect not in DIALECTS or dtype not in _TYPES:
+    if dialect not in DIALECTS or dtype not in REALS:
         raise UsageError(
             f"there is no sparse kernel for {dtype!r} in {dialect!r}",
-            f"types are {', '.join(_TYPES)}, dialects {', '.join(DIALECTS)}",
+            f"types are {', '.join(REALS)}, dialects {', '.join(DIALECTS)}",
         )
     if not 1 <= threads <= MAX_BLOCK_THREADS:
         raise UsageError(f"a group has 1 to {MAX_BLOCK_THREADS} threads, got {threads}")
     double = dialect == "opencl" and dtype == "float64"
     extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if double else ""
-    return f"{extension}{_DIALECT[dialect]}\ntypedef {_TYPES[dtype]} real;\n#define THREADS {threads}\n"
+    return f"{extension}{_DIALECT[dialect]}\ntypedef {GPU_ELEMENTS[dtype]} real;\n#define THREADS {threads}\n"
 
 
 _DIALECT = {

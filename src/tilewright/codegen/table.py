@@ -12,8 +12,9 @@ import re
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.codegen.table_expression import CTYPES, C, Places, lower
+from tilewright.codegen.table_expression import C, Places, lower
 from tilewright.programs.expression import Read
 from tilewright.programs.table import Recurrence
 
@@ -58,17 +59,17 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...], kept:
         UsageError: If the recurrence cannot be cut into orthogonal tiles, or an operator has no C code.
     """
     offsets = [offset for many in program.reads.values() for offset in many]
-    if dtype not in CTYPES or any(o[1] > 0 for o in offsets):
+    if dtype not in C_ELEMENTS or any(o[1] > 0 for o in offsets):
         raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles in {dtype}", "use backend='numpy'")
     key = fingerprint("table", program, dtype, floating, _UNIT, _TILE, kept)[:12]
     entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
     kinds = tuple(
-        CTYPES[dtype] if each.kind == "matrix" or each.name in floating else "int32_t" for each in program.inputs
+        C_ELEMENTS[dtype] if each.kind == "matrix" or each.name in floating else "int32_t" for each in program.inputs
     )
     up, left = program.reach
     names = {
         "ENTRY": entry,
-        "TYPE": CTYPES[dtype],
+        "TYPE": C_ELEMENTS[dtype],
         "TABLES": str(len(program.tables)),
         "UP": str(up),
         "LEFT": str(left),

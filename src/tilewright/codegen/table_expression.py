@@ -4,18 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
+from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.programs.expression import Apply, Const, Read, Scalar, Tape
 from tilewright.programs.operators import BOOLEAN
 from tilewright.programs.table import LOOKUP
 
-CTYPES = {
-    "bool": "uint8_t",
-    "int16": "int16_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "float32": "float",
-    "float64": "double",
-}
 _INFIX = {
     "add": "+",
     "sub": "-",
@@ -78,9 +71,9 @@ def literal(value: float, dtype: str) -> str:
         number = float(value)
         if number in {float("inf"), float("-inf")}:
             return "__builtin_inf()" if number > 0 else "(-__builtin_inf())"
-        return f"(({CTYPES[dtype]}){number!r})"
+        return f"(({C_ELEMENTS[dtype]}){number!r})"
     check_fits(value, dtype)
-    return f"(({CTYPES[dtype]}){int(value)})"
+    return f"(({C_ELEMENTS[dtype]}){int(value)})"
 
 
 _RANGES: dict[str, tuple[int, int]] = {"bool": (0, 1)} | {
@@ -101,7 +94,7 @@ def check_fits(value: float, dtype: str) -> None:
 
 
 C = Words(
-    types=CTYPES,
+    types=C_ELEMENTS,
     leaf=lambda _: "__auto_type",
     literal=literal,
     function=lambda name, dtype: f"__builtin_{name}{'f' if dtype == 'float32' else ''}",

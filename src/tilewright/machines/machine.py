@@ -332,6 +332,70 @@ PARAMETERS: dict[str, Parameter] = {
         "in 1D and 3D seven programs that promised 0.85 to 0.98 took 0.63 to 1.14 on a Zen 4, 0.70 in the median",
         kinds=KINDS,
     ),
+    "block_reserve_bytes": _coefficient(
+        "shared memory that a block takes besides its own",
+        1024.0,
+        (0.0, 1024.0),
+        "CUDA C++ programming guide, compute capability 8.0 and above; older ones reserve none",
+        unit="B",
+        kinds=("gpu",),
+    ),
+    "integer_cycles": _coefficient(
+        "cycles for which an integer instruction or a multiplication of integers occupies its pipe of a scheduler",
+        2.0,
+        (1.0, 2.0),
+        "half the rate of float32 on compute capability 7.0 to 9.0 (CUDA C++ programming guide, throughput)",
+        kinds=("gpu",),
+    ),
+    "control_cycles": _coefficient("the same of a branch", 2.0, (1.0, 4.0), "an estimate", kinds=("gpu",)),
+    "special_pipe_cycles": _coefficient(
+        "the same of a function, a conversion, or the reading of a special register",
+        4.0,
+        (2.0, 8.0),
+        "an estimate",
+        kinds=("gpu",),
+    ),
+    "taken_branch_cycles": _coefficient(
+        "cycles by which a warp's next instruction is late after a branch that is taken",
+        8.0,
+        (0.0, 16.0),
+        "an estimate",
+        kinds=("gpu",),
+    ),
+    "integer_latency": _coefficient(
+        "cycles from an integer instruction to one that waits for its result",
+        6.0,
+        (4.0, 6.0),
+        "Jia et al. 2018, table 4.1, of Volta",
+        kinds=("gpu",),
+    ),
+    "double_latency": _coefficient(
+        "the same of a float64 instruction", 8.0, (8.0, 16.0), "Jia et al. 2018, table 4.1, of Volta", kinds=("gpu",)
+    ),
+    "load_latency": _coefficient(
+        "the same of a load from shared memory without conflicts",
+        29.0,
+        (19.0, 33.0),
+        "measured on Hopper by others; 19 on Volta (Jia et al. 2018, table 3.1)",
+        kinds=("gpu",),
+    ),
+    "fetch_latency": _coefficient(
+        "the same of a load from DRAM", 600.0, (400.0, 900.0), "an estimate under load", kinds=("gpu",)
+    ),
+    "meeting_latency": _coefficient(
+        "cycles from the last warp's arrival at a block's barrier until all go on",
+        25.0,
+        (15.0, 50.0),
+        "an estimate",
+        kinds=("gpu",),
+    ),
+    "special_latency": _coefficient(
+        "cycles from a shuffle, a function or the reading of a special register to its result",
+        24.0,
+        (16.0, 40.0),
+        "an estimate; a shuffle takes 22 on Volta",
+        kinds=("gpu",),
+    ),
 }
 """Every parameter of a machine by name: the schema of machine files."""
 
@@ -465,6 +529,17 @@ class Machine:
     periodic_threshold_1d: Quantity = _ESTIMATES["periodic_threshold_1d"]
     periodic_threshold_2d: Quantity = _ESTIMATES["periodic_threshold_2d"]
     periodic_threshold_3d: Quantity = _ESTIMATES["periodic_threshold_3d"]
+    block_reserve_bytes: Quantity = _ESTIMATES["block_reserve_bytes"]
+    integer_cycles: Quantity = _ESTIMATES["integer_cycles"]
+    control_cycles: Quantity = _ESTIMATES["control_cycles"]
+    special_pipe_cycles: Quantity = _ESTIMATES["special_pipe_cycles"]
+    taken_branch_cycles: Quantity = _ESTIMATES["taken_branch_cycles"]
+    integer_latency: Quantity = _ESTIMATES["integer_latency"]
+    double_latency: Quantity = _ESTIMATES["double_latency"]
+    load_latency: Quantity = _ESTIMATES["load_latency"]
+    fetch_latency: Quantity = _ESTIMATES["fetch_latency"]
+    meeting_latency: Quantity = _ESTIMATES["meeting_latency"]
+    special_latency: Quantity = _ESTIMATES["special_latency"]
     area: tuple[tuple[str, Quantity], ...] = ()
     c_iter: tuple[tuple[str, Quantity], ...] = ()
 

@@ -18,7 +18,9 @@ _MEANT = {
 }
 DTYPES = ("float32", "float64", "int32", "int64", "float16", "complex64", "complex128")
 COMPILED = ("float32", "float64", "int32", "int64")
-"""Element types that code is generated for, on CPUs and GPUs; NumPy computes in the others."""
+"""Element types that code is generated for on CPUs; NumPy computes in the others."""
+GPU_COMPILED = COMPILED
+"""Element types that code is generated for on GPUs."""
 MAX_CELLS = 2**46
 
 

@@ -320,6 +320,16 @@ def halo(pipeline: Pipeline, levels: int) -> tuple[tuple[int, ...], tuple[int, .
     return most(pipeline.below), most(pipeline.above)
 
 
+def extra_rows(problem: Problem, levels: int) -> int:
+    """Return the advances of a tile of a whole band besides one per own row: its halo, and the lag of its levels."""
+    pipeline = of_block(problem)
+    lag, below, above = pipeline.lag, pipeline.below[0], pipeline.above[0]
+    versions = zip(pipeline.history, pipeline.stage_of, strict=True)
+    first = [lag.at(-1 - age, stage) - below.at(levels + age, stage) for kept, stage in versions for age in range(kept)]
+    last = [lag.at(levels - 1, stage) + above.at(0, stage) for stage in range(len(pipeline.stages))]
+    return max(last) - min(first)
+
+
 def rings(problem: Problem, levels: int) -> tuple[tuple[int, int], ...]:
     """Return per field the versions that a block keeps on chip, and the cells of axis 0 of each.
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tilewright.codegen import c, gpu_emit, gpu_micro, ir
+from tilewright.codegen import gpu_emit, gpu_micro, ir
+from tilewright.codegen.print import c
 
 WRONG = ir.Function(name="f", params=(), body=(ir.Let(ir.Var("x"), ir.Var("y")),))
 

@@ -7,7 +7,7 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
     function = Function(name, var* params, stmt* body, expr? result, type? result_type, kind, …)
 
     stmt = Let(var, expr)                                            a new name
-         | Mutable(var, expr) | Assign(var, expr)                    a new name that Assign may change     (CPU)
+         | Mutable(var, expr) | Assign(var, expr)                    a new name that Assign may change
          | Array(var, length)                                        memory of a fixed size; var points to it
          | ConstArray(var, number*)                                  the same, with numbers known now      (CPU)
          | Store(expr base, expr index, expr value, type)            base[index] = value

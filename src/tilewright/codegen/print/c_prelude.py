@@ -2,25 +2,9 @@
 
 from collections.abc import Iterable
 
+from tilewright.codegen.ir import ELEMENTS
+from tilewright.codegen.print.elements import C_ELEMENTS, SUFFIX
 from tilewright.programs.operators import FUNCTIONS
-
-CTYPES = {
-    "float32": "float",
-    "float64": "double",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "uint8": "uint8_t",
-    "int16": "int16_t",
-}
-SUFFIX = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "int16": "i16"}
-_INTS = {
-    "float32": "int32_t",
-    "float64": "int64_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "uint8": "int8_t",
-    "int16": "int16_t",
-}
 
 _HEAD = """#include <stdint.h>
 
@@ -85,7 +69,6 @@ typedef long long tw_q __attribute__((vector_size(64)));
 """
 _MIXED = ("beside_", "outside_")
 """Starts of the names of vectors that are put together from the lanes of two."""
-_BYTES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8}
 _ABS_INT = "return tw_pick_{s}(a < 0, -a, a);"
 _OPAQUE = """/* the same index, of which a compiler knows nothing: addresses are made from it anew, not carried along */
 static inline __attribute__((always_inline)) int64_t tw_opaque(int64_t i) {
@@ -139,6 +122,11 @@ def helper(name: str, dtype: str, *, vector: bool) -> str:
     return f"tw_{name}_{'v_' if vector else ''}{SUFFIX[dtype]}"
 
 
+def _mask_element(dtype: str) -> str:
+    """The C type of the lanes of masks: signed whole numbers as wide as the element type."""
+    return C_ELEMENTS[f"int{ELEMENTS[dtype].bits}"]
+
+
 def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> str:
     """Return the start of a unit.
 
@@ -149,7 +137,9 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> 
     parts = [_HEAD]
     for dtype in sorted(set(dtypes)):
         suffix = SUFFIX[dtype]
-        parts.append(_TYPES.format(upper=suffix.upper(), suffix=suffix, type=CTYPES[dtype], ints=_INTS[dtype]))
+        parts.append(
+            _TYPES.format(upper=suffix.upper(), suffix=suffix, type=C_ELEMENTS[dtype], ints=_mask_element(dtype))
+        )
     wanted = sorted(set(helpers))
     if any(name.startswith(_MIXED) for name, _, _ in wanted):
         parts.append(_MIX)
@@ -169,21 +159,21 @@ def _define(name: str, dtype: str, *, vector: bool) -> str:
         return ""
     body = "return a < 0 ? -a : a;" if name == "abs" else _SCALAR[name]
     kinds = {
-        "where": ("int", CTYPES[dtype], CTYPES[dtype]),
+        "where": ("int", C_ELEMENTS[dtype], C_ELEMENTS[dtype]),
         "number": ("int",),
         "not": ("int",),
-        "abs": (CTYPES[dtype],),
+        "abs": (C_ELEMENTS[dtype],),
     }
     params = ", ".join(
-        f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (CTYPES[dtype],) * 2), "abc", strict=False)
+        f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (C_ELEMENTS[dtype],) * 2), "abc", strict=False)
     )
-    result = "int" if name == "not" else CTYPES[dtype]
+    result = "int" if name == "not" else C_ELEMENTS[dtype]
     return f"static inline {result} {called}({params}) {{ {body} }}\n"
 
 
 def _define_vector(name: str, dtype: str, s: str) -> str:
     if name == "keep":
-        return _KEEP.format(s=s, u=s.upper(), ints=_INTS[dtype])
+        return _KEEP.format(s=s, u=s.upper(), ints=_mask_element(dtype))
     if name in _KEPT:
         return _KEPT[name].format(s=s)
     if name == "over_sqrt":
@@ -193,7 +183,7 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
     v, m = f"tw_v_{s}", f"tw_m_{s}"
     if name in FUNCTIONS or (name == "abs" and dtype.startswith("float")):
         return _lanes(name, dtype, v)
-    kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (CTYPES[dtype],), "abs": (v,)}
+    kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (C_ELEMENTS[dtype],), "abs": (v,)}
     params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (v, v)), "abc", strict=False))
     body = (_ABS_INT if name == "abs" else _VECTOR[name]).format(s=s)
     return f"static inline {m if name == 'not' else v} {helper(name, dtype, vector=True)}({params}) {{ {body} }}\n"
@@ -204,12 +194,12 @@ def _define_mixed(name: str, dtype: str, s: str) -> str:
     lines = [f"static inline tw_v_{s} {helper(name, dtype, vector=True)}(tw_v_{s} a, tw_v_{s} b) {{"]
     word = "if"
     if name.startswith("beside_"):  # gcc would take an instruction that overwrites an operand and needs an index
-        size, distance = _BYTES[dtype], int(name.rpartition("_")[2])
+        size, distance = ELEMENTS[dtype].bytes, int(name.rpartition("_")[2])
         order = f"a, b, {64 // size - distance}" if "_low_" in name else f"b, a, {distance}"
         lines += ["#if TW_BYTES == 64 && !defined(__clang__)", f"  return TW_ALIGN_{size}(tw_v_{s}, {order});"]
         word = "elif"
     for width in (64, 32, 16):
-        lanes = ", ".join(map(str, mixed_lanes(name, width // _BYTES[dtype])))
+        lanes = ", ".join(map(str, mixed_lanes(name, width // ELEMENTS[dtype].bytes)))
         lines += [f"#{word} TW_BYTES == {width}", f"  return TW_MIX(tw_m_{s}, a, b, {lanes});"]
         word = "elif"
     return "\n".join([*lines, "#endif", "}", ""])

@@ -6,7 +6,10 @@ Source: Henretty et al., "Data layout transformation for stencil computations on
 (CC 2011).
 """
 
-_LANES = {"float32": (16, 8, 4), "int32": (16, 8, 4), "float64": (8, 4, 2), "int64": (8, 4, 2)}
+from tilewright.codegen.ir import ELEMENTS
+
+_WIDTHS = (64, 32, 16)
+"""Bytes of vectors."""
 
 
 def _order(low: list[int]) -> str:
@@ -16,14 +19,15 @@ def _order(low: list[int]) -> str:
 def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
     """Return the C text of the helpers for one element type."""
     parts: list[str] = []
-    for guard, lanes in zip(("TW_BYTES == 64", "TW_BYTES == 32", "TW_BYTES == 16"), _LANES[dtype], strict=True):
+    for width in _WIDTHS:
+        lanes = width // ELEMENTS[dtype].bytes
         half = lanes // 2
         low = [i // 2 + lanes * (i % 2) for i in range(lanes)]
         high = [half + i for i in low]
         up = [0, *range(lanes - 1)]
         down = [*range(1, lanes), lanes - 1]
         parts += [
-            f"#{'el' if parts else ''}if {guard}",
+            f"#{'el' if parts else ''}if TW_BYTES == {width}",
             f"#define TW_LOW_{suffix}(a, b) __builtin_shufflevector(a, b, {_order(low)})",
             f"#define TW_HIGH_{suffix}(a, b) __builtin_shufflevector(a, b, {_order(high)})",
             f"#define TW_UP_{suffix}(a) __builtin_shufflevector(a, a, {_order(up)})",

@@ -1,0 +1,296 @@
+"""What C, CUDA C++ and OpenCL C write alike: expressions, statements, types, declarations.
+
+A printer meets nodes by their class in a table, and operators in another one. What a language writes in its own way is
+a value of :class:`Language`, or a method that its printer overrides.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen import ir
+from tilewright.codegen.ir import Op, Operator, Var
+from tilewright.codegen.print.elements import SUFFIX
+
+SIGNS = {
+    Operator.ADD: "+",
+    Operator.SUB: "-",
+    Operator.MUL: "*",
+    Operator.DIV: "/",
+    Operator.LT: "<",
+    Operator.LE: "<=",
+    Operator.GT: ">",
+    Operator.GE: ">=",
+    Operator.EQ: "==",
+    Operator.NE: "!=",
+    Operator.MOD: "%",
+    Operator.SHR: ">>",
+    Operator.AND: "&",
+    Operator.OR: "|",
+    Operator.NONZERO: "!=",
+}
+"""Operators written between their operands."""
+INDEX_HELPERS = (Operator.MIN, Operator.MAX, Operator.FLOORDIV, Operator.CEILDIV, Operator.FLOORMOD)
+"""Operators on indices written as functions that every text starts with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """How a language writes what differs.
+
+    Attributes:
+        title: What its texts are called in an error.
+        elements: Its element types.
+        index: The type of an index, which counts cells.
+        wide: The type of an index of 64 bits.
+        literal: How a number of an element type, or a condition, is written.
+        built_in: Operators without operands.
+        spaces: Qualifiers of pointers, by the memory that they point into.
+        vectors: Whether it has vectors.
+    """
+
+    title: str
+    elements: Mapping[str, str]
+    index: str
+    wide: str
+    literal: Callable[[float, str], str]
+    built_in: Mapping[Operator, str]
+    spaces: Mapping[ir.Space, str] = field(default_factory=lambda: dict.fromkeys(ir.Space, ""))
+    vectors: bool = False
+
+    def type_name(self, kind: ir.Type) -> str:
+        """Return the name of a type.
+
+        Raises:
+            UsageError: If the language has no such type.
+        """
+        match kind:
+            case ir.Element(name) if name in self.elements:
+                return self.elements[name]
+            case ir.Index():
+                return self.wide if kind == ir.WIDE else self.index
+            case ir.Bool():
+                return "int"
+            case ir.Pointer(to, const, space):
+                inner, word = self.type_name(to), "const " if const else ""
+                return f"{inner}{word}*" if inner.endswith("*") else f"{self.spaces[space]}{word}{inner} *"
+            case ir.Vector(element) if self.vectors:
+                return f"tw_v_{SUFFIX[element.name]}"
+            case ir.Mask(element) if self.vectors:
+                return f"tw_m_{SUFFIX[element.name]}"
+        raise UsageError(f"{self.title} code cannot compute in {kind}", "use float32, float64, int32 or int64")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Macros:
+    """The layer of macros that makes a text for GPUs one of a language; see :mod:`.gpu_prelude` for their names.
+
+    Attributes:
+        text: The macros.
+        elements: The language's own names of element types.
+        double: A line that texts with numbers of 64 bits need.
+        strict: A line that keeps the rounding of every operation, unless an option of the compiler does.
+        single: What functions of a library end with where they take numbers of 32 bits.
+        magnitude: The absolute value of a whole number ``a`` of type ``{t}``.
+    """
+
+    text: str
+    elements: Mapping[str, str]
+    double: str = ""
+    strict: str = ""
+    single: str = ""
+    magnitude: str
+
+
+class Printer(ABC):
+    """Prints functions of a unit, and keeps what its text needs besides.
+
+    Attributes:
+        language: What differs.
+        dtypes: Element types that the text uses, in the order in which they are met.
+        lines: The text so far.
+    """
+
+    language: Language
+
+    def __init__(self) -> None:
+        """Start a unit."""
+        self.dtypes: dict[str, None] = {}
+        self.lines: list[str] = []
+        self._declared: dict[int, tuple[str, str]] = {}
+        self._statements: dict[type, Callable[[Any, str], object]] = {
+            ir.Let: self._let,
+            ir.Mutable: self._mutable,
+            ir.Assign: self._assign,
+            ir.Array: self.array,
+            ir.Store: self._store,
+            ir.For: self.loop,
+            ir.If: self._if,
+            ir.Scope: self._scope,
+            ir.Comment: self._comment,
+            ir.Call: self.effect,
+        }
+        self._expressions: dict[type, Callable[[Any], str]] = {
+            ir.Var: self._var,
+            ir.Op: self._op,
+            ir.Int: self._int,
+            ir.Real: self._real,
+            ir.Load: self._load,
+            ir.Call: self._call,
+        }
+        self._operators: dict[Operator, Callable[[Op], str]] = {
+            Operator.SELECT: self._select,
+            Operator.NEG: self._negative,
+            Operator.WRITABLE: self._cast,
+            Operator.WIDEN: self._wide,
+            **dict.fromkeys(self.language.built_in, self._built_in),
+            **dict.fromkeys(INDEX_HELPERS, self._index_helper),
+        }
+
+    def function(self, function: ir.Function) -> str:
+        """Return the text of a function."""
+        self.lines = self.head(function)
+        self.block(function.body, "  ")
+        if function.result is not None:
+            self.lines.append(f"  return {self.expr(function.result)};")
+        return "\n".join([*self.lines, "}", ""])
+
+    @abstractmethod
+    def head(self, function: ir.Function) -> list[str]:
+        """Return the lines before a function's body."""
+
+    @abstractmethod
+    def named(self, node: Op) -> str:
+        """Return an operation that is written as a call of a function that it is named after."""
+
+    # Names and types
+
+    def declare(self, var: Var, *, const: bool = False) -> str:
+        """Return the declaration of a name."""
+        found = self._declared.get(id(var.type))
+        if found is None:  # types live as long as the nodes that they belong to
+            self.use(var.type)
+            text = self.language.type_name(var.type)
+            pair = (text, f"{text}const ") if text.endswith("*") else (f"{text} ", f"const {text} ")
+            found = self._declared[id(var.type)] = pair
+        return found[const] + var.name
+
+    def use(self, kind: ir.Type) -> None:
+        """Note the element type of values that the text holds."""
+        element = ir.element_of(kind)
+        if element is not None:
+            self.dtypes[element.name] = None
+
+    # Statements
+
+    def block(self, body: Iterable[ir.Stmt], pad: str) -> None:
+        """Print statements."""
+        statements = self._statements
+        for node in body:
+            statements[type(node)](node, pad)
+
+    def _let(self, node: ir.Let, pad: str) -> None:
+        self.lines.append(f"{pad}{self.declare(node.var, const=True)} = {self.bare(node.value)};")
+
+    def _mutable(self, node: ir.Mutable, pad: str) -> None:
+        self.lines.append(f"{pad}{self.declare(node.var)} = {self.bare(node.value)};")
+
+    def _assign(self, node: ir.Assign, pad: str) -> None:
+        self.lines.append(f"{pad}{node.var.name} = {self.bare(node.value)};")
+
+    def array(self, node: ir.Array, pad: str) -> None:
+        """Print memory of a fixed size."""
+        self.lines.append(f"{pad}{self.language.type_name(ir.pointee(node.var))} {node.var.name}[{node.length}];")
+
+    def _store(self, node: ir.Store, pad: str) -> None:
+        place = self.place(node.base, node.index, node.type, store=True)
+        self.lines.append(f"{pad}{place} = {self.bare(node.value)};")
+
+    def loop(self, node: ir.For, pad: str) -> None:
+        """Print a loop."""
+        name, step = node.var.name, self.expr(node.step)
+        advance = f"++{name}" if step == "1" else f"{name} += {step}"
+        start, end = f"{self.language.index} {name} = {self.bare(node.low)}", self.expr(node.high)
+        self._braces(f"{pad}for ({start}; {name} < {end}; {advance}) {{", node.body, pad)
+
+    def _if(self, node: ir.If, pad: str) -> None:
+        self._braces(f"{pad}if ({self.bare(node.condition)}) {{", node.then, pad)
+        if node.otherwise:
+            self.lines.pop()
+            self._braces(f"{pad}}} else {{", node.otherwise, pad)
+
+    def _scope(self, node: ir.Scope, pad: str) -> None:
+        self._braces(f"{pad}{{", node.body, pad)
+
+    def _braces(self, start: str, body: Iterable[ir.Stmt], pad: str) -> None:
+        self.lines.append(start)
+        self.block(body, f"{pad}  ")
+        self.lines.append(f"{pad}}}")
+
+    def _comment(self, node: ir.Comment, pad: str) -> None:
+        self.lines.append(f"{pad}/* {node.text} */")
+
+    def effect(self, node: ir.Expr, pad: str) -> None:
+        """Print an expression for what it does."""
+        self.lines.append(f"{pad}{self.expr(node)};")
+
+    # Expressions
+
+    def expr(self, node: ir.Expr) -> str:
+        """Return the text of an expression, in parentheses where it has parts."""
+        return node.name if type(node) is Var else self._expressions[type(node)](node)
+
+    def bare(self, node: ir.Expr) -> str:
+        """Return the text of an expression where nothing stands beside it."""
+        return self.expr(node)
+
+    def place(self, base: ir.Expr, index: ir.Expr, kind: ir.Type, *, store: bool = False) -> str:  # noqa: ARG002
+        """Return the text of a place in memory."""
+        return f"{self.expr(base)}[{self.bare(index)}]"
+
+    def _var(self, node: Var) -> str:
+        return node.name
+
+    def _int(self, node: ir.Int) -> str:
+        return str(node.value) if node.value >= 0 else f"({node.value})"
+
+    def _real(self, node: ir.Real) -> str:
+        return self.language.literal(node.value, str(node.type))
+
+    def _load(self, node: ir.Load) -> str:
+        return self.place(node.base, node.index, node.type)
+
+    def _call(self, node: ir.Call) -> str:
+        return f"{node.name}({', '.join(map(self.bare, node.args))})"
+
+    def _op(self, node: Op) -> str:
+        sign = SIGNS.get(node.op)
+        if sign is not None:
+            a, b = node.args
+            return f"({self.expr(a)} {sign} {self.expr(b)})"
+        return self._operators.get(node.op, self.named)(node)
+
+    def _select(self, node: Op) -> str:
+        condition, a, b = map(self.expr, node.args)
+        return f"({condition} ? {a} : {b})"
+
+    def _negative(self, node: Op) -> str:
+        return f"(-{self.expr(node.args[0])})"
+
+    def _cast(self, node: Op) -> str:
+        return f"(({self.language.type_name(node.type)}){self.expr(node.args[0])})"
+
+    def _wide(self, node: Op) -> str:
+        return f"(({self.language.wide}){self.expr(node.args[0])})"
+
+    def _built_in(self, node: Op) -> str:
+        return self.language.built_in[node.op]
+
+    def _index_helper(self, node: Op) -> str:
+        return f"tw_{node.op}({self.operands(node)})"
+
+    def operands(self, node: Op) -> str:
+        """Return the operands of an operation that is written as a call."""
+        return ", ".join(map(self.expr, node.args))

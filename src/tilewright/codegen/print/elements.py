@@ -1,0 +1,44 @@
+"""How languages name element types: in texts (``double``), and in names that texts make of them (``f64``)."""
+
+import numpy as np
+
+C_ELEMENTS = {
+    "bool": "uint8_t",
+    "float32": "float",
+    "float64": "double",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "uint8": "uint8_t",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+}
+"""Element types in C; a truth value in memory is a byte."""
+GPU_ELEMENTS = {
+    "bool": "unsigned char",
+    "float32": "float",
+    "float64": "double",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "tw_wide",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+}
+"""Element types in texts for GPUs, where they are the same in CUDA C++ and OpenCL C, or a macro makes them so."""
+REALS = ("float32", "float64")
+"""Element types of kernels that only real numbers make sense for: matrices, sparse matrices, edges of pictures."""
+SUFFIX = {name: f"{name[0]}{name.lstrip('abcdefghijklmnopqrstuvwxyz')}" for name in C_ELEMENTS if name != "bool"}
+"""The ends of names that exist once for each element type."""
+
+
+def itemsize(dtype: str) -> int:
+    """Return the bytes of a number of an element type in memory.
+
+    >>> itemsize("float64"), itemsize("bool")
+    (8, 1)
+    """
+    return np.dtype(dtype).itemsize

@@ -1,0 +1,232 @@
+"""What a GPU can do at most with given machine code: residency, instructions per update, and a bound of its speed.
+
+Per round of the steady path every resident warp issues all its instructions, and every pipe takes its share; the lowest
+of the bounds by issue, pipes, shared memory and the simulated rounds (:mod:`.simulation`) is the speed of a
+multiprocessor. The tiling says which part of the cells that threads compute are useful, and how many tiles there are:
+they run in whole waves of the resident blocks. DRAM bounds the result from another side. Never a measurement.
+"""
+
+import math
+from dataclasses import dataclass
+
+from tilewright.base.constants import REGISTERS, WARP
+from tilewright.costs.hardware import hardware
+from tilewright.costs.machine_code.listing import MEMORY, PIPES, Code
+from tilewright.costs.machine_code.paths import Path, steady
+from tilewright.costs.machine_code.simulation import Timing, cycles
+from tilewright.machines.machine import Machine
+
+_REGISTER_UNIT = 8
+"""Registers of a thread are given out in so many."""
+_MAX_WARP_BLOCKS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a block of a kernel takes of a multiprocessor.
+
+    Attributes:
+        threads: Its threads.
+        registers: Registers of a thread.
+        shared_bytes: Shared memory.
+    """
+
+    threads: int
+    registers: int
+    shared_bytes: int
+
+    @property
+    def warps(self) -> int:
+        """Its warps."""
+        return -(-self.threads // WARP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What the grid asks of a kernel, per launch.
+
+    Attributes:
+        updates: Updates of cells that a thread computes in a round of the steady path.
+        useful: Share of the updates of a tile's threads that are of its own cells and inside the grid.
+        tiles: Blocks of a launch.
+        dram_bytes: Bytes between DRAM and chip per useful update, at least.
+    """
+
+    updates: float
+    useful: float
+    tiles: int
+    dram_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steady:
+    """What a kernel does in a round of its steady path, on one multiprocessor.
+
+    Attributes:
+        instructions: Instructions per update of a thread, useful or not.
+        pipes: The same by pipe, see :data:`tilewright.costs.machine_code.listing.PIPES`.
+        body_bytes: Size of the loop.
+        blocks: Resident blocks; 0 where not one fits.
+        warps: Resident warps.
+        rates: Updates per cycle at most, by what bounds them: ``issue``, ``fp32``, ``alu``, ``shared``, ``control``,
+            and ``latency`` by the simulation.
+    """
+
+    instructions: float
+    pipes: dict[str, float]
+    body_bytes: int
+    blocks: int
+    warps: int
+    rates: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A bound by machine code; nothing was measured.
+
+    Attributes:
+        steady: The steady path.
+        useful: Share of the updates that are useful.
+        waves: Share of the places for blocks that are filled, in whole waves.
+        dram: Useful updates per second at most, by DRAM.
+        updates: Useful updates per second at most.
+        binding: What bounds them: a name of ``steady.rates``, or ``dram``.
+    """
+
+    steady: Steady
+    useful: float
+    waves: float
+    dram: float
+    updates: float
+    binding: str
+
+    @property
+    def instructions(self) -> float:
+        """Instructions per useful update."""
+        return self.steady.instructions / self.useful
+
+    @property
+    def branches(self) -> float:
+        """Branches per useful update."""
+        return self.steady.pipes.get("control", 0.0) / self.useful
+
+
+def resident_blocks(needs: Needs, machine: Machine) -> int:
+    """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator.
+
+    Raises:
+        UsageError: If the machine is no GPU.
+    """
+    gpu = hardware(machine)
+    unit = -(-max(needs.registers, 1) // _REGISTER_UNIT) * _REGISTER_UNIT
+    registers = int(machine.registers.value) if machine.registers else REGISTERS
+    chip = needs.shared_bytes + machine.block_reserve_bytes.value
+    limit = machine.block_shared_bytes or machine.shared_bytes
+    if needs.shared_bytes > limit.value:
+        return 0
+    return int(
+        min(
+            gpu.max_blocks,
+            gpu.max_threads // (needs.warps * WARP),
+            registers // (unit * needs.warps * WARP),
+            gpu.shared_bytes // chip if chip else _MAX_WARP_BLOCKS,
+        )
+    )
+
+
+def timing(machine: Machine) -> Timing:
+    """Return the numbers of a machine's multiprocessor for its pipes."""
+    gpu = hardware(machine)
+    arithmetic = WARP * gpu.schedulers / machine.vector_width.value
+    integer, special = machine.integer_cycles.value, machine.special_pipe_cycles.value
+    busy = {
+        "fp32": arithmetic,
+        "fp64": arithmetic * gpu.double_cost,
+        "imad": integer,
+        "alu": integer,
+        "uniform": integer,
+        "control": machine.control_cycles.value,
+        "special": special,
+        "barrier": 2.0,
+        "async": 1.0,
+    }
+    near, slow = machine.integer_latency.value, machine.special_latency.value
+    latency = {
+        "fp32": gpu.pipeline,
+        "fp64": machine.double_latency.value,
+        "imad": near,
+        "alu": near,
+        "control": near,
+        "uniform": 2 * near,
+        "special": slow,
+        "shuffle": slow,
+        "async": slow,
+        "lds": machine.load_latency.value,
+        "ldg": machine.fetch_latency.value,
+        "sts": 2 * near,
+        "stg": 2 * near,
+        "barrier": machine.meeting_latency.value,
+    }
+    return Timing(schedulers=int(gpu.schedulers), busy=busy, latency=latency, branch=machine.taken_branch_cycles.value)
+
+
+def analyse(code: Code, needs: Needs, updates: float, machine: Machine) -> Steady:
+    """Follow a kernel's steady path on one multiprocessor of a machine.
+
+    Args:
+        code: The kernel's machine code.
+        needs: What a block of it takes.
+        updates: Updates of cells that a thread computes in a round of the path.
+        machine: The GPU.
+
+    Raises:
+        UsageError: If the machine is no GPU.
+    """
+    path, clock = steady(code), timing(machine)
+    blocks = resident_blocks(needs, machine)
+    counts = {pipe: path.count(pipe) / updates for pipe in (*PIPES, "alu", "uniform")}
+    rates = {name: WARP * updates / taken for name, taken in _cycles(path, clock).items() if taken}
+    if blocks:
+        simulated = cycles(path, clock, needs.warps, blocks)
+        rates["latency"] = WARP * updates * needs.warps * blocks / simulated
+    return Steady(
+        instructions=len(path.instructions) / updates,
+        pipes={pipe: count for pipe, count in counts.items() if count},
+        body_bytes=16 * path.size,
+        blocks=blocks,
+        warps=blocks * needs.warps,
+        rates=rates,
+    )
+
+
+def _cycles(path: Path, clock: Timing) -> dict[str, float]:
+    """Cycles of a multiprocessor for a round of one warp, by what takes them."""
+    shares = {pipe: clock.busy.get(pipe, 0.0) / clock.schedulers * path.count(pipe) for pipe in (*PIPES, "alu")}
+    return {
+        "issue": len(path.instructions) / clock.schedulers,
+        "fp32": shares["fp32"] + shares["imad"],
+        "fp64": shares["fp64"],
+        "alu": shares["alu"],
+        "shared": sum(each.width for each in path.instructions if each.pipe in MEMORY),
+        "control": shares["control"],
+    }
+
+
+def bound(found: Steady, work: Work, machine: Machine) -> Bound:
+    """Bound the speed of a grid's launches by what one multiprocessor can do."""
+    count = int(machine.sm_count.value)
+    places = max(1, found.blocks) * count
+    waves = work.tiles / (math.ceil(work.tiles / places) * places)
+    binding = min(found.rates, key=lambda name: found.rates[name])
+    rate = found.rates[binding] * count * machine.clock.value * work.useful * waves
+    dram = machine.dram_bandwidth.value / work.dram_bytes
+    if not found.blocks:
+        rate = 0.0
+    return Bound(
+        steady=found,
+        useful=work.useful,
+        waves=waves,
+        dram=dram,
+        updates=min(rate, dram),
+        binding="dram" if dram < rate else binding,
+    )

@@ -1,0 +1,121 @@
+"""The path through a kernel's machine code on which most of its time goes: the steady loop, or the whole of it.
+
+Loops are the natural loops of back edges (Aho et al., "Compilers", section 9.6.6). Of every loop the path from its head
+to its back edge with the most arithmetic and accesses is taken, of equal ones the shorter; the steady loop is the one
+whose path has the most arithmetic.
+"""
+
+from tilewright.costs.machine_code.listing import Code, Instruction
+
+_WORK = {"fp32", "fp64", "stg", "ldg", "sts"}
+_ARITHMETIC = {"fp32", "fp64"}
+
+
+class Path:
+    """A path that a warp takes again and again.
+
+    Attributes:
+        instructions: Its instructions in order.
+        taken: Of every instruction whether it is a branch that is taken; the last one of a loop is.
+        size: Instructions of the loop, those beside the path included.
+        loops: Whether it is a loop; else the whole kernel.
+    """
+
+    def __init__(self, code: Code, places: list[int], size: int, *, loops: bool) -> None:
+        """Follow places of a code."""
+        self.instructions: tuple[Instruction, ...] = tuple(code.instructions[place] for place in places)
+        following: list[int | None] = [*places[1:], None]
+        self.taken = tuple(
+            bool(code.instructions[place].target) and after != place + 1 if after is not None else loops
+            for place, after in zip(places, following, strict=True)
+        )
+        self.size = size
+        self.loops = loops
+
+    def count(self, *pipes: str) -> int:
+        """Instructions of some pipes."""
+        return sum(each.pipe in pipes for each in self.instructions)
+
+
+def steady(code: Code) -> Path:
+    """Return the path of a kernel's steady loop, or through all of it where no loop computes anything."""
+    after = _successors(code)
+    before: list[list[int]] = [[] for _ in after]
+    for place, targets in enumerate(after):
+        for target in targets:
+            before[target].append(place)
+    best: tuple[tuple[int, int], Path] | None = None
+    for tail, targets in enumerate(after):
+        for head in targets:
+            if head > tail or not code.instructions[tail].target:
+                continue
+            body = _natural(before, head, tail)
+            places = _heaviest(code, after, body, head, {tail})
+            if not places:
+                continue
+            path = Path(code, places, len(body), loops=True)
+            rank = (path.count(*_ARITHMETIC), -len(body))
+            if path.count(*_ARITHMETIC) and (best is None or rank > best[0]):
+                best = rank, path
+    if best is not None:
+        return best[1]
+    ends = {place for place, targets in enumerate(after) if not targets}
+    every = set(range(len(code.instructions)))
+    return Path(code, _heaviest(code, after, every, 0, ends), len(every), loops=False)
+
+
+def _successors(code: Code) -> list[list[int]]:
+    count = len(code.instructions)
+    found = []
+    for place, each in enumerate(code.instructions):
+        targets = [place + 1] if each.falls and place + 1 < count else []
+        found.append([*targets, *([code.labels[each.target]] if each.target else [])])
+    return found
+
+
+def _natural(before: list[list[int]], head: int, tail: int) -> set[int]:
+    """Everything from which the back edge is reached without passing the head."""
+    body, waiting = {head, tail}, [tail]
+    while waiting:
+        place = waiting.pop()
+        if place == head:
+            continue
+        new = [each for each in before[place] if each not in body]
+        body.update(new)
+        waiting += new
+    return body
+
+
+def _heaviest(code: Code, after: list[list[int]], body: set[int], head: int, ends: set[int]) -> list[int]:
+    """The path from a head to an end with the most work, back edges left out; empty where no end is reached."""
+    order: list[int] = []
+    seen, waiting = {head}, [(head, iter(after[head]))]
+    while waiting:
+        place, targets = waiting[-1]
+        new = next((each for each in targets if each in body and each not in seen), None)
+        if new is None:
+            order.append(place)
+            waiting.pop()
+        else:
+            seen.add(new)
+            waiting.append((new, iter(after[new])))
+    rank = {place: number for number, place in enumerate(order)}
+    best: dict[int, tuple[int, int, int]] = {}  # work, minus length, the place after
+    for place in order:
+        work = int(code.instructions[place].pipe in _WORK)
+        if place in ends:
+            best[place] = (work, -1, -1)
+            continue
+        ways = [
+            (best[each][0], best[each][1], each)
+            for each in after[place]
+            if each in best and rank[each] < rank[place] and each != head
+        ]
+        if ways:
+            most, short, target = max(ways)
+            best[place] = (most + work, short - 1, target)
+    path, place = [], head
+    while place >= 0 and place in best:
+        path.append(place)
+        place = best[place][2]
+    return path
