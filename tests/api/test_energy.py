@@ -288,7 +288,9 @@ def test_the_commands_explain_and_whatif(tmp_path):
     why = _document("predict", "heat2d", *ARGUMENTS, "--explain")["explanation"]
     assert {each["name"] for each in why["resources"]} >= {"memory", "vector units", "on-chip memory"}
     assert _document("predict", "heat2d", *ARGUMENTS, "--metric", "energy", "--explain")["explanation"]
-    assert "bottlenecks" in _run("predict", "heat2d", *ARGUMENTS, "--explain").output
+    explained = _run("predict", "heat2d", *ARGUMENTS, "--explain").output
+    assert "bottlenecks" in explained
+    assert "work: the share of the time that a resource is busy" in explained
     picture = tmp_path / "sweep.png"
     swept = _document("whatif", "heat2d", *ARGUMENTS, "--vary", "sms", "--reuse", "gradient2d", "--plot", picture)
     assert swept["reuse"]["heat2d"]["heat2d"] == 0.0

@@ -79,3 +79,16 @@ def test_a_wrong_number_of_threads_is_a_fault(cli, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "many")
     threads = next(check for check in cli("doctor", "--json").json["checks"] if check["name"] == "threads")
     assert threads["state"] == "fault"
+
+
+def test_a_computer_that_nobody_calibrated_is_told_how(cli, monkeypatch, tmp_path):
+    from tilewright.runtime import hosts
+
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path))
+    found = {check["name"]: check for check in cli("doctor", "--json").json["checks"]}["calibration"]
+    assert found["state"] == "absent"
+    assert "tilewright calibrate" in found["fix"]
+    hosts.keep(hosts.host())
+    found = {check["name"]: check for check in cli("doctor", "--json").json["checks"]}["calibration"]
+    assert found["state"] == "ok"
+    assert found["fix"] == ""

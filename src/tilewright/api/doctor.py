@@ -12,7 +12,7 @@ from importlib import metadata
 
 from tilewright.base.errors import TilewrightError, ToolchainError
 from tilewright.base.units import format_bytes
-from tilewright.runtime import cache, host, toolchain
+from tilewright.runtime import cache, host, hosts, toolchain
 
 _MANAGERS = {
     "apt-get": "sudo apt install",
@@ -75,6 +75,7 @@ def diagnose() -> Diagnosis:
         _required,
         _compiler,
         _cpu,
+        _calibration,
         _threads,
         _memory,
         _cache,
@@ -188,6 +189,13 @@ def _cpu() -> tuple[Check, ...]:
         + ", ".join(f"{name} {format_bytes(size)}" for name, size in caches if size)
     )
     return (Check(name="cpu", state="ok", detail=detail),)
+
+
+def _calibration() -> tuple[Check, ...]:
+    fix = "tilewright calibrate, once: 90 to 105 seconds on two cores where nothing else runs"
+    if not hosts.calibrated():
+        return (Check(name="calibration", state="absent", detail="speeds are guessed", fix=fix),)
+    return (Check(name="calibration", state="ok", detail="this CPU was measured with this compiler"),)
 
 
 def _threads() -> tuple[Check, ...]:

@@ -11,17 +11,20 @@ import numpy as np
 from tilewright.api import data
 from tilewright.api.levels import warn_if_at_rest
 from tilewright.api.load import load_program
-from tilewright.api.monitor import make_monitor
+from tilewright.api.monitor import Monitor, make_monitor
 from tilewright.api.record import threads_of
 from tilewright.api.run import Case, calculation_of, make_case
+from tilewright.api.told import Watched, while_running
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.plan import read_target
 from tilewright.programs.problem import Problem, parse_boundary
 from tilewright.programs.stencil import Program
+from tilewright.report.waiting import waiting
 from tilewright.runtime.files import check_output, check_place, is_archive, read_planes, write_planes
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Array, check_memory
+from tilewright.runtime.simulation import Calculation
 from tilewright.tilings.tiling import Tiling
 
 Note = Callable[[str], None]
@@ -202,7 +205,7 @@ def perform(job: Job, note: Note) -> Report:
     target, deep = read_target(job.backend, thread_count(job.threads)), any(map(is_archive, job.outputs))
     calculations = [calculation_of(each, target, job.tile, strict=job.strict, monitor=looks.monitor) for each in cases]
     begin = time.perf_counter()
-    done = [each.compute(looks.monitor, deep=deep) for each in calculations]
+    done = [_computed(each, looks.monitor, deep=deep) for each in calculations]
     seconds = time.perf_counter() - begin
     results = [{field: levels[0] for field, levels in found.items()} for found, _ in done]
     _write(problem, results, job.outputs, note)
@@ -219,6 +222,15 @@ def perform(job: Job, note: Note) -> Report:
         steps=min(steps for _, steps in done),
         comparison=_compare(cases, results, note) if job.check else None,
     )
+
+
+def _computed(
+    calculation: Calculation, monitor: Monitor | None, *, deep: bool
+) -> tuple[dict[str, tuple[Array, ...]], int]:
+    """Compute, and say how far it is where that takes long."""
+    watched = None if monitor is None else Watched(monitor)
+    with while_running(calculation.kernel, calculation.problem, watched):
+        return calculation.compute(watched, deep=deep)
 
 
 class _Looks:
@@ -311,9 +323,15 @@ def _compare(cases: Sequence[Case], results: Sequence[Mapping[str, Array]], note
     check_memory(_REFERENCE_COPIES * problem.cells * np.dtype(np.float64).itemsize * len(problem.program.fields))
     if problem.cells * problem.steps * len(cases) >= _LONG_CHECK:
         note("comparing with the NumPy reference, which takes a while")
-    errors, within = [], True
+    errors, within, done = [], True, [0]
+    steps = problem.steps * sum(rounding.runs(problem, each.given.versions, each.given.scalars) for each in cases)
+
+    def stepped() -> None:
+        done[0] += 1
+
     for each, result in zip(cases, results, strict=True):
-        exact, allowed = rounding.bound(problem, each.given.versions, each.given.scalars)
+        with waiting("comparing with the NumPy reference", lambda: (done[0] / max(1, steps), None)):
+            exact, allowed = rounding.bound(problem, each.given.versions, each.given.scalars, stepped)
         for field in problem.program.updated:
             error, good = rounding.worst_excess(result[field], exact[field], allowed[field])
             errors.append(error)

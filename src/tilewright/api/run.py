@@ -15,6 +15,7 @@ from tilewright.api.memo import prepared
 from tilewright.api.monitor import Callback, Monitor, make_monitor
 from tilewright.api.record import Run, predicted_seconds, threads_of
 from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.api.told import Watched, log_choice, while_running
 from tilewright.api.unstable import warn_if_unstable
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import Target, read_target
@@ -190,6 +191,7 @@ def calculation_of(
     steps = min(problem.steps, monitor.every if monitor else problem.steps, forcing.longest or problem.steps)
     part = problem if steps == problem.steps else replace(problem, steps=steps)
     kernel = prepared(part, target, tiling, strict=strict, copies=part is problem)
+    log_choice(kernel, problem, target.threads)
     inputs = case.given.inputs()
     return Calculation(kernel=kernel, problem=problem, inputs=inputs, threads=target.threads, forcing=forcing)
 
@@ -212,11 +214,13 @@ def execute(
     targets = () if out is None else _targets(problem, out, levels=levels)
     there = on_device(case.given, target, plain=case.plain and monitor is None and out is None)
     calculation = calculation_of(case, there or target, tiling, strict=strict, monitor=monitor)
+    watched = None if monitor is None else Watched(monitor)
     begin = time.perf_counter()
-    if there is not None:
-        found, done = _compute_there(calculation)
-    else:
-        found, done = calculation.compute(monitor, targets=targets, deep=levels or record)
+    with while_running(calculation.kernel, problem, watched):
+        if there is not None:
+            found, done = _compute_there(calculation)
+        else:
+            found, done = calculation.compute(watched, targets=targets, deep=levels or record)
     seconds = time.perf_counter() - begin
     if monitor is None and there is None:
         calculation.warn_if_nonfinite({field: versions[0] for field, versions in found.items()})

@@ -67,11 +67,11 @@ class _Group(TyperGroup):
             raise typer.Exit(_report(error)) from None
 
 
-def _report(error: Exception) -> int:
+def _report(error: Any) -> int:  # noqa: ANN401  (also typer's, of either of two packages)
     """Print an error to standard error and return the exit status."""
     status: int
     if _of_typer(error):
-        message, hint, status = error.format_message().rstrip("."), _help_of(error), error.exit_code  # type: ignore[attr-defined]
+        message, hint, status = error.format_message().rstrip("."), _help_of(error), int(error.exit_code)
     elif isinstance(error, TilewrightError):
         message, hint, status = error.message, error.hint, error.exit_status
     elif isinstance(error, MemoryError):

@@ -33,7 +33,7 @@ def image(
 ) -> None:
     """Blur a picture, or find its edges: grey or colour, 8 or 16 bits.
 
-    Example: tilewright image canny examples/data/photo.png edges.png --sigma 1.4 --low 0.1 --high 0.2
+    Example: tilewright image canny photo.png edges.png --sigma 1.4 --low 0.1 --high 0.2
     """
     from tilewright.api.image import process
 

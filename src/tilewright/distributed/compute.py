@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.codegen.emit import Kernel as Code
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.plan import Target
@@ -102,7 +101,7 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
         return (
             sum(problem.program.history(name) + 2 for name in problem.program.fields) * problem.cells * problem.itemsize
         )
-    code: Code = kernel.compiled.kernel
+    code = kernel.compiled.layout
     block = kernel.plan.block
     around = block.around if block is not None else ((0, 0),) * len(problem.shape)
     shape = tuple(low + extent + high for extent, (low, high) in zip(problem.shape, around, strict=True))

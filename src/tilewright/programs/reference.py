@@ -141,11 +141,16 @@ def step(problem: Problem, state: State, scalars: Mapping[str, Any], evaluator: 
     }
 
 
+def silent() -> None:
+    """Say nothing of a step."""
+
+
 def run(
     problem: Problem,
     arrays: Mapping[str, Sequence[Array]],
     scalars: Mapping[str, Any],
     dtype: npt.DTypeLike | None = None,
+    stepped: Callable[[], None] = silent,
 ) -> dict[str, Array]:
     """Run a problem.
 
@@ -154,6 +159,7 @@ def run(
         arrays: Per field its versions, newest first, each of the problem's shape.
         scalars: Values of the program's scalars.
         dtype: Element type to compute in; the problem's by default.
+        stepped: Called after every step.
 
     Returns:
         The newest version of every updated field.
@@ -164,6 +170,7 @@ def run(
     with np.errstate(all="ignore"):
         for _ in range(problem.steps):
             state = step(problem, state, typed)
+            stepped()
     return {field: state[field][0] for field in problem.program.updated}
 
 

@@ -66,8 +66,20 @@ def _absolute(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any
     return values[-1]
 
 
+def runs(problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]) -> int:
+    """Return how many times :func:`bound` runs a problem."""
+    if np.dtype(problem.dtype).kind in "iu":
+        return 1
+    if is_linear(problem.program):
+        return 1 if _is_positive(problem, arrays, scalars) else 2
+    return 2 + _PERTURBATIONS
+
+
 def bound(
-    problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]
+    problem: Problem,
+    arrays: Mapping[str, Sequence[Array]],
+    scalars: Mapping[str, Any],
+    stepped: Callable[[], None] = reference.silent,
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Run the float64 reference and say how far a result in the problem's dtype may lie from it.
 
@@ -80,20 +92,22 @@ def bound(
         problem: The problem.
         arrays: Per field its versions, newest first.
         scalars: Values of the program's scalars.
+        stepped: Called after every step of every run.
 
     Returns:
         The reference and the bound, per updated field, of the problem's shape in float64.
     """
     if np.dtype(problem.dtype).kind in "iu":
-        exact = reference.run(problem, arrays, scalars)
+        exact = reference.run(problem, arrays, scalars, stepped=stepped)
         return exact, {field: np.zeros(problem.shape) for field in exact}
     wide = np.complex128 if np.dtype(problem.dtype).kind == "c" else np.float64
-    exact = reference.run(problem, arrays, scalars, wide)
+    exact = reference.run(problem, arrays, scalars, wide, stepped=stepped)
     eps, least = float(np.finfo(problem.dtype).eps), underflow(problem)
     if is_linear(problem.program):
-        size = exact if _is_positive(problem, arrays, scalars) else _run_absolute(problem, arrays, scalars)
+        size = exact if _is_positive(problem, arrays, scalars) else _run_absolute(problem, arrays, scalars, stepped)
         return exact, {field: units(problem) * eps * value + least for field, value in size.items()}
-    return exact, {field: value + least for field, value in _perturbed(problem, arrays, scalars, exact, eps).items()}
+    worst = _perturbed(problem, arrays, scalars, exact, eps, stepped)
+    return exact, {field: value + least for field, value in worst.items()}
 
 
 def units(problem: Problem) -> float:
@@ -107,7 +121,10 @@ def underflow(problem: Problem) -> float:
 
 
 def _run_absolute(
-    problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]
+    problem: Problem,
+    arrays: Mapping[str, Sequence[Array]],
+    scalars: Mapping[str, Any],
+    stepped: Callable[[], None],
 ) -> dict[str, Array]:
     """Run the program evaluated on absolute values: of the data, the constants and the boundaries' values."""
     positive = {field: [_size(array) for array in given] for field, given in arrays.items()}
@@ -120,6 +137,7 @@ def _run_absolute(
     with np.errstate(all="ignore"):
         for _ in range(problem.steps):
             state = reference.step(problem, state, scalars, _absolute)
+            stepped()
     return {field: state[field][0] for field in problem.program.updated}
 
 
@@ -147,8 +165,9 @@ def _perturbed(
     scalars: Mapping[str, Any],
     exact: Mapping[str, Array],
     eps: float,
+    stepped: Callable[[], None],
 ) -> dict[str, Array]:
-    runs = [reference.run(problem, arrays, scalars)]
+    found = [reference.run(problem, arrays, scalars, stepped=stepped)]
     for seed in range(_PERTURBATIONS):
         generator = np.random.default_rng(seed)
         state = reference.start(problem, arrays, next(iter(exact.values())).dtype)
@@ -158,11 +177,12 @@ def _perturbed(
                     noise = generator.uniform(-eps, eps, problem.shape)
                     state[field][0] = state[field][0] * (1.0 + noise)
                 state = reference.step(problem, state, scalars)
-        runs.append({field: state[field][0] for field in problem.program.updated})
+                stepped()
+        found.append({field: state[field][0] for field in problem.program.updated})
     result = {}
     for field, value in exact.items():
         with np.errstate(all="ignore"):
-            worst = max(float(np.nanmax(np.abs(run[field] - value), initial=0.0)) for run in runs)
+            worst = max(float(np.nanmax(np.abs(run[field] - value), initial=0.0)) for run in found)
             result[field] = _SAFETY * (worst + eps * np.abs(value))
     return result
 

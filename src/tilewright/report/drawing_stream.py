@@ -216,8 +216,8 @@ def _levels(panel: "Axes", shown: Problem, tiling: Tiling, stages: int) -> None:
         (at.now[min(at.now)], 0, -room, "loaded from memory"),
         (at.now[at.last - 1], at.last + room, at.last, "written to memory"),
     )
-    for (low, high), tip, tail, text in ends:
-        middle = (low + high) / 2
+    for cells_, tip, tail, text in ends:
+        middle = sum(cells_) / 2
         panel.annotate("", (middle, tip), (middle, tail), arrowprops={"arrowstyle": "->", "shrinkA": 0, "shrinkB": 0})
         panel.text(middle, (tip + tail) / 2, f"  {text}", fontsize=8, va="center")
     centre = (last + limits[1]) / 2

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group
-from rich.table import Table
+from rich.console import Group, RenderableType
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_seconds, format_shape
@@ -16,7 +15,7 @@ Document = Mapping[str, Any]
 _FORMATS = (".png", ".svg", ".pdf")
 
 
-def metered(one: Document) -> Table:
+def metered(one: Document) -> RenderableType:
     """Show the energy of one tiling, part by part."""
     total = one["joules"] or 1.0
     facts = {
@@ -62,7 +61,7 @@ def fit(one: Document) -> Group:
     )
 
 
-def micro(one: Document) -> Table:
+def micro(one: Document) -> RenderableType:
     """Show what single operations take, with their intervals."""
     rows = [
         (name, f"{each['value']:.3g}", f"{each['low']:.3g} to {each['high']:.3g}", _seen(each))
@@ -85,11 +84,20 @@ def explanation(one: Document) -> Group:
     ]
     if one["k_effect"]:
         rows = [(str(each["k"]), format_seconds(each["seconds"])) for each in one["k_effect"]]
-        tables.append(table((">k", ">time"), rows, "effect of k"))
+        tables.append(table((">k", ">time"), rows, "effect of k, tiles at a time on a multiprocessor"))
     over = f"{100 * one['overhead']:.1f} % over the ideal time of {format_seconds(one['ideal_seconds'])}"
     if one["printed_overhead"] is not None:
         over += f"; the printed estimate (8.5) says {100 * one['printed_overhead']:.1f} %"
-    return Group(*tables, over)
+    meaning = "work: the share of the time that a resource is busy; held: the share of it that tiles occupy"
+    above = [_ABOVE] if any(each["name"] == "memory" and each["use"] > 1 for each in one["resources"]) else []
+    return Group(*tables, over, meaning, *above)
+
+
+_ABOVE = (
+    "memory above 100 %: every tile is charged as if it had the whole device's bandwidth, as the paper prints it; a "
+    "tile takes the longer of its arithmetic and its transfers, so more of the shorter brings nothing"
+)
+_UNITS = {"time": "s", "traffic": "B", "energy": "J", "power": "W", "edp": "J s", "ed2p": "J s^2"}
 
 
 def strategies(one: Document) -> Group:
@@ -102,9 +110,10 @@ def strategies(one: Document) -> Group:
         (" and ".join(each["families"]), f"{each['points']:,}", each["tiling"], f"{each['value']:.4g}")
         for each in one["feasible_sets"]
     ]
+    metric = f">{one['metric']}, {_UNITS[one['metric']]}"
     return Group(
-        table(("family", "best tiling", f">{one['metric']}", ">worse by", ">feasible"), rows, "across strategies"),
-        table(("feasible for exactly", ">sizes", "best there", f">{one['metric']}"), sets),
+        table(("family", "best tiling", metric, ">worse by", ">feasible"), rows, "across strategies"),
+        table(("feasible for exactly", ">sizes", "best there", metric), sets),
         *one["reasons"],
     )
 
@@ -131,7 +140,7 @@ def sweep(one: Document) -> Group:
     return Group(table(columns, rows, f"{one['program']} on {one['machine']}, {one['vary']} varied"), *notes)
 
 
-def losses(one: Mapping[str, Mapping[str, float | None]]) -> Table:
+def losses(one: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
     """Show what running one program with another's best tiling loses."""
     names = list(one)
     rows = [
@@ -141,7 +150,7 @@ def losses(one: Mapping[str, Mapping[str, float | None]]) -> Table:
     return table(("tiling of", *(f">runs {name}" for name in names)), rows, "loss of another program's tiling")
 
 
-def together(*parts: Table | Group) -> Group:
+def together(*parts: RenderableType) -> Group:
     """Put tables below each other."""
     return Group(*parts)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from rich.table import Table
+from rich.console import RenderableType
 
 from tilewright.programs.expression import Apply, Const, Read, Scalar, Tape
 from tilewright.programs.table import LOOKUP, Input, Recurrence
@@ -103,7 +103,7 @@ def to_dict(program: Recurrence) -> dict[str, object]:
     }
 
 
-def listing(many: Iterable[Recurrence]) -> Table:
+def listing(many: Iterable[Recurrence]) -> RenderableType:
     """List recurrences, one per row."""
     rows = [
         (

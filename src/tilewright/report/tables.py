@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from rich import box
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.energy import Joules
@@ -19,7 +21,7 @@ _UNITS = {"gcells_per_second": "GCells/s", "gflops_per_second": "GFlops/s"}
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> RenderableType:
     """Make a table of texts.
 
     Columns whose name starts with ``>`` are right-aligned; the last one is as wide as the terminal leaves it. A column
@@ -28,33 +30,38 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
     cells = [tuple(row) for row in rows]
     kept = [i for i in range(len(columns)) if not cells or any(row[i] not in {"", "-"} for row in cells)]
     columns, rows = [columns[i] for i in kept], [tuple(row[i] for i in kept) for row in cells]
-    result = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0))
+    result = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0))
     for i, column in enumerate(columns):
         last = i + 1 == len(columns)
         justify: Literal["left", "right"] = "right" if column.startswith(">") else "left"
         result.add_column(column.removeprefix(">"), justify=justify, no_wrap=not last, overflow="fold")
     for row in rows:
         result.add_row(*(_escaped(cell) for cell in row))
-    return result
+    return _titled(result, title)
 
 
-def pairs(facts: Mapping[str, str], title: str = "") -> Table:
+def pairs(facts: Mapping[str, str], title: str = "") -> RenderableType:
     """Make a table of names and values."""
-    result = Table(title=_escaped(title) or None, title_justify="left", box=None, show_header=False, pad_edge=False)
+    result = Table(box=None, show_header=False, pad_edge=False)
     result.add_column(style="bold")
     result.add_column(overflow="fold")
     for name, value in facts.items():
         result.add_row(name, _escaped(value))
-    return result
+    return _titled(result, title)
 
 
-def programs(many: Iterable[Program]) -> Table:
+def _titled(shown: Table, title: str) -> RenderableType:
+    """Put a line above a table, which is no wider for it."""
+    return Group(Text(title, style="italic"), shown) if title else shown
+
+
+def programs(many: Iterable[Program]) -> RenderableType:
     """List programs, one per row."""
     rows = [(p.name, f"{p.rank}D", ", ".join(p.fields), str(p.loads), str(p.flops), p.summary) for p in many]
     return table(("program", "rank", "fields", ">loads", ">flops", "what it computes"), rows)
 
 
-def program(one: Program) -> Table:
+def program(one: Program) -> RenderableType:
     """Show what there is to know about one program."""
     analysis = analyse(one)
     names = [statement.field for statement in one.statements]
@@ -111,7 +118,7 @@ def reach_text(one: Program) -> str:
     return " x ".join(f"{-low}..{high}" for low, high in one.reach)
 
 
-def machines(many: Iterable[Machine]) -> Table:
+def machines(many: Iterable[Machine]) -> RenderableType:
     """List machines, one per row."""
     rows = [
         (
@@ -128,7 +135,7 @@ def machines(many: Iterable[Machine]) -> Table:
     return table(("machine", "kind", ">SMs or cores", ">lanes", ">on chip", ">bandwidth", "name"), rows)
 
 
-def machine(one: Machine) -> Table:
+def machine(one: Machine) -> RenderableType:
     """Show every value of a machine with its unit and where it comes from."""
     rows = []
     for name, quantity in one.known().items():
@@ -137,7 +144,7 @@ def machine(one: Machine) -> Table:
     return table(("parameter", ">value", "range", "source", "meaning and provenance"), rows, f"{one.name}: {one.title}")
 
 
-def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, title: str) -> Table:
+def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, title: str) -> RenderableType:
     """Show what one tiling costs."""
     spread = "" if c_iter.low is None else f", {c_iter.low:.3g} to {c_iter.high:.3g}"
     facts = {
@@ -155,7 +162,7 @@ def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, 
     return pairs(facts, title)
 
 
-def candidates(rows: Sequence[tuple[str, Costs]]) -> Table:
+def candidates(rows: Sequence[tuple[str, Costs]]) -> RenderableType:
     """Rank tilings with their costs, best first."""
     cells = [
         (

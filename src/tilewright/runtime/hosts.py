@@ -51,6 +51,14 @@ def host() -> Machine:
         return host_machine(target_cpu())
 
 
+def calibrated() -> bool:
+    """Whether a calibration of this very CPU and compiler is kept."""
+    try:
+        return path().is_file()
+    except (OSError, RuntimeError):
+        return False
+
+
 @functools.lru_cache(maxsize=4)
 def _calibrated(known: Path, stamp: tuple[int, int]) -> Machine:  # noqa: ARG001  (part of the key)
     machine = files.load(str(known))

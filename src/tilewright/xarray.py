@@ -1,0 +1,112 @@
+"""The accessor ``DataArray.tw`` of xarray, which ``import tilewright.xarray`` registers.
+
+``da.tw.run(heat, steps=100, dims=("y", "x"), boundary={"x": "wrap"})`` names axes where :func:`tilewright.run` counts
+them. Coordinates, attributes and the order of dimensions are kept.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import xarray
+
+from tilewright.api.record import Run
+from tilewright.api.run import run
+from tilewright.api.stencil import ProgramLike, as_program
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.programs.problem import BoundarySpec
+
+
+@xarray.register_dataarray_accessor("tw")  # type: ignore[no-untyped-call]
+class Accessor:
+    """Programs on a ``DataArray``."""
+
+    def __init__(self, array: xarray.DataArray) -> None:
+        self._array = array
+
+    def run(
+        self,
+        program: ProgramLike,
+        *others: Any,  # noqa: ANN401
+        steps: int,
+        dims: Sequence[str] | None = None,
+        boundary: BoundarySpec = "fixed",
+        where: Any = None,  # noqa: ANN401
+        **options: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Run a program for a number of steps; see :func:`tilewright.run`.
+
+        Args:
+            program: A stencil, a function, a program, or the name of a built-in one; this array is its first field.
+            *others: The other fields, in field order. Each ``DataArray`` among them has the same dimensions, in any
+                order, and the same coordinates.
+            steps: Number of time steps.
+            dims: The dimensions that the program's axes are, outermost first; those of this array, as they lie, by
+                default.
+            boundary: As for :func:`tilewright.run`, or a mapping whose names are dimensions: those that it leaves out
+                are ``fixed``.
+            where: Truth values, a ``DataArray`` or an array that lies as ``dims`` do.
+            **options: Options of :func:`tilewright.run` but ``out``, and scalars, of which a ``DataArray`` is a
+                coefficient field. A ``callback`` gets NumPy views, which lie as ``dims`` do.
+
+        Returns:
+            A ``DataArray`` with the dimensions, coordinates, name and attributes of its field's, or a tuple of them.
+
+        Raises:
+            ArrayError: If dimensions or coordinates differ, or anything else does not fit.
+            UsageError: If a name, an option or a scalar cannot be used.
+
+        Examples:
+            >>> import numpy, xarray, tilewright.xarray
+            >>> da = xarray.DataArray(numpy.eye(4), dims=("x", "y"), coords={"x": [0.0, 0.5, 1.0, 1.5]})
+            >>> da.tw.run("j2d5pt", steps=1, dims=("y", "x"), boundary={"x": "wrap"}).dims
+            ('x', 'y')
+        """
+        rank = as_program(program).rank
+        order = tuple(map(str, self._array.dims)) if dims is None else tuple(dims)
+        if sorted(order) != sorted(map(str, self._array.dims)):
+            raise UsageError(f"dims are those of the array, {', '.join(map(str, self._array.dims))}, got {order!r}")
+        if len(order) != rank:
+            raise ArrayError(f"the program has {rank} axes, the array {len(order)} dimensions: {', '.join(order)}")
+        given = {name: self._turned(value, order, name) for name, value in options.items() if name != "out"}
+        if "out" in options:
+            raise UsageError("the accessor returns a new array, so it takes no out=", "call tilewright.run")
+        arrays = [self._turned(value, order, f"array {n}") for n, value in enumerate((self._array, *others), 1)]
+        mask = None if where is None else np.asarray(self._turned(where, order, "where"))
+        found = run(program, *arrays, steps=steps, boundary=_of_dims(boundary, order), where=mask, **given)
+        return self._back(found)
+
+    def _turned(self, value: Any, order: tuple[str, ...], name: str) -> Any:  # noqa: ANN401
+        """Return a ``DataArray``, or a tuple of them, with its dimensions in an order; anything else as it is."""
+        if isinstance(value, tuple):
+            return tuple(self._turned(each, order, name) for each in value)
+        if not isinstance(value, xarray.DataArray):
+            return value
+        if sorted(map(str, value.dims)) != sorted(order):
+            raise ArrayError(f"{name} has the dimensions {', '.join(map(str, value.dims))}, not {', '.join(order)}")
+        try:
+            xarray.align(self._array, value, join="exact", copy=False)
+        except ValueError as error:
+            raise ArrayError(f"{name} has other coordinates: {error}", "align the arrays: xarray.align") from None
+        return value.transpose(*order)
+
+    def _back(self, found: Any) -> Any:  # noqa: ANN401
+        """Return results with the dimensions in this array's order, wherever they stand."""
+        if isinstance(found, xarray.DataArray):
+            return found.transpose(*self._array.dims)
+        if isinstance(found, Run):
+            return dataclasses.replace(found, state=self._back(found.state), levels=self._back(found.levels))
+        if isinstance(found, tuple):
+            return tuple(self._back(each) for each in found)
+        return found
+
+
+def _of_dims(boundary: BoundarySpec, order: tuple[str, ...]) -> BoundarySpec:
+    """Return boundaries by axis, of those that are given by dimension."""
+    if not isinstance(boundary, Mapping) or not set(boundary) & set(order):
+        return boundary
+    unknown = sorted(set(boundary) - set(order))
+    if unknown:
+        raise UsageError(f"boundaries are of the dimensions {', '.join(order)}, got {', '.join(unknown)} as well")
+    return cast("BoundarySpec", tuple(boundary.get(name, "fixed") for name in order))

@@ -1,0 +1,79 @@
+"""A line about a call that takes long: in a terminal or a notebook, after some patience, gone at its end."""
+
+import io
+import sys
+import threading
+import time
+import types
+
+import pytest
+
+from tilewright.report import waiting
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def _terminal(monkeypatch):
+    """Make standard error a terminal; in a test's body, since pytest sets it anew after the fixtures."""
+    stream = _Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    return stream
+
+
+def _until(text, terminal, seconds=20.0):
+    """Wait until a text is written; on a busy machine that may be a while."""
+    end = time.monotonic() + seconds
+    while text not in terminal.getvalue() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def test_a_long_call_is_told_of_and_the_line_is_taken_away(monkeypatch):
+    terminal = _terminal(monkeypatch)
+    with waiting.waiting("heat", lambda: (0.5, None), patience=0.05):
+        _until("after", terminal)
+    told = terminal.getvalue()
+    assert "\rheat: 50 % after " in told
+    assert told.endswith("\r")
+    assert told.rpartition("\r")[0].rpartition("\r")[2].strip() == ""
+
+
+def test_a_short_call_says_nothing_and_leaves_no_thread(monkeypatch):
+    terminal = _terminal(monkeypatch)
+    before = threading.active_count()
+    with waiting.waiting("heat", lambda: pytest.fail("nothing is to be said"), patience=5.0):
+        pass
+    assert terminal.getvalue() == ""
+    assert threading.active_count() == before
+
+
+def test_an_error_ends_the_line(monkeypatch):
+    terminal = _terminal(monkeypatch)
+
+    def fail():
+        with waiting.waiting("heat", lambda: (-1.0, 30.0), patience=0.02):
+            _until("of some", terminal)
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fail()
+    assert "of some 30 s" in terminal.getvalue()
+
+
+def test_without_anybody_who_looks_no_thread_is_started(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(threading, "Thread", lambda **_: pytest.fail("nobody looks"))
+    with waiting.waiting("heat", lambda: (0.5, None), patience=0.0):
+        time.sleep(0.02)
+    assert sys.stderr.getvalue() == ""
+
+
+def test_a_notebook_is_seen(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    shell = types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    assert waiting.seen()
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
+    assert not waiting.seen()
