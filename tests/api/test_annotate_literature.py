@@ -45,7 +45,7 @@ int main(void) {
   static const size_t sizes[] = {SIZES, 0};
   char name[64];
   for (int k = 0; k < COUNT; k++) {
-    tw_p[k] = malloc(sizes[k]);
+    tw_p[k] = GIVEN(sizes[k]);
     snprintf(name, sizeof name, "in%d", k);
     tw_pass(name, "rb", tw_p[k], sizes[k]);
   }
@@ -100,6 +100,9 @@ def outputs(folder: Path, unit: str, case: Case, seed: int, *, device: bool) -> 
     for number, array in enumerate(start):
         array.tofile(folder / f"in{number}")
     main = _MAIN.replace("START", "device::start();" if device else "").replace("COUNT", str(len(start)))
+    main = main.replace(
+        "GIVEN(sizes[k])", "device::allocate(device::host, sizes[k], false)" if device else "malloc(sizes[k])"
+    )
     text = unit + main.replace("SIZES", ", ".join(str(array.nbytes) for array in start))
     source = folder / ("unit.cpp" if device else "unit.c")
     source.write_text(text, encoding="utf-8")

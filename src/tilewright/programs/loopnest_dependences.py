@@ -97,6 +97,8 @@ class Nest:
     _context: Any = None
     _pairs: list[_Pair] = field(default_factory=list)
     _hard: int = 0
+    _names: str = ""
+    _domains: dict[tuple[int, str], list[str]] = field(default_factory=dict)
 
     def carried(
         self, loop: Loop, ignored: Collection[str] = (), among: Collection[int] | None = None
@@ -191,8 +193,10 @@ class Nest:
         return self._isl.Map.read_from_str(self._context, text)
 
     def _parameters(self) -> str:
-        found = sorted({f"p_{name}" for site in self.sites for name in _free(site) if name not in self.known})
-        return f"[{', '.join(found)}]"
+        if not self._names:
+            found = sorted({f"p_{name}" for site in self.sites for name in _free(site) if name not in self.known})
+            self._names = f"[{', '.join(found)}]"
+        return self._names
 
     def _restricted(self, pair: _Pair, text: str) -> Dependence | None:
         dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", pair.source), ("w", pair.sink))]
@@ -293,7 +297,11 @@ def _add_pairs(nest: Nest, a: Site, b: Site, changed: Collection[str]) -> None:
     orders = _orders(a, common, after=before)
     if not orders:
         return
-    where = [*domain(a, "v", nest.known, changed)[0], *domain(b, "w", nest.known, changed)[0]]
+    where: list[str] = []
+    for site, letter in ((a, "v"), (b, "w")):
+        if (site.number, letter) not in nest._domains:  # noqa: SLF001  (one module)
+            nest._domains[site.number, letter] = domain(site, letter, nest.known, changed)[0]  # noqa: SLF001
+        where += nest._domains[site.number, letter]  # noqa: SLF001
     for first, second in itertools.product(a.accesses, b.accesses):
         if nest.apart(first.array, second.array) or not (first.write or second.write):
             continue
