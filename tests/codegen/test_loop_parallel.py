@@ -174,3 +174,11 @@ def test_matrices_with_one_index_are_told_apart_by_rows_of_any_length(text, loop
 )
 def test_rows_that_may_overlap_are_not_told_apart(text):
     assert "i" not in parallel(planned(text, known={}))
+
+
+@pytest.mark.parametrize("before", ["if (i % 2 == 0) y[i] = x[i];", "{ double t = x[i]; y[i] = t; }"])
+def test_what_stands_deeper_in_the_text_still_runs_first(before):
+    plan = planned(f"for (i=1;i<n;i++) {{ {before} z[i] = 0.5*z[i-1] + y[i]; }}")
+    text = code(plan.stmt)
+    assert parallel(plan) == ["i"]
+    assert text.index("y[i] =") < text.index("z[i] =")

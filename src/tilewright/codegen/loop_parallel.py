@@ -34,6 +34,7 @@ from tilewright.programs.loopnest import (
     used,
     written,
 )
+from tilewright.programs.loopnest_accesses import collect
 from tilewright.programs.loopnest_affine import affine
 from tilewright.programs.loopnest_dependences import Dependence, Nest, analyse
 from tilewright.programs.loopnest_scalars import Reduction, accumulated, reductions
@@ -266,14 +267,16 @@ def distributed(root: Stmt, loop: Loop, setting: Setting, *, finest: bool = Fals
     """
     items = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
     nest = analyse(root, setting.known, setting.overlap)
-    if len(items) < 2 or not nest.complete or not all(isinstance(each, Assign | Loop | If | Declare) for each in items):
+    if (
+        len(items) < 2
+        or not nest.complete
+        or not all(isinstance(each, Assign | Loop | If | Declare | Block) for each in items)
+    ):
         return [loop]
     free_of = ignored(loop, setting.types)
-    place = {}
-    for site in nest.sites:
-        depth = next((depth for depth, each in enumerate(site.loops) if each is loop), None)
-        if depth is not None:
-            place[site.number] = _child(site.positions[depth + 1])
+    inside = [site.number for site in nest.sites if any(each is loop for each in site.loops)]
+    children = [child for child, item in enumerate(items) for _ in collect(Block((item,)))]
+    place = dict(zip(inside, children, strict=True))
     near = _reached(items, [(place[a], place[b]) for a, b in nest.ordered(loop, free_of)])
     parts = _cycles(near)
 
@@ -297,13 +300,6 @@ def distributed(root: Stmt, loop: Loop, setting: Setting, *, finest: bool = Fals
     if len(groups) < 2:
         return [loop]
     return [replace(loop, body=_fused([items[number] for number in sorted(group)])) for group in groups]
-
-
-def _child(position: int) -> int:
-    """Return which item of a block a site's position lies in; positions count in digits of 4096."""
-    while position >= 4096:
-        position //= 4096
-    return position - 1
 
 
 def _reached(items: Sequence[Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:
