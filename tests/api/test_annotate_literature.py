@@ -29,7 +29,6 @@ OFTEN = {"bicg", "covariance_import", "chill_matmul", "fdtd_polysyn", "lu_linear
 """Those with something of their own; the others run with ``-m stress``."""
 RECURRENCES = {
     "cholesky": "the loop over 'i' cannot run in parallel, nor can one inside it: flow dependence of 'A'",
-    "trisolv": "the loop over 'i' cannot run in parallel, nor can one inside it: flow dependence of 'x'",
 }
 """What a GPU cannot take: every loop carries a dependence, and no rewrite frees one."""
 _MAIN = """
