@@ -29,7 +29,6 @@ OFTEN = {"bicg", "covariance_import", "chill_matmul", "fdtd_polysyn", "lu_linear
 """Those with something of their own; the others run with ``-m stress``."""
 RECURRENCES = {
     "cholesky": "the loop over 'i' cannot run in parallel, nor can one inside it: flow dependence of 'A'",
-    "trisolv": "the loop over 'i' cannot run in parallel, nor can one inside it: flow dependence of 'x'",
 }
 """What a GPU cannot take: every loop carries a dependence, and no rewrite frees one."""
 _MAIN = """
@@ -45,7 +44,7 @@ int main(void) {
   static const size_t sizes[] = {SIZES, 0};
   char name[64];
   for (int k = 0; k < COUNT; k++) {
-    tw_p[k] = malloc(sizes[k]);
+    tw_p[k] = GIVEN(sizes[k]);
     snprintf(name, sizeof name, "in%d", k);
     tw_pass(name, "rb", tw_p[k], sizes[k]);
   }
@@ -100,6 +99,9 @@ def outputs(folder: Path, unit: str, case: Case, seed: int, *, device: bool) -> 
     for number, array in enumerate(start):
         array.tofile(folder / f"in{number}")
     main = _MAIN.replace("START", "device::start();" if device else "").replace("COUNT", str(len(start)))
+    main = main.replace(
+        "GIVEN(sizes[k])", "device::allocate(device::host, sizes[k], false)" if device else "malloc(sizes[k])"
+    )
     text = unit + main.replace("SIZES", ", ".join(str(array.nbytes) for array in start))
     source = folder / ("unit.cpp" if device else "unit.c")
     source.write_text(text, encoding="utf-8")

@@ -141,3 +141,44 @@ def test_an_inner_loop_comes_outside_only_where_that_keeps_every_dependence():
     turned = planned("for (i=1;i<n;i++) for (j=0;j<m-1;j++) A[i][j] = A[i-1][j+1];", device=True)
     assert parallel(turned) == ["j"]
     assert [loop.index for loop, _ in turned.sequential] == ["i"]
+
+
+MATVEC = "for (i=0;i<n;i++) for (j=0;j<m;j++) A[i*m + j] = 0.5*A[i*m + j] + x[j];"
+
+
+@pytest.mark.parametrize(
+    ("text", "loops"),
+    [
+        (MATVEC, ["i"]),
+        (MATVEC.replace("i*m + j", "j + m*(i + 1)"), ["i"]),
+        (MATVEC.replace("i*m + j", "i*m*m + j*m"), ["i"]),
+        ("for (i=0;i<n;i++) for (j=0;j<m;j++) for (k=0;k<h;k++) A[(i*m + j)*h + k] += x[k];", ["i"]),
+        (LU, ["j", "i"]),
+        ("for (i=1;i<n;i++) for (j=0;j<m;j++) A[i*m + j] = A[(i-1)*m + j];", ["j"]),
+    ],
+)
+def test_matrices_with_one_index_are_told_apart_by_rows_of_any_length(text, loops):
+    assert parallel(planned(text, known={})) == loops
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MATVEC.replace("j<m", "j<=m"),
+        MATVEC.replace("j=0", "j=-1"),
+        MATVEC.replace("i*m + j", "i*m + 2*j"),
+        MATVEC.replace("j<m", "j<h"),
+        MATVEC.replace("A[i*m + j] =", "A[i*h + j] ="),
+        MATVEC.replace("for (j", "{ m = m - 1; for (j").replace("x[j];", "x[j]; }"),
+    ],
+)
+def test_rows_that_may_overlap_are_not_told_apart(text):
+    assert "i" not in parallel(planned(text, known={}))
+
+
+@pytest.mark.parametrize("before", ["if (i % 2 == 0) y[i] = x[i];", "{ double t = x[i]; y[i] = t; }"])
+def test_what_stands_deeper_in_the_text_still_runs_first(before):
+    plan = planned(f"for (i=1;i<n;i++) {{ {before} z[i] = 0.5*z[i-1] + y[i]; }}")
+    text = code(plan.stmt)
+    assert parallel(plan) == ["i"]
+    assert text.index("y[i] =") < text.index("z[i] =")

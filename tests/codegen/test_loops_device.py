@@ -1,5 +1,7 @@
 """What the arguments of CUDA and OpenCL transforms do to a device program's text."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -162,9 +164,10 @@ def test_loops_whose_bounds_only_the_device_knows_are_refused(text, on_device, f
         made(text, dataOnDevice=on_device)
 
 
-def test_a_condition_around_loops_is_refused_where_the_host_would_have_to_decide():
-    with pytest.raises(IllegalTransformError, match="a condition around loops"):
-        made("{ for (i=0;i<n;i++) y[i] = 0; if (m > 1) for (i=0;i<n;i++) y[i] = x[i]; }")
+def test_the_host_decides_a_condition_around_loops():
+    program = made("{ for (i=0;i<n;i++) y[i] = 0; if (m > 1) for (i=0;i<n;i++) y[i] = x[i]; else y[0] = 1; }")
+    text = cuda_body(program)
+    assert re.search(r"if \(m > 1\) {.*kernel2<<<.*} else {.*kernel3<<<1, 1>>>", text, re.DOTALL)
 
 
 TWO = (
@@ -216,3 +219,24 @@ def test_threads_of_a_cpu_unroll_every_nest_as_its_own_transform_says():
     stmt, _ = on_cpu(result.stmt, result.device, Setting())
     text = code(stmt)
     assert text.index("GCC unroll 2") < text.index("a[j] * x[i]") < text.index("GCC unroll 4") < text.index("a[j] * y")
+
+
+def test_more_streams_than_devices_had_are_clipped_with_a_note():
+    program = made("for (i=0;i<n;i++) y[i] = x[i];", streamCount=40)
+    assert program.kernels[0].launch.streams == 16
+    assert "streamCount is 16 in place of 40" in program.notes[0]
+
+
+def test_a_scalar_of_the_host_is_fetched_from_the_device():
+    program = made("for (k=0;k<n;k++) { double w = y[k]; for (i=0;i<n;i++) y[i] = y[i] + w*x[i]; }")
+    text = cuda_body(program)
+    assert "double w;" in text
+    assert "cudaMemcpy(&w, tw_part_w" in text
+    with pytest.raises(IllegalTransformError, match="the scalar 'w' is assigned on the device"):
+        made("{ w = x[0]*w; for (i=0;i<n;i++) y[i] = w; }")
+
+
+def test_a_recurrence_beside_parallel_loops_runs_in_one_thread():
+    program = made("{ for (i=0;i<n;i++) y[i] = 2*x[i]; for (i=1;i<n;i++) y[i] = 0.5*y[i-1] + x[i]; }")
+    assert [kernel.loop is None for kernel in program.kernels] == [False, True]
+    assert any("the loop over 'i' runs in one thread: flow dependence of 'y'" in note for note in program.notes)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilewright.codegen.loop_apply import apply_transforms
+from tilewright.codegen.loop_edges import split_edges
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_c import text as expression_text
 from tilewright.codegen.loops_device import DeviceProgram
@@ -38,6 +39,10 @@ TWO = "for (i=0;i<=N-1;i++) { y[i] = 0; for (k=0;k<=N-1;k++) y[i] = y[i] + A[i][
 TEMPORARY = "for (i=0;i<=N-1;i++) { double s; s = x[i]; y[i] = s*s; }"
 SPREAD = "for (i=0;i<=N-1;i++) for (j=0;j<M;j++) y[i+j+2] = x[2*i] + x[j];"
 BICG = "for (i=0;i<N;i++) { y[i] = 0; for (j=0;j<N;j++) { a[j] += x[i]*A[i][j]; y[i] += A[i][j]*b[j]; } }"
+BORDERS = (
+    "for (j=0;j<N;j++) for (i=0;i<N;i++) if (i == 0 || j == 0 || i == N-1 || j == N-1) A[j][i] = B[j][i];"
+    " else A[j][i] = B[j][i-1] + B[j][i+1] + B[j-1][i] + B[j+1][i];"
+)
 SEIDEL = "for (i=1;i<N-1;i++) for (j=1;j<N-1;j++) A[i][j] = A[i-1][j-1] + A[i-1][j+1] + A[i][j-1];"
 _EXTENTS = {"A": ("N", "N"), "B": ("N", "N"), "C": ("N", "N"), "a": ("5",), "b": ("N",), "x": ("n",), "y": ("n",)}
 _HYBRID = "hybrid:t=2,s=4x16,rows=1"
@@ -140,6 +145,11 @@ CASES = (
         file="loops/openmp_array_sum.c",
         about="accumulations in two directions: each thread sums into a copy",
         write=lambda: _openmp("CUDA", BICG, {"N": 100}),
+    ),
+    Case(
+        file="loops/edges.c",
+        about="the ends of loops apart from their interiors",
+        write=lambda: region_text(split_edges(_transformed(BORDERS))),
     ),
     Case(file="loops/openmp_wavefront.c", about="tiles along diagonals", write=lambda: _openmp("CUDA", SEIDEL)),
     _kernels("distributed", BICG, "CUDA"),

@@ -28,16 +28,29 @@ from tilewright.programs.loopnest_scalars import inline_temporaries, localise
 from .nests import results
 
 EXTENT = 14
-NUMBERS = {"M": 11, "N": 13}
-ARRAYS = {"A": (EXTENT, EXTENT), "B": (EXTENT, EXTENT), "x": (EXTENT,), "y": (EXTENT,), "z": (EXTENT,), "c": (EXTENT,)}
-TYPES = {**dict.fromkeys("ABxyz", "double"), "c": "int", "s": "double", "q": "double"}
+NUMBERS = {"M": 11, "N": 13, "W": EXTENT}
+ARRAYS = {
+    "C": (EXTENT * EXTENT,),
+    "A": (EXTENT, EXTENT),
+    "B": (EXTENT, EXTENT),
+    "x": (EXTENT,),
+    "y": (EXTENT,),
+    "z": (EXTENT,),
+    "c": (EXTENT,),
+}
+TYPES = {**dict.fromkeys("ABCxyz", "double"), "c": "int", "s": "double", "q": "double"}
 CASES = 24
 
 
 def nest_text(draw: random.Random) -> str:
     """Draw a nest as C."""
     depth = draw.choices((1, 2, 3), (15, 65, 20))[0]
-    return _loops(draw, ["i", "j", "k"][:depth], [])
+    text = _loops(draw, ["i", "j", "k"][:depth], [])
+    if draw.random() < 0.7:
+        return text
+    # A matrix with one index, whose rows are as long as its bounds say and nobody else.
+    flat = re.sub(r"\bA\[([^]]*)\]\[([^]]*)\]", r"C[(\1)*W + \2]", text)
+    return re.sub(r"M - 2|N - 3", "W - 3", flat)
 
 
 def _loops(draw: random.Random, counters: list[str], outer: list[str]) -> str:
@@ -97,7 +110,8 @@ def reversed_loop(loop: Loop) -> Loop:
 def planned(text: str, *, device: bool) -> tuple[Stmt, Plan]:
     stmt = parse_code(text, "a law")
     stmt = localise(inline_temporaries(stmt, TYPES, {"s", "q"}), TYPES, {"s", "q"})
-    plan = plan_parallel(stmt, Setting(known=NUMBERS, types=TYPES, kept=frozenset({"s", "q"})), device=device)
+    known = {} if "W" in text else NUMBERS
+    plan = plan_parallel(stmt, Setting(known=known, types=TYPES, kept=frozenset({"s", "q"})), device=device)
     new = plan.stmt
     for loop, _ in plan.loops:
         new = swap(new, loop, reversed_loop(loop))
@@ -143,6 +157,7 @@ def compared(seed: int, folder: Path) -> Counter[str]:
             stmt, plan = planned(text, device=kind == "device")
             units[f"{kind}{number}"] = unit(stmt, f"{kind}{number}")
             found["parallel" if plan.loops else "sequential"] += 1
+            found["rows"] += "C[" in text and bool(plan.loops)
             said = " ".join(plan.notes)
             words = ("is split into", "is brought outside", "as a wavefront")
             found.update(word for word in words if word in said)
@@ -162,7 +177,7 @@ def test_parallel_loops_run_in_any_order(tmp_path):
     for seed in range(3):
         found += compared(seed, tmp_path / str(seed))
     assert min(found["parallel"], found["sequential"]) > 10
-    for what in ("is split into", "is brought outside", "as a wavefront", "sums into arrays"):
+    for what in ("is split into", "is brought outside", "as a wavefront", "sums into arrays", "rows"):
         assert found[what] >= 1, found
 
 

@@ -154,3 +154,12 @@ def test_the_cpu_describes_itself():
     assert cpu.simd_bits in {128, 256, 512}
     assert 2**13 <= cpu.l1_bytes <= cpu.l2_bytes
     assert host.available_bytes() > 2**20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits another process")
+def test_a_compiler_that_wants_more_memory_than_it_may_have_fails():
+    command = (*toolchain.find_command(), "-O1", "-fPIC", "-shared")
+    text = "double f(double x) { return 2 * x; }"
+    assert toolchain.shared_object(command, text, memory=2 * 2**30)
+    with pytest.raises(ToolchainError, match="failed"):
+        toolchain.shared_object(command, text, memory=24 * 2**20)

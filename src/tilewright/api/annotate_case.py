@@ -11,6 +11,7 @@ from typing import Any
 from tilewright.api.annotate_types import file_value, region_types, scalars
 from tilewright.base.errors import UsageError
 from tilewright.codegen.loop_apply import Applied, apply_transforms
+from tilewright.codegen.loop_edges import split_edges
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_harness import Bound, emit_reference, emit_unit
 from tilewright.codegen.loops_openmp import on_cpu
@@ -43,6 +44,8 @@ from tilewright.runtime.loops import DTYPES, Input
 
 PARALLEL = "parallel"
 """The parameter that a search for CPUs adds where a device is asked for: whether loops run on threads."""
+INTERIOR = "interior"
+"""The parameter that a search for CPUs adds where conditions tell a loop's ends: whether the interior is split off."""
 MOST_SIZES = 64
 """Most sizes of the input that one specification may be tuned for."""
 _SHARE = 0.15
@@ -361,9 +364,10 @@ def threaded(
 ) -> tuple[Stmt, list[str]]:
     """Return a region at one point of the space for a CPU, a device's kernels on its threads, and notes."""
     applied = transformed(loop, case, code, values, strict=strict, setting=setting)
+    whole = split_edges(applied.stmt) if values.get(INTERIOR) else applied.stmt
     if not applied.device or not values.get(PARALLEL, True):
-        return applied.stmt, applied.notes
-    stmt, notes = on_cpu(applied.stmt, applied.device, setting, strict=strict)
+        return whole, applied.notes
+    stmt, notes = on_cpu(whole, applied.device, setting, strict=strict)
     return stmt, [*notes, *applied.notes]
 
 

@@ -12,8 +12,9 @@ from tilewright.api.annotate_guard import guard_of, sized_arrays
 from tilewright.api.annotate_meter import NARROW, CpuMeter, Variant, shown_command
 from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
-from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.errors import IllegalTransformError, TilewrightError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
+from tilewright.codegen.loop_apply import DEVICE
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_c import text as expression_text
 from tilewright.codegen.loops_device import DeviceProgram
@@ -23,7 +24,17 @@ from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body,
 from tilewright.codegen.loops_kernels import CUDA, kernels_text
 from tilewright.frontends.annotated_file import LoopRegion
 from tilewright.frontends.annotated_spec import TuningSpec
-from tilewright.programs.loopnest import Declare, Num, Stmt, Verbatim, counters, names, written
+from tilewright.programs.loopnest import (
+    Declare,
+    Num,
+    Stmt,
+    Transform,
+    Verbatim,
+    counters,
+    map_statements,
+    names,
+    written,
+)
 from tilewright.runtime import nvrtc
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.build_command import current_architecture, parse_build_command
@@ -81,13 +92,34 @@ def device_variant(case: Case, codes: Sequence[Stmt], values: Mapping[str, objec
 def _program(
     loop: LoopRegion, case: Case, code: Stmt, values: Mapping[str, object], options: Options, setting: Setting
 ) -> tuple[DeviceProgram, list[str]]:
-    """Return a region's program for a device, and notes about its transforms."""
-    applied = transformed(loop, case, code, values, strict=options.strict, openmp=False, setting=setting)
-    args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
-    program = lower(
-        applied.stmt, args, replace(setting, kept=frozenset()), _shapes(case, code), f"tw_line{loop.region.line}"
-    )
-    return program, applied.notes
+    """Return a region's program for a device, and notes about its transforms.
+
+    What is made for a CPU, such as elements kept in scalars, may leave a device nothing that runs in parallel: then
+    only what is asked of the device is done.
+    """
+
+    def made(wanted: Stmt) -> tuple[DeviceProgram, list[str]]:
+        applied = transformed(loop, case, wanted, values, strict=options.strict, openmp=False, setting=setting)
+        args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
+        where = f"tw_line{loop.region.line}"
+        return lower(applied.stmt, args, replace(setting, kept=frozenset()), _shapes(case, code), where), applied.notes
+
+    try:
+        return made(code)
+    except IllegalTransformError as error:
+        plain = map_statements(code, _for_device)
+        if options.strict or plain == code:
+            raise
+        program, notes = made(plain)
+        return program, [f"only what is asked of the device is done: {error.message}", *notes]
+
+
+def _for_device(stmt: Stmt) -> Stmt:
+    """Return what a transform asks of a device, or what stands behind it."""
+    if not isinstance(stmt, Transform) or stmt.name in DEVICE:
+        return stmt
+    asked = tuple((name, text) for name, text in stmt.arguments if name == "cuda" and stmt.name == "Composite")
+    return Transform(stmt.name, asked, stmt.body) if asked else stmt.body
 
 
 def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], options: Options) -> DeviceVariant:

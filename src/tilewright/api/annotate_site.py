@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tilewright.api.annotate_case import PARALLEL, Case, command_notes, prepared, setting_of, threaded
+from tilewright.api.annotate_case import INTERIOR, PARALLEL, Case, command_notes, prepared, setting_of, threaded
 from tilewright.api.annotate_gpu import plain_device, tune_device
 from tilewright.api.annotate_guard import conditions_of, cpu_guards
 from tilewright.api.annotate_meter import NARROW, Beside, CpuMeter, shown_command
@@ -12,6 +12,7 @@ from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repe
 from tilewright.api.annotate_types import region_types
 from tilewright.base.errors import UsageError
 from tilewright.codegen.loop_apply import DEVICE
+from tilewright.codegen.loop_edges import has_edges
 from tilewright.frontends.annotated_file import Site
 from tilewright.frontends.annotated_spec import TuningSpec
 from tilewright.programs.loopnest import Stmt, Transform, statements
@@ -79,7 +80,7 @@ def _tune_cpu(case: Case, options: Options, deadline: Deadline) -> SizeResult:
     from tilewright.api.annotate_stencil import hand_over
 
     spec = _spec(case.site)
-    space = _with_threads(space_of(spec, case.numbers), case)
+    space = _with_own(space_of(spec, case.numbers), case)
     with pool(1) as workers:
         meter = CpuMeter(
             case=case,
@@ -130,13 +131,14 @@ def _tune_cpu(case: Case, options: Options, deadline: Deadline) -> SizeResult:
     )
 
 
-def _with_threads(space: Space, case: Case) -> Space:
-    """Add whether loops run on threads, where the transforms are for a device."""
+def _with_own(space: Space, case: Case) -> Space:
+    """Add whether loops run on threads, where transforms are for a device, and whether interiors are split off."""
+    nodes = [node for loop in case.site.loops for node in statements(loop.code)]
     device = any(
-        isinstance(node, Transform) and (node.name in DEVICE or "cuda" in dict(node.arguments))
-        for loop in case.site.loops
-        for node in statements(loop.code)
+        isinstance(node, Transform) and (node.name in DEVICE or "cuda" in dict(node.arguments)) for node in nodes
     )
-    if not device or PARALLEL in space.names:
-        return space
-    return replace(space, names=(*space.names, PARALLEL), values=(*space.values, (True, False)))
+    edges = any(has_edges(loop.code) for loop in case.site.loops)
+    for name, wanted, values in ((PARALLEL, device, (True, False)), (INTERIOR, edges, (False, True))):
+        if wanted and name not in space.names:
+            space = replace(space, names=(*space.names, name), values=(*space.values, values))
+    return space

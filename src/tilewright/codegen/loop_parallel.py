@@ -34,6 +34,7 @@ from tilewright.programs.loopnest import (
     used,
     written,
 )
+from tilewright.programs.loopnest_accesses import collect
 from tilewright.programs.loopnest_affine import affine
 from tilewright.programs.loopnest_dependences import Dependence, Nest, analyse
 from tilewright.programs.loopnest_scalars import Reduction, accumulated, reductions
@@ -41,6 +42,8 @@ from tilewright.programs.loopnest_values import evaluate
 
 MOST_PRIVATE = 2**15
 """Most elements of an array that every thread of a CPU keeps a copy of: OpenMP puts it on the stack."""
+_MOST_SITES = 20
+"""Most assignments of a nest that is rewritten; a larger one has been unrolled, and its loops run as they stand."""
 _TILE = 32
 """Iterations per side of the tiles whose diagonals run in parallel on a CPU; a device's are single iterations."""
 
@@ -121,80 +124,109 @@ def plan_parallel(stmt: Stmt, setting: Setting, *, device: bool = False) -> Plan
     """
     planner = _Planner(setting=setting, device=device, plan=Plan(stmt=stmt))
     for loop in outermost(stmt):
+        planner.outer = loop
         planner.visit(loop)
     return planner.plan
 
 
 @dataclass(slots=True, kw_only=True)
 class _Planner:
-    """A plan in the making; the nest in it changes as it goes on."""
+    """A plan in the making; the nest in it changes as it goes on.
+
+    Attributes:
+        setting: Where the nest stands.
+        device: Whether the loops become kernels.
+        plan: What is known so far.
+        outer: The outermost loop that is being planned.
+    """
 
     setting: Setting
     device: bool
     plan: Plan
+    outer: Loop | None = None
+    _nests: list[tuple[Stmt, Nest]] = field(default_factory=list)
 
     def visit(self, loop: Loop) -> None:
         """Plan a loop of the nest."""
-        nest = self.nest()
+        nest = self.nest(self.outer or loop)
         bad, found = free(loop, nest, self.setting, arrays=not self.device)
         if bad is None:
             self.plan.loops.append((loop, found))
             return
-        if nest.complete:
-            pieces = self.pieces(loop)
-            if pieces:
-                self.replace(loop, block(*pieces))
-                self.plan.notes.append(
-                    f"the loop over {loop.index!r} is split into {len(pieces)}, since it carries a {bad}"
-                )
-                for piece in pieces:
-                    self.visit(piece)
-                return
-            if self.device and (moved := self.interchanged(loop)) is not None:
-                self.replace(loop, moved)
-                self.plan.notes.append(
-                    f"the loop over {moved.index!r} is brought outside that over {loop.index!r}, which carries a {bad}"
-                )
-                self.visit(moved)
-                return
-        before = len(self.plan.loops)
+        rewritable = nest.complete and len(nest.sites) <= _MOST_SITES
+        if rewritable and self.rewritten(loop, bad):
+            return
+        before, place = len(self.plan.loops), len(self.plan.sequential)
         self.plan.sequential.append((loop, bad))
-        place = len(self.plan.sequential)
         for inner in outermost(loop.body):
             self.visit(inner)
-        if len(self.plan.loops) == before and nest.complete:
-            found_front = wavefront(loop, self.setting, 1 if self.device else _TILE)
-            if found_front is not None:
-                del self.plan.sequential[place - 1 :]
-                diagonal, threads = found_front
-                self.replace(loop, diagonal)
-                self.plan.loops.append((threads, ()))
-                self.plan.notes.append(
-                    f"the loop over {loop.index!r} and the one inside it run as a wavefront, since both carry a {bad}"
-                )
+        if len(self.plan.loops) > before or not rewritable:
+            return
+        front = wavefront(loop, self.setting, 1 if self.device else _TILE)
+        if front is not None:
+            del self.plan.sequential[place:]
+            diagonal, threads = front
+            self.replace(loop, diagonal)
+            self.plan.loops.append((threads, ()))
+            self.plan.notes.append(
+                f"the loop over {loop.index!r} and the one inside it run as a wavefront, since both carry a {bad}"
+            )
 
-    def nest(self) -> Nest:
-        """Return the dependences of the nest as it is now."""
-        return analyse(self.plan.stmt, self.setting.known, self.setting.overlap)
+    def rewritten(self, loop: Loop, bad: Dependence) -> bool:
+        """Distribute a loop or bring another one outside it, and plan what comes of it; return whether that helps."""
+        pieces = self.pieces(loop)
+        moved = self.interchanged(loop) if self.device and not pieces else None
+        if moved is not None:
+            pieces = [moved]
+            said = f"the loop over {moved.index!r} is brought outside that over {loop.index!r}, which carries a {bad}"
+        else:
+            said = f"the loop over {loop.index!r} is split into {len(pieces)}, since it carries a {bad}"
+        if not pieces:
+            return False
+        top = loop is self.outer
+        self.replace(loop, block(*pieces))
+        self.plan.notes.append(said)
+        for piece in pieces:
+            self.outer = piece if top else self.outer
+            self.visit(piece)
+        return True
+
+    def nest(self, loop: Stmt) -> Nest:
+        """Return the dependences of a loop and what is inside it."""
+        for known, nest in self._nests:
+            if known is loop:
+                return nest
+        nest = analyse(loop, self.setting.known, self.setting.overlap)
+        self._nests.append((loop, nest))
+        return nest
 
     def replace(self, old: Stmt, new: Stmt) -> None:
+        """Put one statement into the place of another."""
         self.plan.stmt = swap(self.plan.stmt, old, new)
+        whole = swap(self.outer, old, new) if self.outer is not None else None
+        self.outer = whole if isinstance(whole, Loop) else None
 
     def pieces(self, loop: Loop) -> list[Loop]:
         """Return the loops that a loop is distributed over so that one of them is parallel; none if nothing helps."""
+        outer = self.outer or loop
         best: tuple[tuple[int, int], list[Loop]] | None = None
-        for whole in (loop, _split_inside(self.plan.stmt, loop, self.setting)):
-            root = self.plan.stmt if whole is loop else swap(self.plan.stmt, loop, whole)
+        tried: list[Loop] = []
+        for whole in (loop, _split_inside(outer, loop, self.setting)):
+            if whole in tried:
+                continue
+            tried.append(whole)
+            root = outer if whole is loop else swap(outer, loop, whole)
             pieces = distributed(root, whole, self.setting)
-            left = sum(not self.gained(piece) for piece in pieces)
-            if 1 < len(pieces) > left and (best is None or (left, len(pieces)) < best[0]):
+            left = sum(not self.gained(piece) for piece in pieces) if len(pieces) > 1 else 1
+            if len(pieces) > left and (best is None or (left, len(pieces)) < best[0]):
                 best = (left, len(pieces)), pieces
+            if left == 0:
+                break
         return [] if best is None else best[1]
 
     def gained(self, piece: Loop) -> bool:
         """Whether a loop is parallel, or can be."""
-        nest = analyse(piece, self.setting.known, self.setting.overlap)
-        if free(piece, nest, self.setting, arrays=not self.device)[0] is None:
+        if free(piece, self.nest(piece), self.setting, arrays=not self.device)[0] is None:
             return True
         return self.device and self.interchanged(piece) is not None
 
@@ -235,14 +267,16 @@ def distributed(root: Stmt, loop: Loop, setting: Setting, *, finest: bool = Fals
     """
     items = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
     nest = analyse(root, setting.known, setting.overlap)
-    if len(items) < 2 or not nest.complete or not all(isinstance(each, Assign | Loop | If | Declare) for each in items):
+    if (
+        len(items) < 2
+        or not nest.complete
+        or not all(isinstance(each, Assign | Loop | If | Declare | Block) for each in items)
+    ):
         return [loop]
     free_of = ignored(loop, setting.types)
-    place = {}
-    for site in nest.sites:
-        depth = next((depth for depth, each in enumerate(site.loops) if each is loop), None)
-        if depth is not None:
-            place[site.number] = _child(site.positions[depth + 1])
+    inside = [site.number for site in nest.sites if any(each is loop for each in site.loops)]
+    children = [child for child, item in enumerate(items) for _ in collect(Block((item,)))]
+    place = dict(zip(inside, children, strict=True))
     near = _reached(items, [(place[a], place[b]) for a, b in nest.ordered(loop, free_of)])
     parts = _cycles(near)
 
@@ -266,13 +300,6 @@ def distributed(root: Stmt, loop: Loop, setting: Setting, *, finest: bool = Fals
     if len(groups) < 2:
         return [loop]
     return [replace(loop, body=_fused([items[number] for number in sorted(group)])) for group in groups]
-
-
-def _child(position: int) -> int:
-    """Return which item of a block a site's position lies in; positions count in digits of 4096."""
-    while position >= 4096:
-        position //= 4096
-    return position - 1
 
 
 def _reached(items: Sequence[Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:

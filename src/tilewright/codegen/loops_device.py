@@ -8,6 +8,7 @@ from typing import Any
 from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
 from tilewright.programs.loopnest import (
+    Expr,
     Loop,
     Stmt,
 )
@@ -179,7 +180,16 @@ class Repeat:
     steps: "tuple[Step, ...]"
 
 
-Step = Run | Host | Repeat
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A step of the host: further steps, if something holds that the host can tell, or others."""
+
+    test: Expr
+    then: "tuple[Step, ...]"
+    other: "tuple[Step, ...]" = ()
+
+
+Step = Run | Host | Repeat | Branch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,4 +242,6 @@ def kernels_of(steps: Sequence[Step]) -> list[Kernel]:
             found.append(step.kernel)
         elif isinstance(step, Repeat):
             found += kernels_of(step.steps)
+        elif isinstance(step, Branch):
+            found += kernels_of([*step.then, *step.other])
     return found

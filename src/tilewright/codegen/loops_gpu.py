@@ -17,6 +17,7 @@ from tilewright.codegen.loop_scalars import shifted
 from tilewright.codegen.loop_transforms import Setting
 from tilewright.codegen.loops_device import (
     MAX_STREAMS,
+    Branch,
     DeviceProgram,
     Host,
     Kernel,
@@ -94,7 +95,10 @@ class _Lowering:
     types: dict[str, str] = field(default_factory=dict)
     count: int = 0
 
-    def steps(self, stmt: Stmt, local: dict[str, str], asked: Mapping[str, Any]) -> list[Step]:
+    def steps(  # noqa: PLR0911
+        self, stmt: Stmt, local: dict[str, str], asked: Mapping[str, Any]
+    ) -> list[Step]:
+        """Return what the host does for a statement."""
         if isinstance(stmt, Block):
             inner = dict(local)
             out: list[Step] = []
@@ -115,7 +119,10 @@ class _Lowering:
             and not self._touches_expr(stmt.test)
             and any(isinstance(n, Loop) for n in statements(stmt))
         ):
-            raise IllegalTransformError("a condition around loops is not moved to a device")
+            then, other = (
+                () if part is None else tuple(self.steps(part, local, asked)) for part in (stmt.then, stmt.other)
+            )
+            return [Branch(test=stmt.test, then=then, other=other)]
         if isinstance(stmt, Assign) and isinstance(stmt.target, Name):
             return self._fetched(stmt, local, asked)
         return [Run(kernel=self._kernel(None, stmt, (), local, launch_of(asked)))]
@@ -299,7 +306,7 @@ def lower(
         notes=plan.notes,
     )
     steps = lowering.steps(stmt, {}, args)
-    if not any(isinstance(step, Run | Repeat) for step in steps):
+    if not any(isinstance(step, Run | Repeat | Branch) for step in steps):
         raise IllegalTransformError("the region has no loop that runs on a device")
     notes = list(lowering.notes)
     most = max((each["streamCount"] for each in (*asked, args) if isinstance(each.get("streamCount"), int)), default=1)
@@ -327,7 +334,7 @@ def lower(
 def _streams(steps: Sequence[Step]) -> tuple[Streams | None, str]:
     """Return how a region is cut for streams, or why it is not."""
     runs = [step for step in steps if isinstance(step, Run)]
-    if len(runs) != 1 or any(isinstance(step, Repeat) for step in steps) or runs[0].kernel.loop is None:
+    if len(runs) != 1 or any(isinstance(step, Repeat | Branch) for step in steps) or runs[0].kernel.loop is None:
         return None, "it has several kernels"
     kernel = runs[0].kernel
     if kernel.loop is None or kernel.loop.step != 1 or kernel.reductions:

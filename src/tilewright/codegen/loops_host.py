@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 from tilewright.codegen.loops_c import lines as c_lines
-from tilewright.codegen.loops_device import DeviceProgram, Host, Kernel, Repeat, Run, Step
+from tilewright.codegen.loops_c import text
+from tilewright.codegen.loops_device import Branch, DeviceProgram, Host, Kernel, Repeat, Run, Step
 from tilewright.codegen.loops_kernels import bounds_text, counted
 
 
@@ -45,6 +46,13 @@ class HostWriter(ABC):
                 yield f"{pad}for ({ctype} {i} = {first}; {i} {compare} ({last}); {i} += {loop.step}) {{"
                 yield from self.steps(step.steps, depth + 1)
                 yield f"{pad}}}"
+            elif isinstance(step, Branch):
+                yield f"{'  ' * depth}if ({text(step.test)}) {{"
+                yield from self.steps(step.then, depth + 1)
+                if step.other:
+                    yield f"{'  ' * depth}}} else {{"
+                    yield from self.steps(step.other, depth + 1)
+                yield f"{'  ' * depth}}}"
             else:
                 yield from self.run(step, depth)
 

@@ -51,7 +51,7 @@ class Site:
     Attributes:
         number: Its place in the text, from 0.
         loops: The loops, outermost first.
-        positions: Its place among its siblings at every level, one more than loops.
+        positions: Places in the text of the loops around it and of itself, one more than loops; a later one is greater.
         tests: Conditions that hold where it runs.
         accesses: What it touches, and what the conditions and bounds around it read.
     """
@@ -94,7 +94,7 @@ def collect(stmt: Stmt) -> tuple[Site, ...]:
     """Return the assignments of a nest with the loops, conditions and places around them."""
     sites: list[Site] = []
     shared = written(stmt)
-    serial = itertools.count()
+    serial, places = itertools.count(), itertools.count()
 
     def visit(
         node: Stmt,
@@ -112,7 +112,7 @@ def collect(stmt: Stmt) -> tuple[Site, ...]:
                     Site(
                         number=len(sites),
                         loops=loops,
-                        positions=place,
+                        positions=(*place, next(places)),
                         tests=tests,
                         accesses=accesses,
                         statement=node,
@@ -120,29 +120,24 @@ def collect(stmt: Stmt) -> tuple[Site, ...]:
                 )
             case Block(body):
                 inner = dict(local)
-                for number, item in enumerate(body):
+                for item in body:
                     if isinstance(item, Declare) and not item.dims:
                         inner[item.name] = (f"{item.name}@{next(serial)}", len(loops))
                         if item.value is not None and not isinstance(item.value, tuple):
-                            visit(Assign(Name(item.name), "=", item.value), loops, _placed(place, number), tests, inner)
+                            visit(Assign(Name(item.name), "=", item.value), loops, place, tests, inner)
                         continue
-                    visit(item, loops, _placed(place, number), tests, inner)
+                    visit(item, loops, place, tests, inner)
             case Loop(body=body):
-                visit(body, (*loops, node), (*place, 0), tests, local)
+                visit(body, (*loops, node), (*place, next(places)), tests, local)
             case If(test, then, other):
-                visit(then, loops, _placed(place, 0), (*tests, test), local)
+                visit(then, loops, place, (*tests, test), local)
                 if other is not None:
-                    visit(other, loops, _placed(place, 1), (*tests, Unary("!", test)), local)
+                    visit(other, loops, place, (*tests, Unary("!", test)), local)
             case Transform(body=body):
                 visit(body, loops, place, tests, local)
 
-    visit(stmt, (), (0,), (), {})
+    visit(stmt, (), (), (), {})
     return tuple(sites)
-
-
-def _placed(place: tuple[int, ...], number: int) -> tuple[int, ...]:
-    """Number the children of a block: blocks in blocks keep their order."""
-    return (*place[:-1], place[-1] * 4096 + number + 1)
 
 
 def _accesses(

@@ -53,6 +53,80 @@ def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], change
     return str(value) if isinstance(value, int) else None
 
 
+def rows(
+    expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
+) -> tuple[tuple[Expr, ...], tuple[str, ...]] | None:
+    """Return a subscript of a matrix with one index as those of a matrix with several, or None if it is none.
+
+    ``(i*m + j)*n + k`` is ``[i][j][k]`` with rows of ``m`` and ``n`` elements (Maslov, Delinearization, 1992); that
+    holds where every subscript but the first lies in its row, which is the caller's to show.
+
+    Args:
+        expr: The subscript.
+        dims: What stands for each counter.
+        known: Values of names.
+        changed: Names that are assigned somewhere.
+
+    Returns:
+        The subscripts, each affine, and the lengths of the rows, one fewer.
+    """
+    if affine(expr, dims, known, changed) is not None:
+        return (expr,), ()
+    terms = _terms(expr)
+    if terms is None:
+        return None
+    lengths = {part.name for _, factors in terms if len(factors) > 1 for part in factors if isinstance(part, Name)}
+    for length in sorted(lengths - set(dims) - set(changed)):
+        inside = [term for term in terms if Name(length) not in term[1]]
+        outside = [(number, _without(factors, Name(length))) for number, factors in terms if Name(length) in factors]
+        column = _joined(inside)
+        if affine(column, dims, known, changed) is None:
+            continue
+        found = rows(_joined(outside), dims, known, changed)
+        if found is not None:
+            return (*found[0], column), (*found[1], length)
+    return None
+
+
+_MOST_TERMS = 32
+
+
+def _terms(expr: Expr) -> list[tuple[int, tuple[Expr, ...]]] | None:  # noqa: PLR0911
+    """Return a sum of products of names as terms, each a number and names; None if it is something else."""
+    match expr:
+        case Num(text):
+            value = literal(text)
+            return [(value, ())] if isinstance(value, int) else None
+        case Name():
+            return [(1, (expr,))]
+        case Unary("-" | "+" as op, operand):
+            inner = _terms(operand)
+            return None if inner is None else [(-number if op == "-" else number, part) for number, part in inner]
+        case Binary("+" | "-" | "*" as op, left, right):
+            a, b = _terms(left), _terms(right)
+            if a is None or b is None or len(a) * len(b) > _MOST_TERMS:
+                return None
+            if op == "*":
+                return [(m * n, (*one, *other)) for m, one in a for n, other in b]
+            return a + [(-number if op == "-" else number, part) for number, part in b]
+    return None
+
+
+def _without(factors: tuple[Expr, ...], factor: Expr) -> tuple[Expr, ...]:
+    place = factors.index(factor)
+    return (*factors[:place], *factors[place + 1 :])
+
+
+def _joined(terms: list[tuple[int, tuple[Expr, ...]]]) -> Expr:
+    total: Expr = Num("0")
+    for number, factors in terms:
+        term: Expr = Num(str(number))
+        for factor in factors:
+            term = Binary("*", term, factor)
+        total = Binary("+", total, term)
+    return total
+
+
 def conditions(  # noqa: PLR0911
     test: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
 ) -> tuple[list[str], bool]:

@@ -13,6 +13,7 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.programs.loopnest import (
     Declare,
+    Expr,
     Loop,
     Stmt,
     counters,
@@ -21,7 +22,7 @@ from tilewright.programs.loopnest import (
     written,
 )
 from tilewright.programs.loopnest_accesses import Access, Site, collect, shown
-from tilewright.programs.loopnest_affine import affine, domain
+from tilewright.programs.loopnest_affine import affine, domain, rows
 
 MAX_SITES = 96
 """Most assignments of a nest; a larger one is taken to forbid everything."""
@@ -97,6 +98,9 @@ class Nest:
     _context: Any = None
     _pairs: list[_Pair] = field(default_factory=list)
     _hard: int = 0
+    _names: str = ""
+    _domains: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    _in_rows: dict[tuple[int, Expr], bool] = field(default_factory=dict)
 
     def carried(
         self, loop: Loop, ignored: Collection[str] = (), among: Collection[int] | None = None
@@ -191,8 +195,10 @@ class Nest:
         return self._isl.Map.read_from_str(self._context, text)
 
     def _parameters(self) -> str:
-        found = sorted({f"p_{name}" for site in self.sites for name in _free(site) if name not in self.known})
-        return f"[{', '.join(found)}]"
+        if not self._names:
+            found = sorted({f"p_{name}" for site in self.sites for name in _free(site) if name not in self.known})
+            self._names = f"[{', '.join(found)}]"
+        return self._names
 
     def _restricted(self, pair: _Pair, text: str) -> Dependence | None:
         dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", pair.source), ("w", pair.sink))]
@@ -293,11 +299,15 @@ def _add_pairs(nest: Nest, a: Site, b: Site, changed: Collection[str]) -> None:
     orders = _orders(a, common, after=before)
     if not orders:
         return
-    where = [*domain(a, "v", nest.known, changed)[0], *domain(b, "w", nest.known, changed)[0]]
+    where: list[str] = []
+    for site, letter in ((a, "v"), (b, "w")):
+        if (site.number, letter) not in nest._domains:  # noqa: SLF001  (one module)
+            nest._domains[site.number, letter] = domain(site, letter, nest.known, changed)[0]  # noqa: SLF001
+        where += nest._domains[site.number, letter]  # noqa: SLF001
     for first, second in itertools.product(a.accesses, b.accesses):
         if nest.apart(first.array, second.array) or not (first.write or second.write):
             continue
-        equal = _equal(a, b, first, second, nest.known, changed) if first.array == second.array else []
+        equal = _equal(nest, (a, first), (b, second), changed) if first.array == second.array else []
         if equal is None:
             continue
         same = [f"v{i} = w{i}" for i in range(max(first.private, second.private))]
@@ -341,16 +351,45 @@ def _orders(a: Site, common: int, *, after: bool) -> list[str]:
 
 
 def _equal(
-    a: Site, b: Site, first: Access, second: Access, known: Mapping[str, int], changed: Collection[str]
+    nest: Nest, one: tuple[Site, Access], other: tuple[Site, Access], changed: Collection[str]
 ) -> list[str] | None:
     """Return the conditions under which two accesses meet as isl texts, or None if they never do."""
-    if len(first.index) != len(second.index):
+    if len(one[1].index) != len(other[1].index):
         return []
-    left = {loop.index: f"v{i}" for i, loop in enumerate(a.loops)}
-    right = {loop.index: f"w{i}" for i, loop in enumerate(b.loops)}
     found = []
-    for x, y in zip(first.index, second.index, strict=True):
-        one, other = affine(x, left, known, changed), affine(y, right, known, changed)
-        if one is not None and other is not None:
-            found.append(f"{one} = {other}")
+    for x, y in zip(one[1].index, other[1].index, strict=True):
+        left, right = _subscripts(nest, one[0], x, "v", changed), _subscripts(nest, other[0], y, "w", changed)
+        if left is not None and right is not None and left[1] == right[1]:
+            found += [f"{a} = {b}" for a, b in zip(left[0], right[0], strict=True)]
     return found
+
+
+def _subscripts(
+    nest: Nest, site: Site, index: Expr, letter: str, changed: Collection[str]
+) -> tuple[list[str], tuple[str, ...]] | None:
+    """Return a subscript as affine ones of a matrix with rows, in isl's words, and the rows' lengths, or None.
+
+    That an element lies in its row is shown from the bounds and conditions around.
+    """
+    dims = {loop.index: f"{letter}{i}" for i, loop in enumerate(site.loops)}
+    found = rows(index, dims, nest.known, changed)
+    if found is None:
+        return None
+    texts = [str(affine(each, dims, nest.known, changed)) for each in found[0]]
+    key = (site.number, index)
+    if found[1] and key not in nest._in_rows:  # noqa: SLF001  (one module)
+        nest._in_rows[key] = _lie_in_rows(nest, site, letter, texts[1:], found[1])  # noqa: SLF001
+    return None if found[1] and not nest._in_rows[key] else (texts, found[1])  # noqa: SLF001
+
+
+def _lie_in_rows(nest: Nest, site: Site, letter: str, columns: Sequence[str], lengths: Sequence[str]) -> bool:
+    """Whether every instance's columns are from 0 to one below the lengths of their rows."""
+    out = " or ".join(f"{a} < 0 or {a} >= p_{b}" for a, b in zip(columns, lengths, strict=True))
+    where = nest._domains[site.number, letter]  # noqa: SLF001  (one module)
+    dims = ", ".join(f"{letter}{i}" for i in range(len(site.loops)))
+    nest._context.reset_operations()  # noqa: SLF001
+    try:
+        text = f"{nest._parameters()} -> {{ [{dims}] : {' and '.join([*where, f'({out})'])} }}"  # noqa: SLF001
+        return bool(nest._isl.Set.read_from_str(nest._context, text).is_empty())  # noqa: SLF001
+    except nest._isl.Error:  # noqa: SLF001
+        return False

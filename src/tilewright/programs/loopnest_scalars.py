@@ -286,13 +286,16 @@ def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> 
 
 
 def _localise(stmt: Stmt, name: str, ctype: str, total: int) -> Stmt:
-    for node in outermost(stmt):
-        if _mentions(node.body, name) != total or exposed(node.body, name)[0]:
-            continue
-        inner = _localise(node.body, name, ctype, total)
+    """Declare one scalar in every loop that mentions it, if each assigns it before reading it and nothing else does."""
+    loops = [node for node in outermost(stmt) if _mentions(node.body, name)]
+    counts = [_mentions(node.body, name) for node in loops]
+    if not loops or sum(counts) != total or any(exposed(node.body, name)[0] for node in loops):
+        return stmt
+    for node, count in zip(loops, counts, strict=True):
+        inner = _localise(node.body, name, ctype, count)
         if inner is node.body:
             inner = Block((Declare(ctype=ctype, name=name), *_items(node.body)))
-        return swap(stmt, node, replace(node, body=inner))
+        stmt = swap(stmt, node, replace(node, body=inner))
     return stmt
 
 

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tilewright.runtime.limits import limit_process
 
-def call(arguments: Sequence[str], seconds: float, folder: str | None = None) -> subprocess.CompletedProcess[str]:
+
+def call(
+    arguments: Sequence[str], seconds: float, folder: str | None = None, memory: int | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a compiler.
 
     A driver that is killed leaves the compiler that it started running and their temporary files where they are; so
@@ -18,6 +22,7 @@ def call(arguments: Sequence[str], seconds: float, folder: str | None = None) ->
         arguments: The command.
         seconds: What it may take.
         folder: Where its temporary files go, to be removed by the caller; the system's place by default.
+        memory: Bytes that it and the compiler that it starts may take, each; as much as there is by default.
 
     Returns:
         What it said.
@@ -36,6 +41,8 @@ def call(arguments: Sequence[str], seconds: float, folder: str | None = None) ->
         errors="replace",
         env=environment,
     ) as process:
+        if memory is not None:
+            limit_process(process.pid, "RLIMIT_AS", memory)
         try:
             out, said = process.communicate(timeout=seconds)
         except BaseException:

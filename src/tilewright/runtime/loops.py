@@ -32,7 +32,9 @@ DTYPES: Mapping[str, str] = {
     "size_t": "uint64",
 }
 """NumPy's names of C's types."""
-COMPILE_SECONDS = 30.0
+COMPILE_SECONDS = 20.0
+COMPILE_BYTES = 2 * 2**30
+"""What the compilation of one variant may take."""
 _SHARED = ("-fPIC", "-shared", "-w", "-std=gnu17")
 _ROUNDINGS = 4096.0
 _NOISE = 64.0
@@ -82,9 +84,9 @@ def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -
         A shared object.
 
     Raises:
-        ToolchainError: If the compiler fails or takes too long.
+        ToolchainError: If the compiler fails, takes too long or too much memory.
     """
-    content = shared_object((*command, *_SHARED), text, seconds=seconds, hint="")
+    content = shared_object((*command, *_SHARED), text, seconds=seconds, hint="", memory=COMPILE_BYTES)
     return Artifact(source=c_source(text, ENTRY), content=content, command=tuple(command))
 
 

@@ -263,7 +263,12 @@ def compile_shared(tools: Toolchain, text: str, *, strict: bool, options: tuple[
 
 
 def shared_object(
-    command: Sequence[str], text: str, *, seconds: float | None = None, hint: str = INSTALL_HINT
+    command: Sequence[str],
+    text: str,
+    *,
+    seconds: float | None = None,
+    hint: str = INSTALL_HINT,
+    memory: int | None = None,
 ) -> bytes:
     """Compile C text into a shared object by a whole command.
 
@@ -272,6 +277,7 @@ def shared_object(
         text: A translation unit.
         seconds: What it may take; :data:`COMPILE_SECONDS` by default.
         hint: What to do where it fails.
+        memory: Bytes that the compiler may take; as much as there is by default.
 
     Returns:
         The bytes of the shared object.
@@ -280,7 +286,7 @@ def shared_object(
         ToolchainError: If the compiler fails, takes too long, or writes nothing.
     """
     try:
-        return _compile(tuple(command), text, COMPILE_SECONDS if seconds is None else seconds, hint)
+        return _compile(tuple(command), text, COMPILE_SECONDS if seconds is None else seconds, hint, memory)
     except OSError as error:
         # A temporary folder that is full, read-only or missing is as good as no compiler: NumPy still computes.
         raise ToolchainError(
@@ -289,14 +295,14 @@ def shared_object(
         ) from error
 
 
-def _compile(command: tuple[str, ...], text: str, seconds: float, hint: str) -> bytes:
+def _compile(command: tuple[str, ...], text: str, seconds: float, hint: str, memory: int | None) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
         source, target = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
         source.write_text(text, encoding="utf-8")
         words = [word for word in command if not word.startswith("-l")]
         libraries = [word for word in command if word.startswith("-l")]
         math = () if sys.platform == "win32" else ("-lm",)
-        result = _call((*words, "-o", str(target), str(source), *libraries, *math), seconds, folder)
+        result = _call((*words, "-o", str(target), str(source), *libraries, *math), seconds, folder, memory)
         if result.returncode:
             raise ToolchainError(f"the compiler {command[0]!r} failed: {_first_errors(result)}", hint)
         if not target.exists():
@@ -310,9 +316,11 @@ def _first_errors(result: subprocess.CompletedProcess[str]) -> str:
     return "; ".join(errors[:3])[:500] or f"exit status {result.returncode}"
 
 
-def _call(arguments: tuple[str, ...], seconds: float, folder: str | None = None) -> subprocess.CompletedProcess[str]:
+def _call(
+    arguments: tuple[str, ...], seconds: float, folder: str | None = None, memory: int | None = None
+) -> subprocess.CompletedProcess[str]:
     try:
-        return compiler_call.call(arguments, seconds, folder)
+        return compiler_call.call(arguments, seconds, folder, memory)
     except subprocess.TimeoutExpired:
         raise CompilerTimeoutError(
             f"the compiler {arguments[0]!r} did not finish in {seconds:g} s",
