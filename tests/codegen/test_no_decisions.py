@@ -14,7 +14,7 @@ from tilewright import codegen
 
 FOLDER = Path(codegen.__file__).parent
 MODULES = (
-    *("borders", "box_rows", "box_sums", "emit", "expression", "faces", "header"),
+    *("borders", "boundary", "box_rows", "box_sums", "emit", "expression", "faces", "header"),
     *("ir", "ir.build", "ir.divergence", "ir.nodes", "ir.rewrite", "ir.types", "ir.verify"),
     *("print", "print.base", "print.c", "print.c_lift", "print.c_prelude", "print.elements"),
     *("overlapped", "pipeline", "regroup", "row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
