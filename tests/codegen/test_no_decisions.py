@@ -15,7 +15,7 @@ from tilewright import codegen
 
 FOLDER = Path(codegen.__file__).parent
 MODULES = (
-    *("borders", "box_rows", "box_sums", "emit", "expression", "header"),
+    *("borders", "boundary", "box_rows", "box_sums", "emit", "expression", "header"),
     *("ir", "ir.build", "ir.divergence", "ir.nodes", "ir.rewrite", "ir.types", "ir.verify"),
     *("print", "print.base", "print.c", "print.c_lift", "print.c_prelude", "print.elements"),
     *("print.cuda", "print.gpu", "print.gpu_prelude", "print.opencl"),

@@ -1,6 +1,7 @@
 """The ends of the outer axes in a streaming kernel: slabs and rows that keep their values or lie outside the grid."""
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.pipeline import (
     EDGE,
     GX,
@@ -88,10 +89,10 @@ def _ghost_slabs(plan: Plan, field: int, new: Slabs) -> list[ir.Stmt]:
     sides = plan.boundary(field, 0)
     body: list[ir.Stmt] = []
     for j in range(1, low + 1):
-        inside = {"nearest": 0, "reflect": j - 1, "mirror": j}.get(sides[0].kind, 0)
+        inside = mirrored(sides[0].kind, j) or 0
         body.append(_ghost_slab(plan, field, new, (ir.Int(-j), ir.Int(inside)), sides[0]))
     for j in range(high):
-        back = {"nearest": 1, "reflect": j + 1, "mirror": j + 2}.get(sides[1].kind, 1)
+        back = (mirrored(sides[1].kind, j + 1) or 0) + 1
         body.append(_ghost_slab(plan, field, new, (ir.add(ROWS0, j), ir.sub(ROWS0, back)), sides[1]))
     return body
 
@@ -168,11 +169,11 @@ def brim_function(plan: Plan, field: int) -> ir.Function:
     ghosts_low, ghosts_high = plan.pipeline.ghosts[field][1]
     sides = plan.boundary(field, 1)
     for j in range(1, ghosts_low + 1):
-        inside = {"nearest": 0, "reflect": j - 1, "mirror": j}.get(sides[0].kind, 0)
+        inside = mirrored(sides[0].kind, j) or 0
         fill = _ghost_line(plan, field, (at(plane, ir.Int(-j)), at(plane, ir.Int(inside))), sides[0])
         body.append(ir.If(ir.le(GY, -j), fill))
     for j in range(ghosts_high):
-        back = {"nearest": 1, "reflect": j + 1, "mirror": j + 2}.get(sides[1].kind, 1)
+        back = (mirrored(sides[1].kind, j + 1) or 0) + 1
         here, there = ir.add(ROWS1, j), ir.largest(ir.sub(ROWS1, back), GY)
         fill = _ghost_line(plan, field, (at(plane, here), at(plane, there)), sides[1])
         body.append(ir.If(ir.lt(ir.sub(here, GY), plan.lines), fill))

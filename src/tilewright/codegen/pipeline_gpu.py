@@ -1,4 +1,4 @@
-"""Fused groups of a pipeline for GPUs: one text for OpenCL and CUDA, with a thin layer of macros.
+"""Fused groups of a pipeline for GPUs: one text for OpenCL and CUDA, behind the macros of every GPU text.
 
 A block of T_y x T_x threads owns a tile of (T_y N_y) x (T_x N_x) cells. It loads the tiles of its inputs with their
 halos into shared memory, computes stencil after stencil there, and stores what the group hands on (Ben Cheikh et al.
@@ -11,21 +11,20 @@ from dataclasses import dataclass
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.print.c import c_literal
-from tilewright.codegen.print.gpu_prelude import DIALECTS
+from tilewright.codegen import ir
+from tilewright.codegen.boundary import map_functions, map_name
+from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
+from tilewright.codegen.print.elements import GPU_ELEMENTS
+from tilewright.codegen.print.gpu import GpuPrinter, gpu_literal
+from tilewright.codegen.print.gpu_prelude import DIALECTS, prelude
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.programs.expression import Apply, Const, Node, Read, Scalar
-from tilewright.programs.operators import BOOLEAN, FUNCTIONS
+from tilewright.programs.expression import Read, Scalar
 from tilewright.programs.pipeline import Stencil
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.programs.problem import Boundary
 from tilewright.tilings.fusion import Group, plan_group, slots
 from tilewright.tilings.rows import halos_of, streamable
 
-_INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
-    "ne": "!=", "and": "&&", "or": "||", "shr": ">>",
-}  # fmt: skip
 _LIMITS = {"uint8": (0, 255), "int16": (-32768, 32767), "int32": (-2147483648, 2147483647)}
 _BLOCK = ("T_y", "T_x", "N_y", "N_x")
 _ROUND = {"nearest": "rint", "floor": "floor", "truncate": "trunc"}
@@ -88,7 +87,7 @@ class _Writer:
         self.pipeline = problem.pipeline
         self.plan = plan_group(self.pipeline, group)
         self.halos = halos_of(problem, self.plan)
-        self.names = DIALECTS[dialect].elements
+        self.printer = GpuPrinter()
         wide = any(
             problem.dtype(grid) == "float64" for grid in (*self.plan.inputs, *self.plan.outputs, *self.plan.inner)
         )
@@ -107,7 +106,7 @@ class _Writer:
         self.shared_bytes = total
 
     def kind(self, grid: str) -> str:
-        return self.names[self.problem.dtype(grid)]
+        return GPU_ELEMENTS[self.problem.dtype(grid)]
 
     def padded(self, grid: str, axis: int) -> int:
         """Cells of a tile along an axis, in whole blocks of threads (27)."""
@@ -124,27 +123,29 @@ class _Writer:
         )
         entry = f"tw_pipe_{key[:12]}"
         real = "double" if self.wide else "float"
-        pointers = [f"GLOBAL const {self.kind(g)} *in_{g}" for g in self.plan.inputs]
-        pointers += [f"GLOBAL {self.kind(g)} *to_{g}" for g in self.plan.outputs]
-        scalars = [f"{real} c_{name}" for name in self.pipeline.scalars]
+        pointers = [f"TW_GLOBAL const {self.kind(g)} *in_{g}" for g in self.plan.inputs]
+        pointers += [f"TW_GLOBAL {self.kind(g)} *to_{g}" for g in self.plan.outputs]
+        scalars = [f"{real} given_{name}" for name in self.pipeline.scalars]
         parameters = ", ".join([*pointers, "int n0", "int n1", *scalars])
         ty, tx, ny, nx = self.block
         body = [self.load(grid) for grid in self.plan.inputs]
-        body.append("  BARRIER;")
+        body.append("  TW_BARRIER();")
         body += [self.stencil(self.pipeline.stencils[i]) for i in self.group]
-        text = f"""{_DIALECT[self.dialect]}
-{"#pragma OPENCL EXTENSION cl_khr_fp64 : enable" if self.wide and self.dialect == "opencl" else ""}
-{_MAPS}
-KERNEL {entry}({parameters}) {{
-  SHARED double memory[{max(1, self.shared_bytes // 8)}];
-  const int across = (n1 + {tx * nx - 1}) / {tx * nx};
-  const int y0 = GROUP / across * {ty * ny}, x0 = GROUP % across * {tx * nx};
-  const int ty = THREAD / {tx}, tx = THREAD % {tx};
-{chr(10).join(body)}
-}}
-"""
-        if not self.wide:  # nothing of type double may be named where the device has none
-            text = text.replace("SHARED double memory[", "SHARED int2 memory[")
+        maps = map_functions(side.kind for grid in self.halos for axis in self.problem.sides(grid) for side in axis)
+        dtypes = {*self.printer.dtypes, *(["float64"] if self.wide else [])}
+        parts = [
+            prelude(self.dialect, dtypes, self.printer.helpers, strict=True),
+            *map(self.printer.function, maps),
+            f"TW_KERNEL({ty * tx}) {entry}({parameters}) {{",
+            f"  TW_SHARED tw_wide memory[{max(1, self.shared_bytes // 8)}];",
+            *(f"  {self.tile(grid)}" for grid in self.plan.shared),
+            f"  const int across = (n1 + {tx * nx - 1}) / {tx * nx};",
+            f"  const int y0 = TW_GROUP / across * {ty * ny}, x0 = TW_GROUP % across * {tx * nx};",
+            f"  const int ty = TW_THREAD / {tx}, tx = TW_THREAD % {tx};",
+            *body,
+            "}\n",
+        ]
+        text = "\n".join(parts)
         layout = BlockLayout(
             inputs=self.plan.inputs,
             outputs=self.plan.outputs,
@@ -155,22 +156,22 @@ KERNEL {entry}({parameters}) {{
         return KernelSource(text=text, dialect=self.dialect, kernels=(kernel,), layout=layout, double=self.wide)
 
     def tile(self, grid: str) -> str:
-        """The tile of a grid in shared memory."""
-        start = self.place[grid] // 8
-        return f"((SHARED_POINTER {self.kind(grid)} *)(memory + {start}))"
+        """Name the tile of a grid in shared memory."""
+        kind = self.kind(grid)
+        return f"TW_LOCAL {kind} *const tile_{grid} = (TW_LOCAL {kind} *)(memory + {self.place[grid] // 8});"
 
     def cell(self, grid: str, y: str, x: str) -> str:
         """A cell of a tile, by its place in the picture."""
         (up, _), (left, _) = self.halos[grid]
-        return f"{self.tile(grid)}[({y} - y0 + {up}) * {self.padded(grid, 1)} + {x} - x0 + {left}]"
+        return f"tile_{grid}[({y} - y0 + {up}) * {self.padded(grid, 1)} + {x} - x0 + {left}]"
 
     def loops(self, grid: str, body: str, *, core: bool = False) -> str:
         """Every thread's cells of a grid's tile, named y and x."""
         zero = ((0, 0), (0, 0))
         (up, down), (left, right) = zero if core else self.halos[grid]
         ty, tx, ny, nx = self.block
-        return f"""  for (int y = y0 - {up} + ty; y < SMALLER(y0 + {ty * ny}, n0) + {down}; y += {ty})
-    for (int x = x0 - {left} + tx; x < SMALLER(x0 + {tx * nx}, n1) + {right}; x += {tx}) {{
+        return f"""  for (int y = y0 - {up} + ty; y < tw_min(y0 + {ty * ny}, n0) + {down}; y += {ty})
+    for (int x = x0 - {left} + tx; x < tw_min(x0 + {tx * nx}, n1) + {right}; x += {tx}) {{
 {body}
     }}"""
 
@@ -189,17 +190,17 @@ KERNEL {entry}({parameters}) {{
         for test, side, _, _ in (c for c in conditions if c[1].kind == "constant"):
             text += f"if ({test}) value = {self.constant(grid, side)};\n      else "
         maps = "".join(
-            f"{name} = {test} ? MAP_{side.kind.upper()}({name}, {extent}) : {name}; "
+            f"{name} = {test} ? {map_name(side.kind)}({name}, {extent}) : {name}; "
             for test, side, name, extent in conditions
             if side.kind != "constant"
         )
         return f"{text}{{ {maps}value = {found}; }}"
 
     def constant(self, grid: str, side: Boundary) -> str:
-        return c_literal(side.value, self.problem.dtype(grid))
+        return gpu_literal(side.value, self.problem.dtype(grid))
 
     def load(self, grid: str) -> str:
-        read = f"in_{grid}[(size_t)v * n1 + u]"
+        read = f"in_{grid}[(tw_wide)v * n1 + u]"
         return self.loops(grid, f"{self.outside(grid, read)}\n      {self.cell(grid, 'y', 'x')} = value;")
 
     def stencil(self, stencil: Stencil) -> str:
@@ -216,14 +217,14 @@ KERNEL {entry}({parameters}) {{
             stores.append(f"        {self.cell(grid, 'y', 'x')} = result;")
         if grid in self.plan.outputs:
             ty, tx, ny, nx = self.block
-            core = f"y >= y0 && y < SMALLER(y0 + {ty * ny}, n0) && x >= x0 && x < SMALLER(x0 + {tx * nx}, n1)"
-            stores.append(f"        if ({core}) to_{grid}[(size_t)y * n1 + x] = result;")
+            core = f"y >= y0 && y < tw_min(y0 + {ty * ny}, n0) && x >= x0 && x < tw_min(x0 + {tx * nx}, n1)"
+            stores.append(f"        if ({core}) to_{grid}[(tw_wide)y * n1 + x] = result;")
         body = "\n".join([guard, self.value(stencil), *stores, "      }"])
         text = [f"  /* {stencil.name} {stencil.title} */", self.loops(grid, body, core=not inner)]
         if inner:
-            text.append("  BARRIER;")
+            text.append("  TW_BARRIER();")
             if not (self.wraps(grid, 0) and self.wraps(grid, 1)) and any(a + b for a, b in self.halos[grid]):
-                text += [self.repair(grid), "  BARRIER;"]
+                text += [self.repair(grid), "  TW_BARRIER();"]
         return "\n".join(text)
 
     def repair(self, grid: str) -> str:
@@ -235,8 +236,8 @@ KERNEL {entry}({parameters}) {{
         ]
         filled = (
             self.outside(grid, self.cell(grid, "v", "u"))
-            .replace("MAP_WRAP(u, n1)", "u")
-            .replace("MAP_WRAP(v, n0)", "v")
+            .replace("tw_map_wrap(u, n1)", "u")
+            .replace("tw_map_wrap(v, n0)", "v")
         )
         return self.loops(
             grid, f"      if ({' || '.join(tests)}) {{\n{filled}\n      {self.cell(grid, 'y', 'x')} = value;\n      }}"
@@ -245,54 +246,35 @@ KERNEL {entry}({parameters}) {{
     def value(self, stencil: Stencil) -> str:
         """Statements that compute ``result`` at the cell (y, x)."""
         kind = self.problem.dtype(stencil.inputs[0])
-        name = self.names[kind]
-        lines: list[str] = []
-        values: list[str] = []
-        for position, node in enumerate(stencil.tape):
-            text, truth = self.node(node, values, kind)
-            lines.append(f"        const {'int' if truth else name} t{position} = {text};")
-            values.append(f"t{position}")
-        last = values[-1]
-        target = self.kind(stencil.output)
+        dtype = ir.element(kind)
+        leaves = Leaves(dtype=dtype, read=lambda read: self.read(read, dtype), vector=False)
+        statements, value = lower_tape(stencil.tape, leaves)
+        given = dict.fromkeys(node.name for node in stencil.tape if isinstance(node, Scalar))
+        scalars = [ir.Let(ir.Var(scalar_name(name), dtype), ir.Var(f"given_{name}", dtype)) for name in given]
+        lines = self.printer.statements((*scalars, *statements), " " * 8)
+        last = self.printer.expr(value)
         if stencil.convert:
             last = self.converted(last, kind, stencil)
-        return "\n".join([*lines, f"        const {target} result = {last};"])
+        return "\n".join([*lines, f"        const {self.kind(stencil.output)} result = {last};"])
 
-    def node(self, node: Node, values: list[str], kind: str) -> tuple[str, bool]:
-        """The text of one operation, and whether it is a truth value."""
-        if isinstance(node, Const):
-            value = node.real
-            return (str(int(value)), True) if isinstance(value, bool) else (c_literal(value, kind), False)
-        if isinstance(node, Scalar):
-            return f"({self.names[kind]})c_{node.name}", False
-        if isinstance(node, Read):
-            return self.cell(node.field, f"(y + {node.offset[0]})", f"(x + {node.offset[1]})"), False
-        return self.applied(node, [values[arg] for arg in node.args], kind), node.op in BOOLEAN
-
-    def applied(self, node: Apply, args: list[str], kind: str) -> str:
-        if node.op in _INFIX:
-            return f"{args[0]} {_INFIX[node.op]} {args[1]}"
-        if node.op in FUNCTIONS:
-            return f"{node.op}({', '.join(args)})"
-        if node.op in {"minimum", "maximum"}:
-            sign = "<" if node.op == "minimum" else ">"
-            return f"({args[0]} {sign} {args[1]} || {args[0]} != {args[0]}) ? {args[0]} : {args[1]}"
-        if node.op == "abs":
-            return f"fabs({args[0]})" if kind.startswith("float") else f"{args[0]} < 0 ? -{args[0]} : {args[0]}"
-        if node.op == "where":
-            return f"{args[0]} ? {args[1]} : {args[2]}"
-        return {"neg": f"-{args[0]}", "not": f"!{args[0]}"}[node.op]
+    def read(self, node: Read, dtype: ir.Element) -> ir.Expr:
+        """A cell of a tile beside the cell (y, x)."""
+        (up, _), (left, _) = self.halos[node.field]
+        row = ir.sub(ir.add(ir.Var("y"), node.offset[0] + up), ir.Var("y0"))
+        column = ir.sub(ir.add(ir.Var("x"), node.offset[1] + left), ir.Var("x0"))
+        tile = ir.Var(f"tile_{node.field}", ir.shared_pointer(dtype))
+        return ir.Load(tile, ir.add(ir.mul(row, self.padded(node.field, 1)), column), dtype)
 
     def converted(self, value: str, kind: str, stencil: Stencil) -> str:
         target = stencil.convert
-        name = self.names[target]
+        name = GPU_ELEMENTS[target]
         if target.startswith("float"):
             return f"({name}){value}"
         low, high = _LIMITS[target]
         least = f"({low + 1} - 1)"
         if not kind.startswith("float"):
             return f"({name})(({value} < {least}) ? {least} : ({value} > {high}) ? {high} : {value})"
-        source = self.names[kind]
+        source = GPU_ELEMENTS[kind]
         whole = f"{_ROUND[stencil.rounding]}({value})"
         top = f"({source}){high + 1 if target == 'int32' else high}.0"
         beyond = f"{whole} >= {top}"
@@ -300,30 +282,3 @@ KERNEL {entry}({parameters}) {{
             f"({value} != {value}) ? ({name})0 : ({beyond}) ? ({name}){high} : "
             f"({whole} <= ({source}){low}.0) ? ({name}){least} : ({name}){whole}"
         )
-
-
-_DIALECT = {
-    "opencl": """#pragma OPENCL FP_CONTRACT OFF
-#define KERNEL __kernel void
-#define GLOBAL __global
-#define SHARED __local
-#define SHARED_POINTER __local
-#define GROUP ((int)get_group_id(0))
-#define THREAD ((int)get_local_id(0))
-#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)""",
-    "cuda": """#define KERNEL extern "C" __global__ void
-#define GLOBAL
-#define SHARED __shared__
-#define SHARED_POINTER
-#define GROUP ((int)blockIdx.x)
-#define THREAD ((int)threadIdx.x)
-#define BARRIER __syncthreads()""",
-}
-
-_MAPS = """#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
-#define MODULO(a, n) (((a) % (n) + (n)) % (n))
-#define FOLD(a, n, p, last) (MODULO(a, p) < (n) ? MODULO(a, p) : (last) - MODULO(a, p))
-#define MAP_NEAREST(a, n) ((a) < 0 ? 0 : (n) - 1)
-#define MAP_WRAP(a, n) MODULO(a, n)
-#define MAP_REFLECT(a, n) FOLD(a, n, 2 * (n), 2 * (n) - 1)
-#define MAP_MIRROR(a, n) ((n) == 1 ? 0 : FOLD(a, n, 2 * (n) - 2, 2 * (n) - 2))"""

@@ -1,6 +1,7 @@
 """The two ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors."""
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.pipeline import EDGE, GX, VECTORS, N, Plan, lanes, place, row_width, sizes
 from tilewright.codegen.sites import literal
 
@@ -42,15 +43,15 @@ def row_ghosts(plan: Plan, field: int, row: ir.Var) -> tuple[ir.Stmt, ...]:
     sides = plan.boundary(field, axis)
     stmts: list[ir.Stmt] = []
     for j in range(1, low + 1):
-        inside = {"nearest": 0, "reflect": j - 1, "mirror": j}.get(sides[0].kind)
+        inside = mirrored(sides[0].kind, j)
         value: ir.Expr = (
             literal(sides[0].value, dtype) if inside is None else ir.Load(row, place(ir.sub(ir.Int(inside), GX)), dtype)
         )
         store = ir.Store(row, place(ir.sub(ir.Int(-j), GX)), value, dtype)
         stmts.append(ir.If(ir.le(GX, -j), (store,)))
     for j in range(high):
-        back = {"nearest": 1, "reflect": j + 1, "mirror": j + 2}.get(sides[1].kind)
-        where = ir.largest(ir.sub(ir.sub(N, GX), back or 0), 0)
+        back = mirrored(sides[1].kind, j + 1)
+        where = ir.largest(ir.sub(ir.sub(N, GX), 0 if back is None else back + 1), 0)
         value = literal(sides[1].value, dtype) if back is None else ir.Load(row, place(where), dtype)
         store = ir.Store(row, place(ir.sub(ir.add(N, j), GX)), value, dtype)
         stmts.append(ir.If(ir.lt(ir.sub(ir.add(N, j), GX), row_width(plan)), (store,)))

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.boundary import map_functions, map_name
 from tilewright.codegen.print import c
 from tilewright.codegen.row_pass import PassPorts, Source, pass_function, ports
 from tilewright.codegen.rows_rings import Rings
-from tilewright.codegen.rows_text import HEAD, conversion, map_name
+from tilewright.codegen.rows_text import HEAD, conversion
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group
@@ -76,7 +77,8 @@ class _Writer(Rings):
                 converts.append(conversion(name, source, stencil.convert, stencil.rounding, self.rows))
             else:
                 functions.append(pass_function(self.problem, self.plan, step, self.rows, name))
-        parts = [c.print_unit(functions), HEAD, *converts]
+        kinds = [side.kind for grid in self.plan.grids for axis in self.problem.sides(grid.name) for side in axis]
+        parts = [c.print_unit([*map_functions(kinds), *functions]), HEAD, *converts]
         parts += [self.ends(grid.name) for grid in self.plan.grids if self.has_ends(grid.name)]
         parts += [self.row(grid.name) for grid in self.plan.grids if self.is_read(grid.name)]
         parts += [self.fetch(grid) for grid in self.plan.group.inputs]

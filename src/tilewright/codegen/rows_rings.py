@@ -5,9 +5,9 @@ Every method returns C text, or a size that C text is made of.
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
+from tilewright.codegen.boundary import map_name
 from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import C_ELEMENTS
-from tilewright.codegen.rows_text import map_name
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.programs.problem import Boundary
 from tilewright.tilings.rows import RowPlan, RowTile, pitch

@@ -10,16 +10,6 @@ static inline int64_t tw_me(void) { return omp_get_thread_num(); }
 #else
 static inline int64_t tw_me(void) { return 0; }
 #endif
-static inline int64_t tw_map_nearest(int64_t i, int64_t n) { return tw_max(0, tw_min(i, n - 1)); }
-static inline int64_t tw_map_wrap(int64_t i, int64_t n) { return tw_floormod(i, n); }
-static inline int64_t tw_map_reflect(int64_t i, int64_t n) {
-  const int64_t folded = tw_floormod(i, 2 * n);
-  return tw_min(folded, 2 * n - 1 - folded);
-}
-static inline int64_t tw_map_mirror(int64_t i, int64_t n) {
-  const int64_t period = tw_max(1, 2 * n - 2), folded = tw_floormod(i, period);
-  return tw_min(folded, period - folded);
-}
 #if defined(__clang__)
 #define TW_PAST_512(to, v) __builtin_nontemporal_store(v, (row *)(to))
 #define TW_PAST_256(to, v) __builtin_nontemporal_store(v, (row *)(to))
@@ -64,11 +54,6 @@ static inline void tw_done(void) {
 """
 _ROUND = {"nearest": "__builtin_rint", "floor": "__builtin_floor", "truncate": "__builtin_trunc"}
 _LIMITS = {"uint8": (0, 255), "int16": (-32768, 32767), "int32": (-2147483648, 2147483647)}
-
-
-def map_name(kind: str) -> str:
-    """Return the function that maps an index outside to one inside."""
-    return f"tw_map_{kind}"
 
 
 def conversion(name: str, source: str, target: str, rounding: str, rows: int) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
+from tilewright.codegen.boundary import mapped
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Boundary, Problem
@@ -122,18 +123,6 @@ def unpack(site: Site) -> tuple[ir.Stmt, ...]:
 def outside(sides: tuple[Boundary, Boundary]) -> bool:
     """Whether a read may lie outside along an axis with these sides."""
     return any(side.kind != "fixed" for side in sides)
-
-
-def mapped(index: ir.Expr, size: ir.Expr, kind: str) -> ir.Expr:
-    """The index inside that an index outside stands for; the same as the reference's ``map_index``."""
-    last = ir.sub(size, 1)
-    if kind == "nearest":
-        return ir.largest(0, ir.smallest(index, last))
-    if kind == "wrap":
-        return ir.floormod(index, size)
-    period = ir.mul(size, 2) if kind == "reflect" else ir.largest(1, ir.sub(ir.mul(size, 2), 2))
-    folded = ir.floormod(index, period)
-    return ir.smallest(folded, ir.sub(ir.sub(period, 1) if kind == "reflect" else period, folded))
 
 
 def _is_outside(place: ir.Expr, size: ir.Expr, *, low_side: bool) -> ir.Expr:

@@ -1,7 +1,6 @@
 /* pipeline mean, float32, border reflect, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, omp_get_thread_num(), tw_me(), tw_map_nearest(), tw_map_wrap(),
-     tw_map_reflect(), tw_map_mirror(), tw_put(), tw_done() */
+   not shown: TW_LANES_F32, TW_LANES_F64, tw_map_reflect(), omp_get_thread_num(), tw_me(), tw_put(), tw_done() */
 
 static void tw_p0(const float *const *in, float *const *out, int64_t n, const double *scalar) {
   const float *const p0 = in[0];

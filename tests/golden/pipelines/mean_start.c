@@ -1,6 +1,7 @@
 /* pipeline mean, float32, border reflect, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, tw_p0(), tw_ends_G1(), tw_row_G1(), tw_fetch_G1(), tw_tile(), tw() */
+   not shown: TW_LANES_F32, TW_LANES_F64, tw_map_reflect(), tw_p0(), tw_ends_G1(), tw_row_G1(), tw_fetch_G1(),
+     tw_tile(), tw() */
 
 #include <string.h>
 #if defined(_OPENMP)
@@ -9,16 +10,6 @@ static inline int64_t tw_me(void) { return omp_get_thread_num(); }
 #else
 static inline int64_t tw_me(void) { return 0; }
 #endif
-static inline int64_t tw_map_nearest(int64_t i, int64_t n) { return tw_max(0, tw_min(i, n - 1)); }
-static inline int64_t tw_map_wrap(int64_t i, int64_t n) { return tw_floormod(i, n); }
-static inline int64_t tw_map_reflect(int64_t i, int64_t n) {
-  const int64_t folded = tw_floormod(i, 2 * n);
-  return tw_min(folded, 2 * n - 1 - folded);
-}
-static inline int64_t tw_map_mirror(int64_t i, int64_t n) {
-  const int64_t period = tw_max(1, 2 * n - 2), folded = tw_floormod(i, period);
-  return tw_min(folded, period - folded);
-}
 #if defined(__clang__)
 #define TW_PAST_512(to, v) __builtin_nontemporal_store(v, (row *)(to))
 #define TW_PAST_256(to, v) __builtin_nontemporal_store(v, (row *)(to))

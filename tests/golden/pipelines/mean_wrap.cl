@@ -1,47 +1,33 @@
-/* pipeline mean, float32, border wrap, 1 row at a time */
+/* pipeline mean, float32, border wrap, 1 row at a time
+   starts as every text of its language does, see prelude/
+   not shown: OPENCL, tw_map_wrap() */
 
-#pragma OPENCL FP_CONTRACT OFF
-#define KERNEL __kernel void
-#define GLOBAL __global
-#define SHARED __local
-#define SHARED_POINTER __local
-#define GROUP ((int)get_group_id(0))
-#define THREAD ((int)get_local_id(0))
-#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
-
-#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
-#define MODULO(a, n) (((a) % (n) + (n)) % (n))
-#define FOLD(a, n, p, last) (MODULO(a, p) < (n) ? MODULO(a, p) : (last) - MODULO(a, p))
-#define MAP_NEAREST(a, n) ((a) < 0 ? 0 : (n) - 1)
-#define MAP_WRAP(a, n) MODULO(a, n)
-#define MAP_REFLECT(a, n) FOLD(a, n, 2 * (n), 2 * (n) - 1)
-#define MAP_MIRROR(a, n) ((n) == 1 ? 0 : FOLD(a, n, 2 * (n) - 2, 2 * (n) - 2))
-KERNEL tw_pipe(GLOBAL const float *in_G1, GLOBAL float *to_G2, int n0, int n1) {
-  SHARED int2 memory[32];
+TW_KERNEL(32) tw_pipe(TW_GLOBAL const float *in_G1, TW_GLOBAL float *to_G2, int n0, int n1) {
+  TW_SHARED tw_wide memory[32];
+  TW_LOCAL float *const tile_G1 = (TW_LOCAL float *)(memory + 0);
   const int across = (n1 + 7) / 8;
-  const int y0 = GROUP / across * 4, x0 = GROUP % across * 8;
-  const int ty = THREAD / 8, tx = THREAD % 8;
-  for (int y = y0 - 0 + ty; y < SMALLER(y0 + 4, n0) + 0; y += 4)
-    for (int x = x0 - 1 + tx; x < SMALLER(x0 + 8, n1) + 1; x += 8) {
+  const int y0 = TW_GROUP / across * 4, x0 = TW_GROUP % across * 8;
+  const int ty = TW_THREAD / 8, tx = TW_THREAD % 8;
+  for (int y = y0 - 0 + ty; y < tw_min(y0 + 4, n0) + 0; y += 4)
+    for (int x = x0 - 1 + tx; x < tw_min(x0 + 8, n1) + 1; x += 8) {
       float value;
       int v = y, u = x;
-      { u = u < 0 ? MAP_WRAP(u, n1) : u; u = u >= n1 ? MAP_WRAP(u, n1) : u; v = v < 0 ? MAP_WRAP(v, n0) : v; v = v >= n0 ? MAP_WRAP(v, n0) : v; value = in_G1[(size_t)v * n1 + u]; }
-      ((SHARED_POINTER float *)(memory + 0))[(y - y0 + 0) * 16 + x - x0 + 1] = value;
+      { u = u < 0 ? tw_map_wrap(u, n1) : u; u = u >= n1 ? tw_map_wrap(u, n1) : u; v = v < 0 ? tw_map_wrap(v, n0) : v; v = v >= n0 ? tw_map_wrap(v, n0) : v; value = in_G1[(tw_wide)v * n1 + u]; }
+      tile_G1[(y - y0 + 0) * 16 + x - x0 + 1] = value;
     }
-  BARRIER;
+  TW_BARRIER();
   /* S1 mean */
-  for (int y = y0 - 0 + ty; y < SMALLER(y0 + 4, n0) + 0; y += 4)
-    for (int x = x0 - 0 + tx; x < SMALLER(x0 + 8, n1) + 0; x += 8) {
+  for (int y = y0 - 0 + ty; y < tw_min(y0 + 4, n0) + 0; y += 4)
+    for (int x = x0 - 0 + tx; x < tw_min(x0 + 8, n1) + 0; x += 8) {
       {
-        const float t0 = ((SHARED_POINTER float *)(memory + 0))[((y + 0) - y0 + 0) * 16 + (x + -1) - x0 + 1];
-        const float t1 = ((SHARED_POINTER float *)(memory + 0))[((y + 0) - y0 + 0) * 16 + (x + 0) - x0 + 1];
-        const float t2 = t0 + t1;
-        const float t3 = ((SHARED_POINTER float *)(memory + 0))[((y + 0) - y0 + 0) * 16 + (x + 1) - x0 + 1];
-        const float t4 = t2 + t3;
-        const float t5 = 3.0f;
-        const float t6 = t4 / t5;
+        const float t0 = tile_G1[(((y - y0) * 16) + (x - x0))];
+        const float t1 = tile_G1[(((y - y0) * 16) + ((x + 1) - x0))];
+        const float t2 = (t0 + t1);
+        const float t3 = tile_G1[(((y - y0) * 16) + ((x + 2) - x0))];
+        const float t4 = (t2 + t3);
+        const float t6 = (t4 / 3.0f);
         const float result = t6;
-        if (y >= y0 && y < SMALLER(y0 + 4, n0) && x >= x0 && x < SMALLER(x0 + 8, n1)) to_G2[(size_t)y * n1 + x] = result;
+        if (y >= y0 && y < tw_min(y0 + 4, n0) && x >= x0 && x < tw_min(x0 + 8, n1)) to_G2[(tw_wide)y * n1 + x] = result;
       }
     }
 }

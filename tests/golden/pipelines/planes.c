@@ -1,7 +1,7 @@
 /* pipeline planes, float32, border reflect, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, tw_p0(), omp_get_thread_num(), tw_me(), tw_map_nearest(),
-     tw_map_wrap(), tw_map_reflect(), tw_map_mirror(), tw_put(), tw_done(), tw_row_G1(), tw_fetch_G1(), tw() */
+   not shown: TW_LANES_F32, TW_LANES_F64, tw_map_reflect(), tw_p0(), omp_get_thread_num(), tw_me(), tw_put(),
+     tw_done(), tw_row_G1(), tw_fetch_G1(), tw() */
 
 static void tw_tile(void *const *array, const int64_t *size, char *own, const double *scalar,
                               int64_t ya, int64_t yb, int64_t l0, int64_t l1, int64_t x0, int64_t x1) {

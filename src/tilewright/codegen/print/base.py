@@ -157,6 +157,12 @@ class Printer(ABC):
             self.lines.append(f"  return {self.expr(function.result)};")
         return "\n".join([*self.lines, "}", ""])
 
+    def statements(self, body: Iterable[ir.Stmt], pad: str) -> list[str]:
+        """Return the lines of statements, for a text that is not made of IR alone."""
+        self.lines = []
+        self.block(body, pad)
+        return self.lines
+
     @abstractmethod
     def head(self, function: ir.Function) -> list[str]:
         """Return the lines before a function's body."""

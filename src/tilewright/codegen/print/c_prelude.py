@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.ir import ELEMENTS
 from tilewright.codegen.print.elements import C_ELEMENTS, SUFFIX
 from tilewright.programs.operators import FUNCTIONS
@@ -222,7 +223,7 @@ def mixed_lanes(name: str, lanes: int) -> list[int]:
         if beyond > 0 and kind[0] == "beside":
             found.append(2 * lanes - beyond if low else lanes + beyond - 1)
             continue
-        inner = -beyond if beyond <= 0 else {"nearest": 0, "reflect": beyond - 1, "mirror": beyond}[kind[2]]
+        inner = -beyond if beyond <= 0 else mirrored(kind[2], beyond) or 0
         found.append(inner if low else lanes - 1 - inner)
     return [min(max(0, index), 2 * lanes - 1) for index in found]
 

@@ -28,7 +28,7 @@ def print_gpu(functions: Iterable[ir.Function], dialect: str, *, strict: bool = 
     Raises:
         UsageError: If the functions use an element type that GPUs do not have here.
     """
-    printer = _Printer()
+    printer = GpuPrinter()
     bodies = [printer.function(function) for function in tuple(functions)]
     return "\n".join([prelude(dialect, printer.dtypes, printer.helpers, strict=strict), *bodies])
 
@@ -66,17 +66,19 @@ def _is_shared(kind: ir.Type) -> bool:
     return isinstance(kind, ir.Pointer) and kind.space is ir.Space.SHARED
 
 
-class _Printer(Printer):
+class GpuPrinter(Printer):
     """Notes the functions that a text needs for operators."""
 
     language = LANGUAGE
 
     def __init__(self) -> None:
+        """Start a text."""
         super().__init__()
         self.helpers: dict[tuple[str, str], None] = {}
         self._statements[ir.Barrier] = self._barrier
 
     def head(self, function: ir.Function) -> list[str]:
+        """Return the first lines of a function or kernel, and what a launch gives it memory for."""
         rooms = [param for param in function.params if function.kind == "kernel" and _is_shared(param.type)]
         parameters = ", ".join(self.declare(param) for param in function.params if param not in rooms)
         result = gpu_type(function.result_type) if function.result_type is not None else "void"
@@ -90,6 +92,7 @@ class _Printer(Printer):
         return [f"{start} {function.name}({parameters}) {{", *body]
 
     def array(self, node: ir.Array, pad: str) -> None:
+        """Print memory of a fixed size, on chip or a thread's own."""
         self.use(node.var.type)
         super().array(node, f"{pad}TW_SHARED " if _is_shared(node.var.type) else pad)
 
@@ -97,12 +100,14 @@ class _Printer(Printer):
         self.lines.append(f"{pad}TW_BARRIER{'_MEMORY' if node.memory else ''}();")
 
     def loop(self, node: ir.For, pad: str) -> None:
+        """Print a loop, with what it asks for in unrolling."""
         if node.unroll:
             whole = node.unroll == ir.UNROLL_WHOLE
             self.lines.append(f"{pad}TW_UNROLL" if whole else f"{pad}TW_UNROLL_BY({node.unroll})")
         super().loop(node, pad)
 
     def named(self, node: Op) -> str:
+        """Return a call of a function that the text then starts with."""
         if not isinstance(node.type, ir.Element):
             raise TypeError(f"GPU texts have no {node.op} of values of type {node.type}")
         self.helpers[(node.op, node.type.name)] = None

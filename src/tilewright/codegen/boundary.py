@@ -1,0 +1,70 @@
+"""Which cell inside stands for one outside, where a grid goes on beyond its end.
+
+Kinds are ``scipy.ndimage``'s: ``nearest`` (a a a | a b c), ``reflect`` (c b a | a b c), ``mirror`` (d c b | a b c) and
+``wrap``. What is here agrees with the reference, :func:`tilewright.programs.reference.map_index`.
+"""
+
+from collections.abc import Iterable
+
+from tilewright.codegen import ir
+
+_INDEX, _SIZE = ir.Var("i"), ir.Var("n")
+
+
+def mirrored(kind: str, beyond: int) -> int | None:
+    """Return the cell that stands for one close outside.
+
+    Args:
+        kind: How the boundary maps.
+        beyond: How many cells it lies outside; 1 is the first one. At most the extent less 1.
+
+    Returns:
+        How many cells from the same end the other one lies; 0 is the last one inside. None where the kind maps to no
+        cell there (``fixed``, ``constant``, and ``wrap``, which maps to the other end).
+
+    >>> [mirrored(kind, 2) for kind in ("nearest", "reflect", "mirror", "constant")]
+    [0, 1, 2, None]
+    """
+    return {"nearest": 0, "reflect": beyond - 1, "mirror": beyond}.get(kind)
+
+
+def mapped(index: ir.Expr, size: ir.Expr, kind: str) -> ir.Expr:
+    """Return the index inside that one at any distance outside stands for.
+
+    Args:
+        index: The index.
+        size: The extent.
+        kind: How the boundary maps.
+    """
+    last = ir.sub(size, 1)
+    if kind == "nearest":
+        return ir.largest(0, ir.smallest(index, last))
+    if kind == "wrap":
+        return ir.floormod(index, size)
+    period = ir.mul(size, 2) if kind == "reflect" else ir.largest(1, ir.sub(ir.mul(size, 2), 2))
+    folded = ir.floormod(index, period)
+    return ir.smallest(folded, ir.sub(ir.sub(period, 1) if kind == "reflect" else period, folded))
+
+
+def map_name(kind: str) -> str:
+    """Return the name of the function that :func:`map_functions` makes for a kind."""
+    return f"tw_map_{kind}"
+
+
+def map_functions(kinds: Iterable[str]) -> tuple[ir.Function, ...]:
+    """Return functions ``(index, extent) -> index`` for kernels that map in many places.
+
+    Args:
+        kinds: Kinds of boundaries; those that map to no cell get none.
+    """
+    return tuple(
+        ir.Function(
+            name=map_name(kind),
+            params=(_INDEX, _SIZE),
+            body=(),
+            result=mapped(_INDEX, _SIZE, kind),
+            result_type=ir.INDEX,
+            kind="inline",
+        )
+        for kind in sorted(set(kinds) - {"fixed", "constant"})
+    )
