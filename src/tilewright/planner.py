@@ -96,7 +96,7 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
     evidence, machine = "asked", None
 
     def planned(tiling: Tiling, block: Extended | None) -> Plan:
-        schedule = gpu_schedule(problem if block is None else block.problem, tiling, machine)
+        schedule = gpu_schedule(problem if block is None else block.problem, tiling)
         return Plan(
             problem=problem,
             target=target,

@@ -59,9 +59,9 @@ def test_streaming_tiles_get_their_threads():
     expected = tw.run("jacobi2d", u, steps=5, backend="numpy")
     out = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="streaming:t=3,s=8x12")
     np.testing.assert_allclose(out, expected, rtol=1e-6)
-    asked = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="streaming:t=3,s=8x12,columns=shared", record=True)
+    asked = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="streaming:t=3,s=8x12,threads=1x5", record=True)
     np.testing.assert_array_equal(asked.state, out)
-    assert str(asked.tiling) == "streaming:t=3,s=8x12,threads=1x32,columns=shared"
+    assert str(asked.tiling) == "streaming:t=3,s=8x12,threads=1x5"
     with pytest.raises(IllegalTilingError, match="with threads is one for GPUs"):
         tw.run("jacobi2d", u, steps=5, backend="c", tiling="streaming:t=3,s=8x12,threads=1x8")
 

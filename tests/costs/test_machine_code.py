@@ -80,7 +80,7 @@ def test_a_listing_without_encodings_is_refused():
 def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
     h200, problem = load("h200"), make_problem(program("j2d5pt"), (4096, 4096), 8)
-    schedule = gpu_schedule(problem, parse(tile), h200)
+    schedule = gpu_schedule(problem, parse(tile))
     source = emit_device(problem, schedule, "cuda")
     code = nvrtc.compile_cuda(source.text, "sm_90")
     kernel = source.kernels[0]

@@ -92,7 +92,7 @@ GPU = (
     stencil("gpu/jacobi2d_skewed", "jacobi2d", "skewed:t=2,s=8x8", to="opencl"),
     stencil("gpu/jacobi2d_overlapped", "jacobi2d", "overlapped:t=2,s=8x8", to="cuda"),
     stencil("gpu/jacobi2d_streaming_one_level", "jacobi2d", "streaming:t=1,s=8x16", to="cuda"),
-    stencil("gpu/laplacian3d_streaming_one_level", "laplacian3d", "streaming:t=1,s=4x8x16", to="cuda"),
+    stencil("gpu/laplacian3d_streaming_one_level", "laplacian3d", "streaming:t=1,s=4x8x16,threads=1x10x18", to="cuda"),
     stencil("gpu/laplacian3d_none", "laplacian3d", "none", to="cuda"),
     stencil("gpu/laplacian3d_skewed", "laplacian3d", "skewed:t=2,s=8x8x8", to="cuda"),
     stencil("gpu/laplacian3d_overlapped", "laplacian3d", "overlapped:t=2,s=4x4x16", to="cuda"),

@@ -6,7 +6,7 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu_emit import emit_device
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
-from tilewright.report.gpu_stream_schedule import draw_streaming, rings_at, widths
+from tilewright.report.gpu_stream_schedule import draw_streaming, rows_at, widths
 from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import parse
 from tilewright.tuning.gpu_schedule import gpu_schedule
@@ -15,14 +15,15 @@ PROBLEM = make_problem(program("j2d5pt"), (60, 60), 8)
 TILING = parse("streaming:t=4,s=40x16,threads=1x24")
 
 
-def test_rows_on_chip_are_those_of_the_rings():
-    found = rings_at(PROBLEM, TILING, 20)
+def test_rows_that_are_kept_are_those_whose_rims_are_on_chip():
+    found = rows_at(PROBLEM, TILING, 20)
     assert found["loaded"] == {(0, 22)}
     assert found["computed"] == {(1, 20), (2, 18), (3, 16)}
     assert found["written"] == {(4, 14)}
     on_chip = len(found["kept"]) + len(found["loaded"]) + len(found["computed"])
-    row = 16 + 2 * 4
-    assert emit_device(PROBLEM, gpu_schedule(PROBLEM, TILING), "cuda").shared_bytes == 4 * on_chip * row
+    threads = 24 + 2  # of one cell each, and one beyond either end
+    kernel = emit_device(PROBLEM, gpu_schedule(PROBLEM, TILING), "cuda").kernels[0]
+    assert kernel.shared_bytes == 4 * on_chip * threads
 
 
 def test_cells_across_are_those_that_are_counted():
@@ -36,4 +37,4 @@ def test_cells_across_are_those_that_are_counted():
 def test_a_picture(tmp_path):
     assert draw_streaming(PROBLEM, TILING, tmp_path / "block.svg").stat().st_size > 1000
     with pytest.raises(UsageError, match="programs of one stage"):
-        rings_at(make_problem(program("fdtd2d"), (60, 60), 8), parse("streaming:t=2,s=8x8,threads=1x8"), 9)
+        rows_at(make_problem(program("fdtd2d"), (60, 60), 8), parse("streaming:t=2,s=8x8,threads=1x8"), 9)

@@ -80,21 +80,21 @@ def test_any_threads(device, capfd, threads):
     verify(device, capfd, problem, dataclasses.replace(tiling, threads=shape), strict=True)
 
 
-def test_long_columns_stay_on_chip(device, capfd):
-    """Where a thread's columns are too many for registers, reads along axis 0 go to the chip."""
-    problem, tiling = small("j2d5pt", levels=5)
-    wide = dataclasses.replace(tiling, space=(6, 40), threads=(1, 4))
-    text = source_of(problem, wide, "opencl").text
-    assert "own0_0" not in text
-    assert "own0_0" in source_of(problem, tiling, "opencl").text
-    verify(device, capfd, dataclasses.replace(problem, shape=(15, 60), steps=10), wide)
-
-
-@pytest.mark.parametrize("columns", ["registers", "shared"])
-@pytest.mark.parametrize("name", ["j2d5pt", "fdtd2d", "wave3d"])
-def test_columns_in_either_place(device, capfd, name, columns):
+@pytest.mark.parametrize(("space", "threads"), [((6, 10), (1, 4)), ((6, 26), (1, 8)), ((5, 3), (1, 9))])
+@pytest.mark.parametrize("name", ["j2d5pt", "box2d2r", "fdtd2d", "wave2d", "heat2d_var"])
+def test_any_number_of_cells_of_a_thread(device, capfd, name, space, threads):
+    """Rims that are all of a thread's cells, some of them, or those of threads further away."""
     problem, tiling = small(name)
-    verify(device, capfd, problem, dataclasses.replace(tiling, columns=columns), strict=True)
+    tiling = dataclasses.replace(tiling, space=space, threads=threads)
+    verify(device, capfd, dataclasses.replace(problem, shape=(17, 31)), tiling, strict=True)
+
+
+@pytest.mark.parametrize(("space", "threads"), [((3, 6, 6), (1, 3, 3)), ((4, 2, 9), (1, 2, 5))])
+@pytest.mark.parametrize("name", ["j3d7pt", "j3d27pt", "wave3d"])
+def test_any_box_of_cells_of_a_thread(device, capfd, name, space, threads):
+    problem, tiling = small(name, levels=2)
+    tiling = dataclasses.replace(tiling, space=space, threads=threads)
+    verify(device, capfd, dataclasses.replace(problem, shape=(9, 13, 14), steps=4), tiling, strict=True)
 
 
 def test_versions_survive_parts_of_a_run(device):
@@ -125,27 +125,40 @@ def test_a_launch_per_band():
     started = list(launches(problem, gpu_schedule(problem, tiling), 15))
     counted = catalogue.counts(problem, tiling)
     assert [launch.numbers[0] for launch in started] == [6, 6, 2, 1]
+    assert [launch.kernel for launch in started] == [0, 0, 1, 1]
     assert len(started) == counted.wavefronts
-    assert {launch.groups for launch in started} == {counted.tiles_per_wavefront}
+    assert {launch.groups for launch in started[:2]} == {counted.tiles_per_wavefront}
+
+
+def test_tiles_at_edges_that_are_not_fixed_are_launched_apart():
+    problem, tiling = small("j2d5pt", boundary="mirror")
+    started = list(launches(problem, gpu_schedule(problem, tiling), 4))
+    assert [(launch.kernel, launch.numbers[0]) for launch in started] == [(0, 2), (1, 2)] * 2
 
 
 @pytest.mark.parametrize("name", ["j2d5pt", "fdtd2d", "j3d27pt"])
 def test_memory_on_chip_is_the_counted_footprint(name):
     problem, tiling = small(name)
-    source = source_of(problem, tiling, "cuda")
-    assert source.shared_bytes == problem.itemsize * catalogue.counts(problem, tiling).footprint
+    kernel = source_of(problem, tiling, "cuda").kernels[0]
+    assert kernel.shared_bytes == problem.itemsize * catalogue.counts(problem, tiling).footprint
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_large_tiles_have_small_ones_at_their_edges():
+    problem = make_problem(program("j3d7pt"), (512, 512, 512), 20)
+    tiling = catalogue.complete(problem, parse("streaming:t=4,s=64x56x56,threads=1x16x16"))
+    steady, general = (kernel.shared_bytes + kernel.room_bytes for kernel in source_of(problem, tiling, "cuda").kernels)
+    assert general < steady
+
+
 @pytest.mark.parametrize("name", ["j2d5pt", "star2d2r", "wave2d"])
-def test_no_cell_is_written_out_that_no_thread_computes(name, threads):
-    """A thread tests whether a cell lies in a row's box only where the answer depends on the thread."""
+def test_inside_the_grid_nothing_is_tested_but_stores(name):
     problem, tiling = small(name, levels=3)
-    text = source_of(problem, dataclasses.replace(tiling, threads=(1, threads)), "opencl").text
-    low = [int(number) for number in re.findall(r"\bi1 >= (-?\d+)\b", text)]
-    high = [int(number) for number in re.findall(r"\bi1 < (-?\d+)\b", text)]
-    assert threads < 3 or low
-    assert all(0 < each < threads for each in low + high)
+    text = source_of(problem, tiling, "opencl").text
+    inner = text[text.index("for (int k = 0") : text.index("} else {")]
+    tests = re.findall(r"if \((.*)\) {", inner)
+    assert tests
+    assert all("low" in test and "high" in test for test in tests)
+    assert " ? " not in inner
 
 
 def compiled(name, architecture, dtype="float32"):

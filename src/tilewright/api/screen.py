@@ -158,7 +158,7 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
     """
     from tilewright.runtime.nvrtc import compile_cuda
 
-    schedule = gpu_schedule(problem, tiling, machine)
+    schedule = gpu_schedule(problem, tiling)
     source = emit_device(problem, schedule, "cuda", strict=strict)
     code = compile_cuda(source.text, architecture(machine), strict=strict)
     needs = replace(code.resources, shared_bytes=source.shared_bytes)
@@ -201,7 +201,7 @@ def _judged(
 
 def _bounded(problem: Problem, machine: Machine, built: Built, found: Screened) -> Screened:
     """Add the bound by machine code."""
-    asked = work(problem, gpu_schedule(problem, found.tiling, machine))
+    asked = work(problem, gpu_schedule(problem, found.tiling))
     if built.steady is None or asked is None or not built.steady.blocks:
         return found
     limit = bound(built.steady, asked, machine)

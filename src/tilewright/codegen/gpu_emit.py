@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_stream, gpu_sweep, ir
+from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_sweep, ir
 from tilewright.codegen.gpu_site import DeviceLayout, GpuSite, Launch
+from tilewright.codegen.gpu_streaming import kernels as gpu_streaming
 from tilewright.codegen.gpu_wrap import wrap_function
 from tilewright.codegen.lower import gpu as tiles_in_memory
 from tilewright.codegen.print.gpu import print_gpu
@@ -27,10 +28,10 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "skewed": (tiles_in_memory.tile_functions, tiles_in_memory.tile_launches),
     "overlapped": (gpu_overlapped.overlapped_functions, gpu_overlapped.overlapped_launches),
-    "streaming": (gpu_stream.stream_functions, gpu_stream.stream_launches),
+    "streaming": (gpu_streaming.stream_functions, gpu_streaming.stream_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
-_VERSION = 2
+_VERSION = 3
 """Raised when texts change for the same tiling."""
 
 
@@ -70,7 +71,7 @@ def made(
     about = (problem.program, problem.dtype, problem.boundaries)
     key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    kept = gpu_stream.kept(problem) if traits(schedule.tiling.family).streams else analyse(problem.program).copies
+    kept = gpu_streaming.kept(problem) if traits(schedule.tiling.family).streams else analyse(problem.program).copies
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
     parts = make(site, schedule)
     if periodic:

@@ -22,8 +22,6 @@ class Sizes:
         k: Tiles per SM, 0 where the largest number that fits is meant; shape (n,).
         sub: Sizes of sub-tiles per axis, each of shape (n,); empty where tiles are not cut further.
         threads: Threads of a GPU's block per axis, each of shape (n,); empty where they are left open.
-        columns: Whether a thread of a streaming tile keeps its columns in registers, shape (n,); None where that is
-            left open.
     """
 
     time: Ints
@@ -31,7 +29,6 @@ class Sizes:
     k: Ints
     sub: tuple[Ints, ...] = ()
     threads: tuple[Ints, ...] = ()
-    columns: Truths | None = None
 
     @property
     def inner(self) -> Ints:
@@ -49,20 +46,17 @@ class Sizes:
             k=self.k[index],
             sub=tuple(size[index] for size in self.sub),
             threads=tuple(count[index] for count in self.threads),
-            columns=None if self.columns is None else self.columns[index],
         )
 
     @staticmethod
     def join(parts: "Sequence[Sizes]") -> "Sizes":
         """Return the sizes of several parts, one after the other; at least one part, all with the same fields."""
-        columns = [part.columns for part in parts if part.columns is not None]
         return Sizes(
             time=np.concatenate([part.time for part in parts]),
             space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in parts), strict=True)),
             k=np.concatenate([part.k for part in parts]),
             sub=tuple(np.concatenate(axis) for axis in zip(*(part.sub for part in parts), strict=True)),
             threads=tuple(np.concatenate(axis) for axis in zip(*(part.threads for part in parts), strict=True)),
-            columns=np.concatenate(columns) if columns else None,
         )
 
 

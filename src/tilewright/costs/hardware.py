@@ -22,6 +22,7 @@ class Hardware:
         shared_bytes: Shared memory per multiprocessor.
         shared_limit: Shared memory per block.
         l1_bytes: L1 where no shared memory is used.
+        block_reserve: Shared memory that a block takes besides its own.
         max_blocks: Resident blocks.
         max_threads: Resident threads.
         dram_bandwidth: Peak off-chip bandwidth, bytes per second.
@@ -38,6 +39,7 @@ class Hardware:
     shared_bytes: int
     shared_limit: int
     l1_bytes: int
+    block_reserve: int
     max_blocks: int
     max_threads: int
     dram_bandwidth: float
@@ -73,6 +75,7 @@ def hardware(machine: Machine, shared_limit: int = STATIC_SHARED) -> Hardware:
         shared_bytes=shared,
         shared_limit=min(shared_limit, int(_or(machine.block_shared_bytes, shared))),
         l1_bytes=int(_or(machine.unified_bytes, _or(machine.l1_bytes, 16384))),
+        block_reserve=int(machine.block_reserve_bytes.value),
         max_blocks=int(_or(machine.max_blocks, 16)),
         max_threads=int(_or(machine.max_threads, MAX_SM_THREADS)),
         dram_bandwidth=peak.value,

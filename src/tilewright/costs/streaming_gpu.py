@@ -3,9 +3,9 @@
 A block advances along axis 0 row by row; per advance it computes a row of every level of the band and meets at one
 barrier. In the time of a tile the blocks that are resident together on a multiprocessor
 
-- *issue*: per cell and level the arithmetic, the reads that are not in registers, a store on chip, and tests; per level
-  the tests of its row; per row the loads and stores of the band's first and last versions,
-- *access* shared memory: every read of a neighbour's column and every store, 32 words per cycle,
+- *issue*: per cell and level the arithmetic and its share of the rims that threads hand to each other on chip; per row
+  the loads and stores of the band's first and last versions with their addresses, and the barrier,
+- *access* shared memory: every read of a neighbour's cell and every one that is published, 32 words per cycle,
 - move bytes between DRAM and chip: the tile with its halo, part of which other tiles left in L2, and its results,
 - wait: a warp issues one instruction per cycle at most, and every advance ends with a barrier.
 
@@ -15,28 +15,25 @@ arithmetic of a cell from below, as in every model here. This is our own; no GPU
 out: clock changes, the code's way through the instruction cache, and bands shorter than a tiling's levels.
 """
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from tilewright.base.constants import REGISTERS, WARP, WORD
+from tilewright.base.constants import WARP, WORD
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Floats, Ints, Sizes, Truths, ceil_div
+from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu_code import body
 from tilewright.costs.gpu_terms import MOST_REGISTERS, STREAMING, Compiled
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
+from tilewright.tilings import stream_block
 from tilewright.tilings.stream_block import Footing
 
-CELL_SLOTS, LEVEL_SLOTS, LOAD_SLOTS, ADVANCE_SLOTS = 4.0, 7.0, 9.0, 8.0
-"""Further instructions per cell and level, per level, per cell loaded and stored, and per advance, by NVRTC's code."""
+LOAD_SLOTS, ADVANCE_SLOTS = 5.0, 14.0
+"""Further instructions per cell of a row that is loaded and stored, and per advance, by NVRTC's code."""
 BARRIER_CYCLES, SHARED_CYCLES = 30.0, 25.0
-_OTHER_REGISTERS = 44
-"""Registers of a thread besides its columns."""
-_COLUMN_WORDS, _OTHER_WORDS, _CELL_WORDS = 96, 57, 3
-"""Registers of a thread that its columns may take, what everything else may need, and that per cell of a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +51,10 @@ class Block:
         own: A tile's own cells.
         loaded: Cells that it loads per version.
         chip_bytes: Shared memory.
-        columns: Whether threads keep their columns in registers.
-        words: Registers that they take.
+        words: Registers that a thread's rows take.
+        reads: Reads of a kernel that is written out.
+        near: Words that a thread reads on chip per advance and level.
+        published: Words that it stores there.
         points: Cells that a tile computes over its levels.
     """
 
@@ -69,36 +68,17 @@ class Block:
     own: Floats
     loaded: Floats
     chip_bytes: Ints
-    columns: Truths
     words: Ints
+    reads: Ints
+    near: Ints
+    published: Ints
     points: Floats
-
-
-def in_registers(words: Ints | int, cells: Ints | int, threads: Ints | int, registers: int) -> Truths:
-    """Say whether the columns of a block's threads are kept in registers, where a tiling leaves that open.
-
-    Args:
-        words: Words of 4 bytes that the columns of a thread take.
-        cells: Cells of a thread in a row.
-        threads: Threads of the block.
-        registers: Registers of a multiprocessor.
-
-    Returns:
-        True where they leave enough registers for the rest, or take no more than a quarter of a thread's share.
-
-    >>> in_registers(np.array([40, 90]), 4, 512, 65536).tolist()
-    [True, False]
-    """
-    most = registers // np.maximum(threads, 1)
-    left = np.maximum(most - _OTHER_WORDS - _CELL_WORDS * cells, most // 4)
-    return np.asarray(words <= np.minimum(_COLUMN_WORDS, left))
 
 
 def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
     """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
     foot = _footing(setting)
-    slots = float(_cell_slots(setting, foot, gpu, np.array([True]))[0]) + CELL_SLOTS * foot.stores
-    issue = slots * STREAMING.issue / gpu.schedulers * setting.vector_width / WARP
+    issue = _cell_slots(setting, foot, gpu) * STREAMING.issue / gpu.schedulers * setting.vector_width / WARP
     return max(issue, _arithmetic(setting, foot, gpu) * foot.stages) / gpu.clock
 
 
@@ -107,14 +87,13 @@ def _arithmetic(setting: Setting, foot: Footing, gpu: Hardware) -> float:
     return body(foot.program).arithmetic * (gpu.double_cost if setting.itemsize > WORD else 1.0)
 
 
-def _cell_slots(setting: Setting, foot: Footing, gpu: Hardware, columns: "np.ndarray[Any, Any]") -> Floats:
-    """Instructions of a cell and level besides tests."""
-    near = np.where(columns, foot.shared_reads, foot.shared_reads + foot.column_reads)
-    cell = _arithmetic(setting, foot, gpu) + near + 2.0 * foot.constant_reads + foot.stores
+def _cell_slots(setting: Setting, foot: Footing, gpu: Hardware) -> float:
+    """Instructions of a cell and level besides what threads hand to each other."""
+    cell = _arithmetic(setting, foot, gpu) + 3.0 * foot.constant_reads
     if setting.c_iter.source in {"paper", "measured"}:
         known = setting.c_iter.value * gpu.clock * gpu.schedulers / (setting.vector_width / WARP)
-        cell = np.maximum(cell, known / STREAMING.issue - CELL_SLOTS)
-    return np.asarray(cell, dtype=np.float64)
+        cell = max(cell, known / STREAMING.issue)
+    return cell
 
 
 def evaluate(sizes: Sizes, setting: Setting, gpu: Hardware, compiled: Compiled | None = None) -> Breakdown:
@@ -143,7 +122,7 @@ def evaluate(sizes: Sizes, setting: Setting, gpu: Hardware, compiled: Compiled |
     words_in = block.loaded * (foot.versions + foot.constants) * scale
     words_out = block.own * foot.versions * scale
     seconds = sync + block.bands * (turns * full + last) / gpu.clock
-    fits = (resident > 0) & (block.own > 0) & (foot.written(block.levels, block.turns) <= foot.most_reads)
+    fits = (resident > 0) & (block.own > 0) & (block.reads <= foot.most_reads)
     io = parts.dram(np.ones_like(queue)) / gpu.clock
     return Breakdown(
         wavefronts=block.bands,
@@ -193,12 +172,8 @@ def blocks_of(sizes: Sizes, setting: Setting, foot: Footing) -> Block:
         for size, base, rate in zip(sizes.space, foot.halo_base, foot.halo_rate, strict=True):
             cells = cells * (size + base + rate * left)
         points = points + cells * (left < levels)
-    depth, rings = foot.depth, foot.ring_base + foot.ring_fields * levels
-    words = rings * depth * turns * setting.itemsize // WORD
-    columns = sizes.columns
-    if columns is None:
-        registers = REGISTERS if setting.gpu is None else setting.gpu.registers
-        columns = in_registers(words, turns, threads, registers)
+    inner = zip(extents[1:], sizes.threads[1:], strict=True)
+    held = _held(foot, levels, tuple(ceil_div(extent, count) for extent, count in inner), sizes.threads[1:])
     first = np.minimum(sizes.space[0], setting.shape[0])
     return Block(
         levels=levels,
@@ -210,26 +185,58 @@ def blocks_of(sizes: Sizes, setting: Setting, foot: Footing) -> Block:
         tiles=tiles,
         own=1.0 * own,
         loaded=1.0 * row * (first + grown[0]),
-        chip_bytes=rings * depth * row * setting.itemsize,
-        columns=columns,
-        words=words,
+        chip_bytes=held.chip * setting.itemsize,
+        words=(held.registers + turns * foot.versions) * setting.itemsize // WORD,
+        reads=foot.written(levels, held.rows, turns),
+        near=held.near,
+        published=held.published,
         points=points,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What blocks keep, each of shape (n,).
+
+    Rows in use, values in a thread's registers and on chip, values that a thread reads and publishes per advance.
+    """
+
+    rows: Ints
+    registers: Ints
+    chip: Ints
+    near: Ints
+    published: Ints
+
+
+def _held(foot: Footing, levels: Ints, cells: tuple[Ints, ...], threads: tuple[Ints, ...]) -> _Held:
+    table = np.stack([levels, *cells, *threads])
+    unique, places = np.unique(table, axis=1, return_inverse=True)
+    found = []
+    for time, *rest in unique.T.tolist():
+        own, counts = tuple(rest[: len(cells)]), tuple(rest[len(cells) :])
+        rims, kept, volume = foot.rims(own), foot.kept(time), math.prod(own)
+        registers = sum(n * rims.rows * (volume + more) for n, more in zip(kept, rims.again, strict=True))
+        near = sum(n * len(field) for n, field in zip(kept, rims.ages, strict=True))
+        published = sum(n * len(field) for n, field in zip(kept, rims.published, strict=True))
+        found.append((rims.rows, registers, rims.values(kept, counts), near, published))
+    columns = np.array(found, dtype=np.int64).reshape(len(found), len(fields(_Held)))[places.ravel()].T
+    return _Held(*columns)
+
+
 def _resident(block: Block, setting: Setting, gpu: Hardware, compiled: Compiled | None) -> Ints:
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
-    used: Ints = _OTHER_REGISTERS + np.where(block.columns, block.words, 0)
-    used = np.minimum(MOST_REGISTERS, -(-used // 8) * 8)
+    asked: Ints = stream_block.OTHER_REGISTERS + stream_block.CELL_REGISTERS * block.turns + block.words
+    used: Ints = np.minimum(MOST_REGISTERS, -(-asked // 8) * 8)
     chip = block.chip_bytes
+    spills = asked > np.minimum(stream_block.MOST_REGISTERS, gpu.registers // np.maximum(block.threads, 1))
     if compiled is not None:
-        used, chip = -(-compiled.registers // 8) * 8, compiled.shared_bytes
+        used, chip, spills = -(-compiled.registers // 8) * 8, compiled.shared_bytes, np.zeros_like(spills)
     # The compiler keeps to what one block may have.
     used = np.maximum(8, np.minimum(used, gpu.registers // np.maximum(block.threads, 1)))
     found = np.minimum(gpu.max_blocks, gpu.max_threads // np.maximum(block.threads, 1))
     found = np.minimum(found, gpu.registers // (used * ceil_div(block.threads, WARP) * WARP))
-    found = np.minimum(found, gpu.shared_bytes // np.maximum(chip, 1))
-    return np.where(chip <= setting.block_bytes, found, 0).astype(np.int64)
+    found = np.minimum(found, gpu.shared_bytes // (chip + gpu.block_reserve))
+    return np.where((chip <= setting.block_bytes) & ~spills, found, 0).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,10 +258,9 @@ class _Cycles:
     def _slots(self) -> Floats:
         """Instructions of a thread per advance."""
         foot, block = self.foot, self.block
-        cell = _cell_slots(self.setting, foot, self.gpu, block.columns)
-        level = block.turns * (cell + CELL_SLOTS * foot.stores) + LEVEL_SLOTS * foot.stages
+        cells = block.levels * block.turns * _cell_slots(self.setting, foot, self.gpu)
         ends = block.turns * LOAD_SLOTS * foot.versions
-        return np.asarray(block.levels * level + ends + ADVANCE_SLOTS)
+        return np.asarray(cells + block.near + block.published + ends + ADVANCE_SLOTS)
 
     def issue(self, together: Ints | Floats) -> Floats:
         """Of the schedulers, and of the lanes, which the arithmetic alone occupies."""
@@ -265,11 +271,8 @@ class _Cycles:
 
     def access(self, together: Ints | Floats) -> Floats:
         """Of shared memory."""
-        foot, block = self.foot, self.block
-        near = np.where(block.columns, foot.shared_reads, foot.shared_reads + foot.column_reads)
-        words = self.setting.itemsize / WORD
-        each = block.levels * block.turns * (near + foot.stores) * words
-        return np.asarray(together * block.rows * ceil_div(block.threads, WARP) * each)
+        each = (self.block.near + self.block.published) * (self.setting.itemsize / WORD)
+        return np.asarray(together * self.block.rows * ceil_div(self.block.threads, WARP) * each)
 
     def latency(self) -> Floats:
         """Of one warp alone: its own instructions and a barrier per advance."""

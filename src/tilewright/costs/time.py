@@ -250,7 +250,6 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
         k=np.array([tiling.k or 0], dtype=np.int64),
         sub=tuple(np.array([size], dtype=np.int64) for size in tiling.sub),
         threads=tuple(np.array([count], dtype=np.int64) for count in tiling.threads),
-        columns=np.array([tiling.columns == "registers"]) if tiling.columns else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Drawings of a streaming tile in a GPU's thread block: its rings at one advance, and its levels across."""
+"""Drawings of a streaming tile in a GPU's thread block: its rows at one advance, and its levels across."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ Cells = set[tuple[int, int]]
 _INCH = 0.3
 
 
-def rings_at(problem: Problem, tiling: Tiling, front: int) -> dict[str, Cells]:
+def rows_at(problem: Problem, tiling: Tiling, front: int) -> dict[str, Cells]:
     """Return the rows of axis 0 that a block holds of every version of the first field, when the front is at a row.
 
     Args:
@@ -33,7 +33,8 @@ def rings_at(problem: Problem, tiling: Tiling, front: int) -> dict[str, Cells]:
         raise UsageError("a schedule is drawn for programs of one stage", "such as j2d5pt")
     levels = stream_block.whole_levels(complete(problem, tiling).time, stream_block.history(problem))
     ages = pipeline.history[0]
-    (versions, depth), *_ = stream_block.rings(problem, levels)
+    (versions, _), *_ = stream_block.rings(problem, levels)
+    depth = stream_block.rims_of(problem, stream_block.own_cells(problem, complete(problem, tiling))).rows
     newest = {version: front - pipeline.lag.at(version - 1, 0) for version in range(1 - ages, levels + 1)}
     kept = {(version, newest[version] - back) for version in list(newest)[:versions] for back in range(1, depth)}
     return {
@@ -73,7 +74,7 @@ def draw_streaming(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
     Raises:
         UsageError: If a step has several stages, or matplotlib is missing.
     """
-    panels = (rings_at(problem, tiling, 20), widths(problem, tiling))
+    panels = (rows_at(problem, tiling, 20), widths(problem, tiling))
     try:
         from matplotlib.figure import Figure
         from matplotlib.patches import Patch, Rectangle
@@ -86,7 +87,7 @@ def draw_streaming(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
         spans.append((min(cells) - 1, max(cells) + 1, min(versions) - 1, max(versions) + 1))
     wide = [high - low for low, high, _, _ in spans]
     figure = Figure(figsize=(_INCH * (sum(wide) + 8), _INCH * (spans[0][3] - spans[0][2] + 6)), layout="constrained")
-    names = ("axis 0: rows on chip at one advance", "last axis: cells from the tile's first own one")
+    names = ("axis 0: rows in registers at one advance", "last axis: cells from the tile's first own one")
     colours = {"kept": "#e4edf6", "loaded": LOADED, "computed": COMPUTED, "written": WRITTEN}
     for axes, panel, span, name in zip(figure.subplots(1, 2, width_ratios=wide), panels, spans, names, strict=True):
         for key, colour in colours.items():
@@ -97,7 +98,7 @@ def draw_streaming(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
         axes.set_aspect("equal")
         axes.set_xlabel(name)
         axes.set_ylabel("version (time)")
-    meaning = ("on chip", "loaded", "computed, on chip", "computed and written")
+    meaning = ("kept", "loaded", "computed and kept", "computed and written")
     handles = [Patch(facecolor=colour, label=text) for colour, text in zip(colours.values(), meaning, strict=True)]
     figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False, fontsize="small")
     target = Path(path)

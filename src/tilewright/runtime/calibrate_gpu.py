@@ -34,7 +34,7 @@ from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.tiling import Tiling
 
 Note = Callable[[str], None]
-Scheduler = Callable[[Problem, Tiling, Machine], GpuSchedule]
+Scheduler = Callable[[Problem, Tiling], GpuSchedule]
 _EMPTY, _COPY, _BARRIER, _SHARED = range(4)
 _HEIGHTS = (1.0, 0.5, 0.25)
 """Heights of the instances' tiles over that of the default tile: C_iter must not depend on them."""
@@ -214,7 +214,7 @@ def measure_program(
         if late and number >= protocol.fewest:
             break
         if len(loaded) < len(tilings) and not (late and loaded):
-            plan = schedule(some, tilings[len(loaded)], machine)
+            plan = schedule(some, tilings[len(loaded)])
             source = gpu_micro.at_rest(some, plan, device.dialect)
             loaded.append(replace(gpu.program_of(device, source, plan), extra=(0,)))
         kernel = loaded[number % len(loaded)]

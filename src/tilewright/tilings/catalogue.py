@@ -88,11 +88,6 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     one = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
     if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
-    if tiling.columns and not (traits(tiling.family).streams and tiling.threads):
-        raise UsageError(
-            f"columns belong to streaming tilings of thread blocks, got {str(tiling)!r}",
-            "write it like streaming:t=4,s=256x248,threads=1x256,columns=shared",
-        )
     return family(tiling.family).complete(problem, tiling)
 
 

@@ -17,8 +17,7 @@ class GpuSchedule:
         rows: Of a prism, per statement, the cells of a column that a thread computes together.
         pieces: Of a prism, the most pieces in which a version of a field is loaded; more are loaded as one.
         copy_unroll: Of a prism, the unroll factor of the loops that bring whole tiles on chip and write them back.
-        columns: Of a streaming tile, where threads keep the values of their own columns: ``registers`` or ``shared``.
-        written: Of a streaming tile, whether whole tiles have a body of their own, in which everything is written out.
+        written: Of a streaming tile, whether whole tiles have a kernel of their own, with everything written out.
     """
 
     tiling: Tiling
@@ -28,5 +27,4 @@ class GpuSchedule:
     rows: tuple[int, ...] = ()
     pieces: int = 1
     copy_unroll: int = 1
-    columns: str = "shared"
     written: bool = False

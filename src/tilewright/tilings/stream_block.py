@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED, WARP
+from tilewright.base.constants import MAX_BLOCK_THREADS, REGISTERS, STATIC_SHARED, WARP, WORD
 from tilewright.base.errors import UsageError
-from tilewright.base.intmath import ceil_div
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
 from tilewright.tilings.pipeline import Growth, Pipeline, of_problem
+from tilewright.tilings.stream_rims import Rims, rims
 from tilewright.tilings.tiling import Tiling
 
 Ints = NDArray[np.int64]
@@ -35,8 +36,16 @@ MOST_READS = 2000
 _HEIGHTS = {2: (7, 5, 3, 1), 3: (2, 1)}
 _ROWS = {2: (512, 256), 3: (128, 32, 32)}
 """Own rows of a tile, and what it loads of the other axes, where the tiling does not say."""
-_CELLS = {2: 256, 3: 512}
-"""Threads of a block where the tiling does not say."""
+_MOST_THREADS = 512
+"""Threads that a block has at most where the tiling does not say."""
+_GENERAL_BYTES = 12 * 1024
+"""Bytes on chip that the general kernel should need at most: where it cannot do with less, it takes what it needs."""
+_CELLS = {2: ((4,), (2,), (1,)), 3: ((2, 2), (1, 2), (1, 1))}
+"""Cells of a thread per axis that threads share, where the tiling does not say: the first that fit into registers."""
+OTHER_REGISTERS, CELL_REGISTERS = 52, 2
+"""Registers of a thread besides the values that it keeps, and besides those per cell, by NVRTC's code."""
+MOST_REGISTERS = 240
+"""Registers of a thread beyond which another compiler might spill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,18 +69,16 @@ class Footing:
 
     Attributes:
         program: The program.
+        pipeline: Its pipeline.
         halo_base: Cells that a tile loads beyond its own on both sides, per axis, besides those per level.
         halo_rate: The same per level.
         lag_base: Rows by which the last level runs behind the first row that is loaded, besides those per level.
         lag_rate: The same per level.
-        depth: Rows of a ring.
-        ring_base: Rings on chip besides those per level.
-        ring_fields: Rings per level.
+        kept_base: Versions of every field that are kept on the way, besides one per level of those that are updated.
         versions: Versions that a band starts from and ends with, over the fields that are updated.
         most_versions: The most of one field.
         constants: Fields that are never updated.
-        shared_reads: Reads per cell of neighbours that lie in another thread's column.
-        column_reads: Reads per cell along axis 0.
+        moving_reads: Reads per cell of fields that are updated.
         constant_reads: Reads per cell of fields that are never updated.
         stores: Statements.
         stages: Stages of a step.
@@ -79,18 +86,16 @@ class Footing:
     """
 
     program: Program
+    pipeline: Pipeline
     halo_base: tuple[int, ...]
     halo_rate: tuple[int, ...]
     lag_base: int
     lag_rate: int
-    depth: int
-    ring_base: int
-    ring_fields: int
+    kept_base: tuple[int, ...]
     versions: int
     most_versions: int
     constants: int
-    shared_reads: int
-    column_reads: int
+    moving_reads: int
     constant_reads: int
     stores: int
     stages: int
@@ -104,10 +109,21 @@ class Footing:
         ring = 2 * versions
         return np.where(time <= versions, time, versions + (time - versions) // ring * ring)
 
-    def written(self, levels: Ints, cells: Ints) -> Ints:
-        """Return :func:`written_reads` of arrays of levels and cells of a thread."""
-        reads = self.shared_reads + self.column_reads + self.constant_reads
-        return np.asarray(levels * cells * self.depth * reads)
+    def rims(self, cells: tuple[int, ...]) -> Rims:
+        """Return what threads hand to each other that own so many cells per shared axis."""
+        return rims(self.program, self.pipeline, cells)
+
+    def kept(self, levels: int) -> tuple[int, ...]:
+        """Return the versions of every field that are kept on the way in bands of so many levels."""
+        updated = self.program.updated
+        return tuple(
+            base + levels if field in updated else 0
+            for field, base in zip(self.program.fields, self.kept_base, strict=True)
+        )
+
+    def written(self, levels: Ints, rows: Ints, cells: Ints) -> Ints:
+        """Return :func:`written_reads` of arrays of levels, rows in use and cells of a thread."""
+        return np.asarray(levels * cells * rows * (self.moving_reads + self.constant_reads))
 
 
 def footing(problem: Problem) -> Footing:
@@ -118,22 +134,19 @@ def footing(problem: Problem) -> Footing:
     reads = [read for statement in program.statements for read in statement.reads]
     moving = [read for read in reads if read.field in program.updated]
     first = [-pipeline.lag.at(-program.history(f), pipeline.stage_of[i]) for i, f in enumerate(program.fields)]
-    kept = rings(problem, 1)
     updated = len(program.updated)
     return Footing(
         program=program,
+        pipeline=pipeline,
         halo_base=tuple(2 * a - b for a, b in zip(*each, strict=True)),
         halo_rate=tuple(b - a for a, b in zip(*each, strict=True)),
         lag_base=max(pipeline.lag.offsets) + max(first) - pipeline.lag.period,
         lag_rate=pipeline.lag.period,
-        depth=max(rows for _, rows in kept),
-        ring_base=sum(versions for versions, _ in kept) - updated,
-        ring_fields=updated,
+        kept_base=tuple(max(0, versions - 1) for versions, _ in rings(problem, 1)),
         versions=sum(program.history(field) for field in program.updated),
         most_versions=history(problem),
         constants=len(program.fields) - updated,
-        shared_reads=sum(any(read.offset[1:]) for read in moving),
-        column_reads=sum(not any(read.offset[1:]) for read in moving),
+        moving_reads=len(moving),
         constant_reads=len(reads) - len(moving),
         stores=len(program.statements),
         stages=len(pipeline.stages),
@@ -211,7 +224,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
             "use hexagonal on a GPU, or leave threads out",
         )
     time, space = default_sizes(problem)
-    example = f"write it like streaming:t={time},s={format_shape(space)},threads={'1x' * (rank - 1)}{_CELLS[rank]}"
+    example = f"write it like streaming:t={time},s={format_shape(space)},threads={'1x' * (rank - 1)}64"
     for key, value in {"sub": tiling.sub, "rows": tiling.rows, "variant": tiling.variant != "fixed"}.items():
         if value:
             raise UsageError(f"a streaming tiling with threads has no {key}, got {str(tiling)!r}", example)
@@ -229,15 +242,22 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
 
 
 def threads_for(problem: Problem, tiling: Tiling) -> Tiling:
-    """Return a streaming tiling with threads: those given, or about a cell of the loaded row or plane for each."""
+    """Return a streaming tiling with threads: those given, or as many as have a few cells of the loaded row each."""
     rank = problem.program.rank
     if tiling.threads or rank not in _ROWS:
         return tiling
     time, space = (tiling.time, tiling.space) if tiling.space else default_sizes(problem)
     row = loaded(problem, time, space)
-    inner = min(_CELLS[rank] if rank == 2 else WARP, ceil_div(row[-1], WARP) * WARP)
-    outer = tuple(max(1, min(_CELLS[rank] // inner, extent)) for extent in row[1:-1])
-    return replace(tiling, threads=(1, *outer, inner), rows=None)
+    for cells in _CELLS[rank]:
+        counts = [ceil_div(extent, count) for extent, count in zip(row[1:], cells, strict=True)]
+        if rank == 2:
+            counts[-1] = round_up(counts[-1], WARP)
+        inner = min(counts[-1], _MOST_THREADS)
+        outer = tuple(max(1, min(_MOST_THREADS // inner, count)) for count in counts[:-1])
+        found = replace(tiling, time=time, space=space, threads=(1, *outer, inner), rows=None)
+        if in_registers(problem, found):
+            break
+    return replace(tiling, threads=found.threads, rows=None)
 
 
 def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
@@ -250,16 +270,22 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
         tiling = Tiling(family="streaming", time=time, space=(_ROWS[rank][0], *space))
         wide = all(2 * more <= row for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
         small = _bytes(problem, time, tiling.space) <= STATIC_SHARED
-        short = written_reads(problem, threads_for(problem, tiling)) <= MOST_READS
+        threaded = threads_for(problem, tiling)
+        short = written_reads(problem, threaded) <= MOST_READS and in_registers(problem, threaded)
         if time == _HEIGHTS[rank][-1] or (wide and small and short):
             chosen = time, tiling.space
     return chosen[0], _narrowed(problem, *chosen)
 
 
 def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
-    """Halve the loaded cells along axis 1 until the tile fits on the chip: wide reaches in double precision."""
+    """Halve the loaded cells along axis 1 until the tile fits on the chip and into registers: of wide reaches."""
     low, high = halo(of_block(problem), whole_levels(time, history(problem)))
-    while space[1] > 1 and _bytes(problem, time, space) > STATIC_SHARED:
+
+    def fits() -> bool:
+        tiling = threads_for(problem, Tiling(family="streaming", time=time, space=space))
+        return in_registers(problem, tiling) and _bytes(problem, time, space) <= STATIC_SHARED
+
+    while space[1] > 1 and not fits():
         more = low[1] + high[1]
         space = (space[0], max(1, (space[1] + more) // 2 - more), *space[2:])
     return space
@@ -267,39 +293,93 @@ def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int,
 
 def _bytes(problem: Problem, time: int, space: tuple[int, ...]) -> int:
     """Bytes on chip of a tile."""
-    return chip_values(problem, Tiling(family="streaming", time=time, space=space)) * problem.itemsize
+    tiling = threads_for(problem, Tiling(family="streaming", time=time, space=space))
+    return chip_values(problem, tiling) * problem.itemsize
 
 
 def chip_values(problem: Problem, tiling: Tiling) -> int:
-    """Return the values that a block keeps on chip."""
-    plane = 1
-    for extent in loaded(problem, tiling.time, tiling.space)[1:]:
-        plane *= extent
+    """Return the values that a block keeps on chip, in the kernel that computes most of a grid."""
     levels = whole_levels(tiling.time, history(problem))
+    kept = tuple(versions for versions, _ in rings(problem, levels))
+    if not tiling.threads or written_reads(problem, tiling) > MOST_READS:
+        return general_values(problem, tiling.time, general_space(problem, tiling))
+    return rims_of(problem, own_cells(problem, tiling)).values(kept, tiling.threads[1:])
+
+
+def general_values(problem: Problem, time: int, space: tuple[int, ...]) -> int:
+    """Return the values that a block of the general kernel keeps on chip, with tiles of a size."""
+    plane = 1
+    for extent in loaded(problem, time, space)[1:]:
+        plane *= extent
+    levels = whole_levels(time, history(problem))
     return sum(versions * rows for versions, rows in rings(problem, levels)) * plane
+
+
+def general_space(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Return the size of the general kernel's tiles, which divide those of a tiling: the widest that need little."""
+    space = tiling.space
+    while max(space[1:]) > 1 and general_values(problem, tiling.time, space) * problem.itemsize > _GENERAL_BYTES:
+        widest = max(range(1, len(space)), key=lambda axis: space[axis])
+        space = tuple(ceil_div(size, 2) if axis == widest else size for axis, size in enumerate(space))
+    return space
+
+
+def bent(problem: Problem) -> tuple[int, ...]:
+    """Return the axes along which a read beyond the edge is anything but a cell that keeps its value."""
+    found = {
+        axis
+        for statement in problem.program.statements
+        for read in statement.reads
+        for axis, offset in enumerate(read.offset)
+        if offset and any(side.kind != "fixed" for side in problem.sides(read.field)[axis])
+    }
+    return tuple(sorted(found))
+
+
+def own_cells(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Return the cells of a thread, which lie side by side, per axis that threads share."""
+    row = loaded(problem, tiling.time, tiling.space)
+    return tuple(ceil_div(extent, count) for extent, count in zip(row[1:], tiling.threads[1:], strict=True))
+
+
+def rims_of(problem: Problem, cells: tuple[int, ...]) -> Rims:
+    """Return what threads hand to each other that own so many cells."""
+    return rims(problem.program, of_block(problem), cells)
 
 
 def thread_cells(problem: Problem, tiling: Tiling) -> int:
     """Return the cells of a thread in a row or plane that a tile loads."""
-    row = loaded(problem, tiling.time, tiling.space)
     cells = 1
-    for extent, count in zip(row[1:], tiling.threads[1:], strict=True):
-        cells *= ceil_div(extent, count)
+    for count in own_cells(problem, tiling):
+        cells *= count
     return cells
 
 
-def column_values(problem: Problem, tiling: Tiling) -> int:
-    """Return the values that a thread's own columns have on chip."""
-    kept = rings(problem, whole_levels(tiling.time, history(problem)))
-    return sum(versions for versions, _ in kept) * max(rows for _, rows in kept) * thread_cells(problem, tiling)
+def held_values(problem: Problem, tiling: Tiling) -> int:
+    """Return the values that a thread keeps in registers: its rows, what it keeps of others, and what it fetches."""
+    levels, cells = whole_levels(tiling.time, history(problem)), own_cells(problem, tiling)
+    found, count = rims_of(problem, cells), thread_cells(problem, tiling)
+    kept = [versions for versions, _ in rings(problem, levels)]
+    ahead = count * sum(problem.program.history(field) for field in problem.program.updated)
+    return sum(n * found.rows * (count + more) for n, more in zip(kept, found.again, strict=True)) + ahead
+
+
+def in_registers(problem: Problem, tiling: Tiling) -> bool:
+    """Say whether what a thread keeps should fit into its registers."""
+    words = held_values(problem, tiling) * problem.itemsize // WORD
+    asked = words + OTHER_REGISTERS + CELL_REGISTERS * thread_cells(problem, tiling)
+    count = 1
+    for each in tiling.threads:
+        count *= each
+    return asked <= min(MOST_REGISTERS, REGISTERS // count)
 
 
 def written_reads(problem: Problem, tiling: Tiling) -> int:
-    """Return the reads of a kernel in which levels, a thread's cells and a ring's rows are written out."""
+    """Return the reads of a kernel in which levels, a thread's cells and the rows in use are written out."""
     levels = whole_levels(tiling.time, history(problem))
-    depth = max(rows for _, rows in rings(problem, levels))
+    rows = rims_of(problem, own_cells(problem, tiling)).rows
     reads = sum(len(statement.reads) for statement in problem.program.statements)
-    return levels * depth * thread_cells(problem, tiling) * reads
+    return levels * rows * thread_cells(problem, tiling) * reads
 
 
 def loaded(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
@@ -330,6 +410,12 @@ def extra_rows(problem: Problem, levels: int) -> int:
     return max(last) - min(first)
 
 
+def ring_rows(problem: Problem) -> int:
+    """Return the rows of a ring of the general kernel."""
+    program, pipeline = problem.program, of_block(problem)
+    return max(pipeline.keep[program.fields.index(field)] for field in program.updated) + 1
+
+
 def rings(problem: Problem, levels: int) -> tuple[tuple[int, int], ...]:
     """Return per field the versions that a block keeps on chip, and the cells of axis 0 of each.
 
@@ -337,7 +423,7 @@ def rings(problem: Problem, levels: int) -> tuple[tuple[int, int], ...]:
     later stage of its step reads it.
     """
     program, pipeline = problem.program, of_block(problem)
-    depth = max(pipeline.keep[program.fields.index(field)] for field in program.updated) + 1
+    depth = ring_rows(problem)
     found = []
     for field, versions in zip(program.fields, pipeline.history, strict=True):
         if field not in program.updated:

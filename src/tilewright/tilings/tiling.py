@@ -12,8 +12,7 @@ _SHORT = {"t": "time", "s": "space"}
 _LONG = {"time": "t", "space": "s"}
 VARIANTS = ("fixed", "param")
 REUSES = ("place", "move")
-COLUMNS = ("registers", "shared")
-_WORDS = {"variant": VARIANTS, "reuse": REUSES, "neighbours": NEIGHBOURS, "sums": FORMS, "columns": COLUMNS}
+_WORDS = {"variant": VARIANTS, "reuse": REUSES, "neighbours": NEIGHBOURS, "sums": FORMS}
 """Keys whose values are words."""
 
 
@@ -33,8 +32,6 @@ class Tiling:
         variant: ``fixed`` for tile sizes compiled in, ``param`` for tile sizes as run-time parameters.
         reuse: How a GPU's tile keeps what the next one needs: ``place`` leaves it where it is on chip, ``move`` moves
             it to the front.
-        columns: Where a thread of a GPU's streaming tile keeps the values of its own columns, ``registers`` or
-            ``shared`` memory; None for the choice of :func:`tilewright.tuning.gpu_schedule.gpu_schedule`.
         neighbours: On a CPU, where vectors beside others come from: ``loads`` or ``shuffles``; None for the default.
         sums: On a CPU, how weighted sums are written, one of :data:`tilewright.tilings.body.FORMS`; None for the
             default.
@@ -55,7 +52,6 @@ class Tiling:
     unroll: int | None = None
     variant: str = "fixed"
     reuse: str = "place"
-    columns: str | None = None
     neighbours: str | None = None
     sums: str | None = None
     piece: int | None = None
@@ -74,11 +70,11 @@ class Tiling:
         """Return it as plain data: every key but those that say how code is written, where they are open.
 
         Examples:
-            >>> parse("none").to_dict()["k"], "columns" in parse("none").to_dict()
+            >>> parse("none").to_dict()["k"], "sums" in parse("none").to_dict()
             (None, False)
         """
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        for name in ("columns", "neighbours", "sums", "piece"):
+        for name in ("neighbours", "sums", "piece"):
             if plain[name] is None:
                 del plain[name]
         return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
@@ -118,6 +114,6 @@ def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
         return value
     raise UsageError(
         f"a tiling has no key {name!r}, in {text!r}",
-        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant, reuse, columns, "
-        "neighbours, sums and piece",
+        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant, reuse, neighbours, "
+        "sums and piece",
     )

@@ -1,15 +1,10 @@
-"""What a tiling for a GPU leaves open, decided: thread shapes, where columns are kept, what is written out.
+"""What a tiling for a GPU leaves open, decided: thread shapes, cells computed together, what is written out.
 
-A schedule depends on the program, its element type and the tiling, and on the machine's registers where it is known
-how many there are; on neither the shape of the grid nor its steps, as the text does.
+A schedule depends on the program, its element type and the tiling; on neither the machine, the shape of the grid nor
+its steps, as the text does.
 """
 
-import math
-
-from tilewright.base.constants import REGISTERS, WORD
 from tilewright.base.errors import IllegalTilingError
-from tilewright.costs.streaming_gpu import in_registers
-from tilewright.machines.machine import Machine
 from tilewright.programs.problem import Problem
 from tilewright.tilings import stream_block
 from tilewright.tilings.catalogue import complete, traits
@@ -23,20 +18,19 @@ _ROWS, _BLOCK_READS = 4, 30
 _PIECES, _COPY_UNROLL = 3, 4
 
 
-def gpu_schedule(problem: Problem, tiling: Tiling, machine: Machine | None = None) -> GpuSchedule:
+def gpu_schedule(problem: Problem, tiling: Tiling) -> GpuSchedule:
     """Return a tiling with everything decided that it leaves open.
 
     Args:
         problem: What is computed.
         tiling: The tiling; it is completed.
-        machine: The GPU; one with the usual number of registers by default.
 
     Raises:
         UsageError: If the tiling does not apply to the problem.
         IllegalTilingError: If it streams and the program has one dimension.
     """
     if traits(tiling.family).streams:
-        return _streaming(problem, tiling, machine)
+        return _streaming(problem, tiling)
     tiling = complete(problem, tiling)
     threads = tiling.threads or default_threads(problem, tiling)
     return GpuSchedule(
@@ -60,7 +54,7 @@ def _rows(problem: Problem, tiling: Tiling, threads: tuple[int, ...]) -> tuple[i
     return tuple(_ROWS if len(statement.reads) <= _BLOCK_READS else 1 for statement in statements)
 
 
-def _streaming(problem: Problem, tiling: Tiling, machine: Machine | None) -> GpuSchedule:
+def _streaming(problem: Problem, tiling: Tiling) -> GpuSchedule:
     if problem.program.rank == 1:
         raise IllegalTilingError(
             f"streaming tiles of GPUs are for 2D and 3D programs, {problem.program.name!r} is 1D", "use hexagonal"
@@ -71,13 +65,5 @@ def _streaming(problem: Problem, tiling: Tiling, machine: Machine | None) -> Gpu
         threads=tiling.threads,
         plane_threads=_PLANE_THREADS,
         copy_threads=_COPY_THREADS,
-        columns=tiling.columns or _columns(problem, tiling, machine),
         written=stream_block.written_reads(problem, tiling) <= stream_block.MOST_READS,
     )
-
-
-def _columns(problem: Problem, tiling: Tiling, machine: Machine | None) -> str:
-    registers = REGISTERS if machine is None or machine.registers is None else int(machine.registers.value)
-    cells = stream_block.thread_cells(problem, tiling)
-    words = stream_block.column_values(problem, tiling) * problem.itemsize // WORD
-    return "registers" if in_registers(words, cells, math.prod(tiling.threads), registers) else "shared"

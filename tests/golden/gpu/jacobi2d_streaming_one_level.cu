@@ -2,8 +2,8 @@
    starts as every text of its language does, see prelude/ */
 
 TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_wide slot, int levels, int source, int target, int tiles1) {
-  TW_SHARED float chip[72];
-  /* streaming tiles, streaming:s=8x16,threads=1x32: 1 levels, rings of 4 */
+  TW_SHARED float chip[102];
+  /* streaming tiles, streaming:s=8x16,threads=1x32: 1 levels, the steady loop */
   const int i1 = TW_THREAD;
   const int tile1 = (TW_GROUP % tiles1);
   const int tile0 = (TW_GROUP / tiles1);
@@ -12,184 +12,242 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
   const int low1 = (tile1 * 16);
   const int high1 = tw_min((low1 + 16), n1);
   const int origin1 = (low1 - 1);
-  const int begin = (tw_max((low0 - levels), 0) - 2);
-  const int advances = ((tw_min(high0, n0) + ((levels - 1) * 2)) - begin);
   if ((levels == 1)) {
-    const int place = i1;
+    const int begin = (tw_max((low0 - levels), 0) - 2);
+    const int advances = ((tw_min(high0, n0) + ((levels - 1) * 2)) - begin);
     const int at1 = (origin1 + i1);
-    const int grid0 = ((at1 >= 0) & (at1 < n1));
-    const int free0_0 = ((at1 >= 1) & (at1 < (n1 - 1)));
-    const tw_wide out0 = ((tw_wide)at1);
-    const int load0_0_from = ((tw_max((low0 - 1), 0) - 2) - begin);
-    const int load0_0_to = ((tw_min((high0 + 1), n0) - 2) - begin);
-    const int unit0_0_from = (tw_max(low0, 0) - begin);
-    const int unit0_0_to = (tw_min(high0, n0) - begin);
+    const int place = (i1 + 1);
+    float own0_0_0[3];
+    own0_0_0[0] = 0.0f;
+    own0_0_0[1] = 0.0f;
+    own0_0_0[2] = 0.0f;
     float ahead0_0[1];
-    float own0_0_0[4];
     TW_UNROLL_BY(1)
-    for (int k = 0; k < advances; k += 4) {
-      {
-        const int now = k;
-        if (((now >= load0_0_from) & (now < load0_0_to))) {
-          TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)((begin + now) + 2)) * s0));
-          if ((grid0 & (i1 < 18))) {
-            ahead0_0[0] = line[out0];
+    for (int place_on_chip = TW_THREAD; place_on_chip < 102; place_on_chip += 32) {
+      chip[place_on_chip] = 0.0f;
+    }
+    TW_BARRIER();
+    if (((((low0 >= 1) & ((low0 + 9) <= n0)) & (low1 >= 1)) & ((low1 + 31) <= n1))) {
+      TW_UNROLL_BY(1)
+      for (int k = 0; k < advances; k += 3) {
+        {
+          const int now = k;
+          {
+            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
+            ahead0_0[0] = line[at1];
           }
-        }
-        if (((now >= unit0_0_from) & (now < unit0_0_to))) {
-          const int row = (begin + now);
-          const int open0 = ((row >= 1) & (row < (n0 - 1)));
-          if (((i1 >= 1) & (i1 < 17))) {
-            if ((free0_0 & open0)) {
-              {
-                const float t0 = own0_0_0[3];
-                const float t1 = chip[(place - 1)];
-                const float t2 = (t0 + t1);
-                const float t3 = own0_0_0[0];
-                const float t4 = (t2 + t3);
-                const float t5 = chip[(place + 1)];
-                const float t6 = (t4 + t5);
-                const float t7 = own0_0_0[1];
-                const float t8 = (t6 + t7);
-                const float t10 = (t8 * 0.2f);
-                const float value = t10;
-                if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
-                  ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)row) * s0))[out0] = value;
-                }
+          {
+            const int row = (begin + now);
+            const float near0 = chip[(place - 1)];
+            const float near1 = chip[(place + 1)];
+            const float t0_0_0 = own0_0_0[2];
+            const float t0_0_1 = near0;
+            const float t0_0_2 = (t0_0_0 + t0_0_1);
+            const float t0_0_3 = own0_0_0[0];
+            const float t0_0_4 = (t0_0_2 + t0_0_3);
+            const float t0_0_5 = near1;
+            const float t0_0_6 = (t0_0_4 + t0_0_5);
+            const float t0_0_7 = own0_0_0[1];
+            const float t0_0_8 = (t0_0_6 + t0_0_7);
+            const float t0_0_10 = (t0_0_8 * 0.2f);
+            const float new0_0 = t0_0_10;
+            if (((row >= low0) & (row < high0))) {
+              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
+              if (((at1 >= low1) & (at1 < high1))) {
+                out[at1] = new0_0;
               }
             }
           }
+          own0_0_0[2] = ahead0_0[0];
+          chip[(place + 68)] = ahead0_0[0];
+          TW_BARRIER();
         }
-        if (((now >= load0_0_from) & (now < load0_0_to))) {
-          if ((grid0 & (i1 < 18))) {
-            chip[(place + 36)] = ahead0_0[0];
-            own0_0_0[2] = ahead0_0[0];
+        {
+          const int now = (k + 1);
+          {
+            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
+            ahead0_0[0] = line[at1];
           }
+          {
+            const int row = (begin + now);
+            const float near0 = chip[(place + 33)];
+            const float near1 = chip[(place + 35)];
+            const float t0_0_0 = own0_0_0[0];
+            const float t0_0_1 = near0;
+            const float t0_0_2 = (t0_0_0 + t0_0_1);
+            const float t0_0_3 = own0_0_0[1];
+            const float t0_0_4 = (t0_0_2 + t0_0_3);
+            const float t0_0_5 = near1;
+            const float t0_0_6 = (t0_0_4 + t0_0_5);
+            const float t0_0_7 = own0_0_0[2];
+            const float t0_0_8 = (t0_0_6 + t0_0_7);
+            const float t0_0_10 = (t0_0_8 * 0.2f);
+            const float new0_0 = t0_0_10;
+            if (((row >= low0) & (row < high0))) {
+              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
+              if (((at1 >= low1) & (at1 < high1))) {
+                out[at1] = new0_0;
+              }
+            }
+          }
+          own0_0_0[0] = ahead0_0[0];
+          chip[place] = ahead0_0[0];
+          TW_BARRIER();
         }
-        TW_BARRIER();
+        {
+          const int now = (k + 2);
+          {
+            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
+            ahead0_0[0] = line[at1];
+          }
+          {
+            const int row = (begin + now);
+            const float near0 = chip[(place + 67)];
+            const float near1 = chip[(place + 69)];
+            const float t0_0_0 = own0_0_0[1];
+            const float t0_0_1 = near0;
+            const float t0_0_2 = (t0_0_0 + t0_0_1);
+            const float t0_0_3 = own0_0_0[2];
+            const float t0_0_4 = (t0_0_2 + t0_0_3);
+            const float t0_0_5 = near1;
+            const float t0_0_6 = (t0_0_4 + t0_0_5);
+            const float t0_0_7 = own0_0_0[0];
+            const float t0_0_8 = (t0_0_6 + t0_0_7);
+            const float t0_0_10 = (t0_0_8 * 0.2f);
+            const float new0_0 = t0_0_10;
+            if (((row >= low0) & (row < high0))) {
+              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
+              if (((at1 >= low1) & (at1 < high1))) {
+                out[at1] = new0_0;
+              }
+            }
+          }
+          own0_0_0[1] = ahead0_0[0];
+          chip[(place + 34)] = ahead0_0[0];
+          TW_BARRIER();
+        }
       }
-      {
-        const int now = (k + 1);
-        if (((now >= load0_0_from) & (now < load0_0_to))) {
-          TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)((begin + now) + 2)) * s0));
-          if ((grid0 & (i1 < 18))) {
-            ahead0_0[0] = line[out0];
+    } else {
+      TW_UNROLL_BY(1)
+      for (int k = 0; k < advances; k += 3) {
+        {
+          const int now = k;
+          {
+            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
+            ahead0_0[0] = line[tw_max(0, tw_min(at1, (n1 - 1)))];
           }
-        }
-        if (((now >= unit0_0_from) & (now < unit0_0_to))) {
-          const int row = (begin + now);
-          const int open0 = ((row >= 1) & (row < (n0 - 1)));
-          if (((i1 >= 1) & (i1 < 17))) {
-            if ((free0_0 & open0)) {
-              {
-                const float t0 = own0_0_0[0];
-                const float t1 = chip[(place + 17)];
-                const float t2 = (t0 + t1);
-                const float t3 = own0_0_0[1];
-                const float t4 = (t2 + t3);
-                const float t5 = chip[(place + 19)];
-                const float t6 = (t4 + t5);
-                const float t7 = own0_0_0[2];
-                const float t8 = (t6 + t7);
-                const float t10 = (t8 * 0.2f);
-                const float value = t10;
-                if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
-                  ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)row) * s0))[out0] = value;
-                }
+          {
+            const int row = (begin + now);
+            const float near0 = chip[(place - 1)];
+            const float near1 = chip[(place + 1)];
+            const float t0_0_0 = own0_0_0[2];
+            const float t0_0_1 = near0;
+            const float t0_0_2 = (t0_0_0 + t0_0_1);
+            const float t0_0_3 = own0_0_0[0];
+            const float t0_0_4 = (t0_0_2 + t0_0_3);
+            const float t0_0_5 = near1;
+            const float t0_0_6 = (t0_0_4 + t0_0_5);
+            const float t0_0_7 = own0_0_0[1];
+            const float t0_0_8 = (t0_0_6 + t0_0_7);
+            const float t0_0_10 = (t0_0_8 * 0.2f);
+            const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? t0_0_10 : own0_0_0[0]);
+            if (((row >= low0) & (row < high0))) {
+              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
+              if (((at1 >= low1) & (at1 < high1))) {
+                out[at1] = new0_0;
               }
             }
           }
+          own0_0_0[2] = ahead0_0[0];
+          chip[(place + 68)] = ahead0_0[0];
+          TW_BARRIER();
         }
-        if (((now >= load0_0_from) & (now < load0_0_to))) {
-          if ((grid0 & (i1 < 18))) {
-            chip[(place + 54)] = ahead0_0[0];
-            own0_0_0[3] = ahead0_0[0];
+        {
+          const int now = (k + 1);
+          {
+            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
+            ahead0_0[0] = line[tw_max(0, tw_min(at1, (n1 - 1)))];
           }
-        }
-        TW_BARRIER();
-      }
-      {
-        const int now = (k + 2);
-        if (((now >= load0_0_from) & (now < load0_0_to))) {
-          TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)((begin + now) + 2)) * s0));
-          if ((grid0 & (i1 < 18))) {
-            ahead0_0[0] = line[out0];
-          }
-        }
-        if (((now >= unit0_0_from) & (now < unit0_0_to))) {
-          const int row = (begin + now);
-          const int open0 = ((row >= 1) & (row < (n0 - 1)));
-          if (((i1 >= 1) & (i1 < 17))) {
-            if ((free0_0 & open0)) {
-              {
-                const float t0 = own0_0_0[1];
-                const float t1 = chip[(place + 35)];
-                const float t2 = (t0 + t1);
-                const float t3 = own0_0_0[2];
-                const float t4 = (t2 + t3);
-                const float t5 = chip[(place + 37)];
-                const float t6 = (t4 + t5);
-                const float t7 = own0_0_0[3];
-                const float t8 = (t6 + t7);
-                const float t10 = (t8 * 0.2f);
-                const float value = t10;
-                if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
-                  ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)row) * s0))[out0] = value;
-                }
+          {
+            const int row = (begin + now);
+            const float near0 = chip[(place + 33)];
+            const float near1 = chip[(place + 35)];
+            const float t0_0_0 = own0_0_0[0];
+            const float t0_0_1 = near0;
+            const float t0_0_2 = (t0_0_0 + t0_0_1);
+            const float t0_0_3 = own0_0_0[1];
+            const float t0_0_4 = (t0_0_2 + t0_0_3);
+            const float t0_0_5 = near1;
+            const float t0_0_6 = (t0_0_4 + t0_0_5);
+            const float t0_0_7 = own0_0_0[2];
+            const float t0_0_8 = (t0_0_6 + t0_0_7);
+            const float t0_0_10 = (t0_0_8 * 0.2f);
+            const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? t0_0_10 : own0_0_0[1]);
+            if (((row >= low0) & (row < high0))) {
+              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
+              if (((at1 >= low1) & (at1 < high1))) {
+                out[at1] = new0_0;
               }
             }
           }
+          own0_0_0[0] = ahead0_0[0];
+          chip[place] = ahead0_0[0];
+          TW_BARRIER();
         }
-        if (((now >= load0_0_from) & (now < load0_0_to))) {
-          if ((grid0 & (i1 < 18))) {
-            chip[place] = ahead0_0[0];
-            own0_0_0[0] = ahead0_0[0];
+        {
+          const int now = (k + 2);
+          {
+            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
+            ahead0_0[0] = line[tw_max(0, tw_min(at1, (n1 - 1)))];
           }
-        }
-        TW_BARRIER();
-      }
-      {
-        const int now = (k + 3);
-        if (((now >= load0_0_from) & (now < load0_0_to))) {
-          TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)((begin + now) + 2)) * s0));
-          if ((grid0 & (i1 < 18))) {
-            ahead0_0[0] = line[out0];
-          }
-        }
-        if (((now >= unit0_0_from) & (now < unit0_0_to))) {
-          const int row = (begin + now);
-          const int open0 = ((row >= 1) & (row < (n0 - 1)));
-          if (((i1 >= 1) & (i1 < 17))) {
-            if ((free0_0 & open0)) {
-              {
-                const float t0 = own0_0_0[2];
-                const float t1 = chip[(place + 53)];
-                const float t2 = (t0 + t1);
-                const float t3 = own0_0_0[3];
-                const float t4 = (t2 + t3);
-                const float t5 = chip[(place + 55)];
-                const float t6 = (t4 + t5);
-                const float t7 = own0_0_0[0];
-                const float t8 = (t6 + t7);
-                const float t10 = (t8 * 0.2f);
-                const float value = t10;
-                if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
-                  ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)row) * s0))[out0] = value;
-                }
+          {
+            const int row = (begin + now);
+            const float near0 = chip[(place + 67)];
+            const float near1 = chip[(place + 69)];
+            const float t0_0_0 = own0_0_0[1];
+            const float t0_0_1 = near0;
+            const float t0_0_2 = (t0_0_0 + t0_0_1);
+            const float t0_0_3 = own0_0_0[2];
+            const float t0_0_4 = (t0_0_2 + t0_0_3);
+            const float t0_0_5 = near1;
+            const float t0_0_6 = (t0_0_4 + t0_0_5);
+            const float t0_0_7 = own0_0_0[0];
+            const float t0_0_8 = (t0_0_6 + t0_0_7);
+            const float t0_0_10 = (t0_0_8 * 0.2f);
+            const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? t0_0_10 : own0_0_0[2]);
+            if (((row >= low0) & (row < high0))) {
+              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
+              if (((at1 >= low1) & (at1 < high1))) {
+                out[at1] = new0_0;
               }
             }
           }
+          own0_0_0[1] = ahead0_0[0];
+          chip[(place + 34)] = ahead0_0[0];
+          TW_BARRIER();
         }
-        if (((now >= load0_0_from) & (now < load0_0_to))) {
-          if ((grid0 & (i1 < 18))) {
-            chip[(place + 18)] = ahead0_0[0];
-            own0_0_0[1] = ahead0_0[0];
-          }
-        }
-        TW_BARRIER();
       }
     }
+  }
+}
+
+TW_KERNEL(32) tw_jacobi2d_1(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_wide slot, int levels, int source, int target, int tiles1) {
+  TW_SHARED float chip[72];
+  /* streaming tiles, streaming:s=8x16,threads=1x32: 1 levels, any band, any edge */
+  const int i1 = TW_THREAD;
+  const int part1 = (TW_GROUP % tiles1);
+  const int part0 = (TW_GROUP / tiles1);
+  const int start0 = ((part0 / 1) * 8);
+  const int low0 = (start0 + ((part0 % 1) * 8));
+  const int high0 = tw_min((low0 + 8), tw_min((start0 + 8), n0));
+  const int start1 = ((part1 / 1) * 16);
+  const int low1 = (start1 + ((part1 % 1) * 16));
+  const int high1 = tw_min((low1 + 16), tw_min((start1 + 16), n1));
+  const int origin1 = (low1 - 1);
+  if ((levels == 1)) {
   } else {
+    const int begin = (tw_max((low0 - levels), 0) - 2);
+    const int advances = ((tw_min(high0, n0) + ((levels - 1) * 2)) - begin);
     TW_UNROLL_BY(1)
     for (int k = 0; k < advances; ++k) {
       const int front = (begin + k);

@@ -24,8 +24,8 @@ def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
         return 1.0
     if tiling.family == "streaming" and schedule.written:
         levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
-        depth = max(rows for _, rows in stream_block.rings(problem, levels))
-        return float(levels * depth * stream_block.thread_cells(problem, tiling))
+        rows = stream_block.rims_of(problem, stream_block.own_cells(problem, tiling)).rows
+        return float(levels * rows * stream_block.thread_cells(problem, tiling))
     return None
 
 

@@ -1,16 +1,15 @@
-"""The fixed surroundings of a streaming kernel for GPUs: levels, rings on chip, names, and where cells lie."""
+"""The fixed surroundings of a streaming kernel for GPUs: levels, what a tile loads, and names."""
 
-import itertools
-import math
 from dataclasses import dataclass
 
-from tilewright.base.intmath import ceil_div, round_up
+from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.gpu_site import GpuSite
 from tilewright.programs.stencil import Statement
 from tilewright.tilings import stream_block
 from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.pipeline import Growth, Pipeline
+from tilewright.tilings.stream_rims import Rims
 
 LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
 """Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
@@ -25,22 +24,22 @@ class Plan:
         schedule: The tiling, and what it leaves open.
         pipeline: Lags and growth.
         levels: Steps of a whole band.
+        space: Own cells of a block per axis.
         low: Cells that a tile of a whole band loads below its own, per axis.
         extent: Cells that it loads, per axis.
-        depth: Rows of a ring.
-        rings: Versions of each field that have a ring; 0 for fields that are read from memory.
-        starts: Where a field's rings start on chip.
+        kept_versions: Versions of each field that are kept on the way; 0 for fields that are read from memory.
+        rims: What threads hand to each other.
     """
 
     site: GpuSite
     schedule: GpuSchedule
     pipeline: Pipeline
     levels: int
+    space: tuple[int, ...]
     low: tuple[int, ...]
     extent: tuple[int, ...]
-    depth: int
-    rings: tuple[int, ...]
-    starts: tuple[int, ...]
+    kept_versions: tuple[int, ...]
+    rims: Rims
 
     @property
     def threads(self) -> tuple[int, ...]:
@@ -48,23 +47,29 @@ class Plan:
         return self.schedule.threads
 
     @property
-    def space(self) -> tuple[int, ...]:
-        """Sizes of a tile."""
-        return self.schedule.tiling.space
-
-    @property
-    def plane(self) -> int:
-        """Values of one row of a ring."""
-        return math.prod(self.extent[1:])
+    def covered(self) -> tuple[int, ...]:
+        """Cells that the threads own together, per inner axis: those of the extent, and more."""
+        return tuple(count * cells for count, cells in zip(self.threads[1:], self.rims.cells, strict=True))
 
     @property
     def values(self) -> int:
-        """Values on chip."""
-        return sum(self.rings) * self.depth * self.plane
+        """Values on chip of the steady loop."""
+        return self.rims.values(self.kept_versions, self.threads[1:])
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where a field's rims start on chip."""
+        each = [
+            self.rims.values(
+                tuple(count if i == field else 0 for i, count in enumerate(self.kept_versions)), self.threads[1:]
+            )
+            for field in range(len(self.kept_versions))
+        ]
+        return tuple(sum(each[:field]) for field in range(len(each)))
 
     @property
     def updated(self) -> tuple[str, ...]:
-        """The fields that have rings."""
+        """The fields that a block keeps."""
         return self.site.problem.program.updated
 
     @property
@@ -72,20 +77,18 @@ class Plan:
         """The axes that threads share."""
         return range(1, self.site.rank)
 
-    @property
-    def pieces(self) -> tuple[tuple[int, ...], ...]:
-        """The cells of a thread in a row, by turns per inner axis."""
-        turns = [ceil_div(self.extent[axis], self.threads[axis]) for axis in self.inner]
-        return tuple(itertools.product(*map(range, turns)))
-
-    @property
-    def columns(self) -> bool:
-        """Whether threads keep the values of their own columns in registers."""
-        return self.schedule.columns == "registers"
-
     def history(self, field: str) -> int:
         """Versions that a band starts from."""
         return self.pipeline.history[self.site.number(field)]
+
+    def versions(self, field: str) -> range:
+        """Versions of a whole band that are kept on the way."""
+        first = 1 - self.history(field)
+        return range(first, first + self.kept_versions[self.site.number(field)])
+
+    def kept(self, field: str, version: int) -> bool:
+        """Whether a version of a whole band is kept."""
+        return version in self.versions(field)
 
     def stage_of(self, field: str) -> int:
         """The stage that computes a field."""
@@ -104,29 +107,6 @@ class Plan:
         below, above = self.pipeline.below[0], self.pipeline.above[0]
         return ir.sub(ir.Var("low0"), grown(below, left, stage)), ir.add(ir.Var("high0"), grown(above, left, stage))
 
-    def span(self, axis: int, left: int, stage: int) -> tuple[int, int]:
-        """Cells of an inner axis that it computes, counted from the first loaded one."""
-        below, above = self.pipeline.below[axis], self.pipeline.above[axis]
-        first = self.low[axis] - below.at(left, stage)
-        return first, self.low[axis] + self.space[axis] + above.at(left, stage)
-
-    def ring(self, field: str, version: ir.Expr) -> ir.Expr:
-        """Index on chip of the first value of a version's ring."""
-        number = self.site.number(field)
-        slot = ir.add(version, self.history(field) - 1)
-        return ir.add(ir.mul(slot, self.depth * self.plane), self.starts[number])
-
-    def kept(self, field: str, version: int) -> bool:
-        """Whether a version of a whole band has a ring."""
-        return version + self.history(field) - 1 < self.rings[self.site.number(field)]
-
-    def slot(self, row: ir.Expr) -> ir.Expr:
-        """Row of a ring that holds a row of axis 0."""
-        lag = self.pipeline.lag
-        most = lag.period * self.levels + max(lag.offsets) + self.depth
-        moved = ir.add(ir.sub(row, ir.Var("begin")), round_up(most, self.depth))
-        return ir.mod(moved, self.depth)
-
     def memory(self, field: str, version: ir.Var, age: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of the version ``age`` steps before one of the launch's."""
         copies = self.site.copies(field)
@@ -140,24 +120,21 @@ def grown(growth: Growth, steps: ir.Expr, stage: int) -> ir.Expr:
     return ir.add(ir.mul(steps, growth.period), growth.offsets[stage])
 
 
-def make_plan(site: GpuSite, schedule: GpuSchedule) -> Plan:
-    """Lay a streaming kernel out."""
+def make_plan(site: GpuSite, schedule: GpuSchedule, space: tuple[int, ...]) -> Plan:
+    """Lay a streaming kernel out whose blocks have so many own cells per axis."""
     problem, tiling = site.problem, schedule.tiling
     levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
     pipeline = stream_block.of_block(problem)
-    found = stream_block.rings(problem, levels)
-    low, _ = stream_block.halo(pipeline, levels)
-    extent = stream_block.loaded(problem, tiling.time, tiling.space)
-    rings, depth = tuple(versions for versions, _ in found), max(rows for _, rows in found)
-    plane = math.prod(extent[1:])
+    extent = stream_block.loaded(problem, tiling.time, space)
+    cells = tuple(ceil_div(size, count) for size, count in zip(extent[1:], schedule.threads[1:], strict=True))
     return Plan(
         site=site,
         schedule=schedule,
         pipeline=pipeline,
         levels=levels,
-        low=low,
+        space=space,
+        low=stream_block.halo(pipeline, levels)[0],
         extent=extent,
-        depth=depth,
-        rings=rings,
-        starts=tuple(sum(rings[:field]) * depth * plane for field in range(len(rings))),
+        kept_versions=tuple(versions for versions, _ in stream_block.rings(problem, levels)),
+        rims=stream_block.rims_of(problem, cells),
     )

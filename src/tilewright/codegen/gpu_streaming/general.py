@@ -1,20 +1,55 @@
-"""The general body of a streaming kernel for GPUs: bands of any length, every boundary, tested cell by cell."""
+"""The general body of a streaming kernel for GPUs: bands of any length, every boundary, tested cell by cell.
 
+Every version of a field that a band passes has a ring of rows on chip.
+"""
+
+import math
 from collections.abc import Callable
 
+from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.gpu_site import global_index
-from tilewright.codegen.gpu_stream_plan import DEST, LEVELS, SOURCE, Plan
+from tilewright.codegen.gpu_streaming.plan import DEST, LEVELS, SOURCE, Plan
 from tilewright.codegen.gpu_sweep import in_bounds, places
 from tilewright.codegen.sites import extent
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
+from tilewright.tilings import stream_block
 
 STEP, ROW, ADVANCE = ir.Var("t"), ir.Var("x0"), ir.Var("k")
 Span = tuple[ir.Expr, ir.Expr]
 
 
-def cut_body(plan: Plan) -> tuple[ir.Stmt, ...]:
+def general_values(plan: Plan) -> int:
+    """Values on chip."""
+    return sum(plan.kept_versions) * _depth(plan) * _plane(plan)
+
+
+def _depth(plan: Plan) -> int:
+    """Rows of a ring."""
+    return stream_block.ring_rows(plan.site.problem)
+
+
+def _plane(plan: Plan) -> int:
+    """Values of one row of a ring."""
+    return math.prod(plan.extent[1:])
+
+
+def _ring(plan: Plan, field: str, version: ir.Expr) -> ir.Expr:
+    """Index on chip of the first value of a version's ring."""
+    each = _depth(plan) * _plane(plan)
+    start = sum(plan.kept_versions[: plan.site.number(field)]) * each
+    return ir.add(ir.mul(ir.add(version, plan.history(field) - 1), each), start)
+
+
+def _slot(plan: Plan, row: ir.Expr) -> ir.Expr:
+    """Row of a ring that holds a row of axis 0."""
+    lag, depth = plan.pipeline.lag, _depth(plan)
+    most = lag.period * plan.levels + max(lag.offsets) + depth
+    return ir.mod(ir.add(ir.sub(row, ir.Var("begin")), round_up(most, depth)), depth)
+
+
+def general_body(plan: Plan) -> tuple[ir.Stmt, ...]:
     """Advance row by row, level by level, all indices computed where they are needed."""
     stages = range(len(plan.pipeline.stages))
     levels = tuple(part for stage in stages for part in _unit(plan, stage))
@@ -29,10 +64,10 @@ def cut_body(plan: Plan) -> tuple[ir.Stmt, ...]:
 
 def _on_chip(plan: Plan, field: str, version: ir.Expr, cell: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ir.Expr]:
     """Pointer and index on chip of a cell, given by its indices in the grid."""
-    index: ir.Expr = plan.slot(cell[0])
+    index: ir.Expr = _slot(plan, cell[0])
     for axis in plan.inner:
         index = ir.add(ir.mul(index, plan.extent[axis]), ir.sub(cell[axis], ir.Var(f"origin{axis}")))
-    return plan.site.shared, ir.add(plan.ring(field, version), index)
+    return plan.site.shared, ir.add(_ring(plan, field, version), index)
 
 
 def _over(plan: Plan, spans: list[Span], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
@@ -103,7 +138,7 @@ def _cell(plan: Plan, statement: Statement) -> tuple[ir.Stmt, ...]:
         own = ir.and_(own, ir.lt(here[axis], ir.Var(f"high{axis}")))
     out = ir.Store(plan.memory(field, DEST, age), global_index(here), new, site.dtype)
     number = site.number(field)
-    has_ring = ir.lt(ir.add(STEP, plan.history(field)), ir.Int(plan.rings[number]))
+    has_ring = ir.lt(ir.add(STEP, plan.history(field)), ir.Int(plan.kept_versions[number]))
     compute = (*body, ir.Let(new, value), ir.If(has_ring, (ir.Store(*target, new, site.dtype),)), ir.If(own, (out,)))
     before = ir.Load(*_on_chip(plan, field, STEP, here), site.dtype)
     copy = ir.If(has_ring, (ir.Store(*target, before, site.dtype),))
