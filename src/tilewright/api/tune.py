@@ -1,6 +1,7 @@
 """``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -174,7 +175,7 @@ def _planned(tuning: Tuning) -> Plan:
     ]
     if tuning.metric == "time":  # with thread blocks the prediction knows more than the ranking
         tried.sort(key=lambda each: each.predicted_seconds)
-    return _plan(tuning, tried[0], tuple(tried), 0, None)
+    return _plan(tuning, tried, 0, None)
 
 
 def _screened(tuning: Tuning) -> Plan:
@@ -197,7 +198,7 @@ def _screened(tuning: Tuning) -> Plan:
         )
         for each in found
     ]
-    return _plan(tuning, tried[0], tuple(tried), len(tried), None)
+    return _plan(tuning, tried, len(tried), None)
 
 
 def _measured(tuning: Tuning, *, resume: bool, progress: bool | None) -> Plan:
@@ -218,7 +219,7 @@ def _measured(tuning: Tuning, *, resume: bool, progress: bool | None) -> Plan:
     others = [_tried(tuning, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
     tried = [winner, *sorted(others, key=_order)]
     remember(tuning, winner, choice, circumstances)
-    return _plan(tuning, winner, tuple(tried), len(tried), choice)
+    return _plan(tuning, tried, len(tried), choice)
 
 
 def _search(
@@ -264,16 +265,17 @@ DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
 """The same on a GPU, whose driver compiles in every process, and where arrays have to be copied first."""
 
 
-def _plan(tuning: Tuning, winner: Tried, tried: tuple[Tried, ...], evaluated: int, choice: Choice | None) -> Plan:
-    tried = tuple(_with_interval(tuning, each) for each in tried)
-    winner = _with_interval(tuning, winner)
+def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Choice | None) -> Plan:
+    """Return the plan of candidates of which the first is the winner."""
+    candidates = tuple(_with_interval(tuning, each) for each in tried)
+    winner = candidates[0]
     (decision,) = plans(tuning.problem, tuning.target, winner.tiling, strict=tuning.strict)
     return Plan(
         program=tuning.program,
         decision=replace(decision, evidence="model" if winner.measured_seconds is None else "measured"),
         prediction=prediction_of(tuning, winner.tiling),
         winner=winner,
-        candidates=tried,
+        candidates=candidates,
         evaluated=evaluated,
         space_size=sum(int(np.isfinite(stratum.cost).sum()) for stratum in tuning.strata),
         effort=tuning.level,
