@@ -22,6 +22,7 @@ from tilewright.programs.table_reference import fill as fill_reference
 from tilewright.runtime.devices import open_device
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import NONE, Tiling, parse
 from tilewright.tilings.unrolling import TableShape
 from tilewright.workloads.table_plan import plan_table
@@ -245,7 +246,7 @@ def filling(
     plan = plan_table(known, data, target, asked, threads, host())
     if plan.block is not None:
         return _on_gpu(plan, plan.block, data, result)
-    if target.backend != "numpy" and plan.tiling.family == "orthogonal":
+    if target.backend != "numpy" and traits(plan.tiling.family).tables:
         try:
             return _compiled(plan, data, result)
         except ToolchainError as error:

@@ -19,6 +19,7 @@ from tilewright.costs.setting import Setting
 from tilewright.costs.streaming import both, hides
 from tilewright.costs.time import evaluate
 from tilewright.machines.machine import Quantity
+from tilewright.tilings.catalogue import traits
 
 _ROUNDS = 60
 _SMALLEST = 1e-6
@@ -97,7 +98,7 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
     )
     one = replace(zero, c_iter=replace(zero.c_iter, value=1.0), swept=replace(zero.swept, value=1.0))
     row = replace(zero, row_seconds=1.0, swept_row_seconds=1.0)
-    if family == "none":
+    if traits(family).untiled:
         box = replace(zero, swept_box_seconds=1.0)
         return np.array([evaluate(family, sizes, each).seconds[0] for each in (one, row, box)])
     # Tiles are clipped at so small a grid: count its rows, not whole tiles. But every tile that meets it has its boxes.

@@ -10,6 +10,7 @@ from tilewright.programs.table_reference import TableData
 from tilewright.runtime.devices import device_machine, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.tilings import orthogonal
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning.table_default import cut_for_threads, table_default
 from tilewright.tuning.unrolling import KEPT_DIAGONALS, table_shape
@@ -66,7 +67,7 @@ def plan_table(
 
 def _on_device(program: Recurrence, data: TableData, target: Target, given: Tiling | None, *, whole: bool) -> Tiling:
     """Return a GPU's tiling, its sub-tiles chosen unless it is whole."""
-    if given is not None and given.family != "orthogonal":
+    if given is not None and not traits(given.family).tables:
         raise UsageError(
             f"on a GPU {program.name!r} runs in orthogonal tiles, got {str(given)!r}", "leave the tile out"
         )

@@ -11,6 +11,7 @@ from tilewright.costs.machine_code.bound import Work
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings import stream_block
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.gpu_schedule import GpuSchedule
 
 FAMILIES = ("none", "streaming")
@@ -20,9 +21,10 @@ FAMILIES = ("none", "streaming")
 def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
     """Return the updates of cells that a thread computes in a round of its kernel's steady path; None where unknown."""
     tiling = schedule.tiling
-    if tiling.family == "none" and len(analyse(problem.program).stages) == 1 and not analyse(problem.program).sweep:
+    analysis = analyse(problem.program)
+    if traits(tiling.family).untiled and len(analysis.stages) == 1 and not analysis.sweep:
         return 1.0
-    if tiling.family == "streaming" and schedule.written:
+    if traits(tiling.family).streams and schedule.written:
         levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
         rows = stream_block.rims_of(problem, stream_block.own_cells(problem, tiling)).rows
         return float(levels * rows * stream_block.thread_cells(problem, tiling))
@@ -40,7 +42,7 @@ def work(problem: Problem, schedule: GpuSchedule) -> Work | None:
     program, shape = problem.program, problem.shape
     versions = sum(program.history(field) for field in program.updated)
     constants = len(program.fields) - len(program.updated)
-    if schedule.tiling.family == "none":
+    if traits(schedule.tiling.family).untiled:
         groups = math.prod(ceil_div(n, t) for n, t in zip(shape, schedule.threads, strict=True))
         moved = versions + constants + len(program.updated)
         useful = math.prod(shape) / (groups * math.prod(schedule.threads))
