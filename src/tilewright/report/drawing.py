@@ -1,4 +1,4 @@
-"""Drawings of tilings: the tiles of a scan on (space, time)."""
+"""Drawings of tilings: the pieces of a schedule tree on (space, time)."""
 
 import dataclasses
 import importlib
@@ -74,7 +74,7 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
 
     One panel shows (axis 0, time) with the number of the wavefront in every tile; one panel per classically cut axis
     shows the sub-tiles of the outlined tile with their place in its sequence. Everything drawn comes from the family's
-    scan of the problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
+    schedule tree of the problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
 
     Args:
         problem: The problem; a corner of it is shown where it is larger than a few tiles.

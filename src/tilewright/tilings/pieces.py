@@ -11,7 +11,7 @@ Box = tuple[tuple[int, int], ...]
 class Piece:
     """The cells of one tile at one logical time.
 
-    Pieces of one tile run in the order in which a scan yields them; tiles of one wavefront run in any order, at the
+    Pieces of one tile run in the order in which they are yielded; tiles of one wavefront run in any order, at the
     same time or not; a wavefront starts when the one before it is done.
 
     Attributes:
