@@ -70,7 +70,8 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
     while True:
         chosen = passes(case, bandwidths, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
         if chosen is None:
-            least = (sum(depths(problem, steps or 1)[0]) + 1) * case.held_bytes
+            rows = min(problem.shape[0], sum(depths(problem, steps or 1)[0]) + 1)
+            least = rows * case.held_bytes + memory - case.memory
             raise ArrayError(
                 f"a slab of this run needs {format_bytes(least)} of memory, and has {format_bytes(memory)}",
                 "slabs are cut along the first axis: put the longest one there",
@@ -80,7 +81,8 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
         needed = _taken(2 * (read + kept) * chosen.rows) + max(map(_taken, sessions))
         if needed <= memory:
             return chosen
-        case = replace(case, held_bytes=case.held_bytes * max(1.05, needed / memory))
+        # Some of it, as what every thread has, does not shrink with the rows.
+        case = replace(case, memory=case.memory - max(needed - memory, memory // 100 + 1))
 
 
 def _session_rows(problem: Problem) -> float:

@@ -1,0 +1,123 @@
+"""Runs out of core beside runs in memory and beside what the disk allows, cell by cell the same.
+
+    python benchmarks/out_of_core.py --folder /scratch --gigabytes 1 --memory 256MiB --output results/out_of_core.json
+    python benchmarks/out_of_core.py --folder /scratch --gigabytes 16 --memory 4GiB --programs heat2d
+
+A field is several times the memory promised. The page cache is kept out: what was read or written is dropped from it
+(``posix_fadvise``), and the input is dropped before every run. The bound is the greater of the time in memory, at the
+speed of the largest grid that fits, and of what the disk needs at the bandwidths that are measured first.
+"""
+
+import argparse
+import json
+import math
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import environment
+import tilewright as tw
+from tilewright.api import memo
+from tilewright.api.calibrate_large import calibrate_disk
+from tilewright.distributed import slabs
+from tilewright.distributed.compute import Computer
+from tilewright.plan import read_target
+from tilewright.programs.problem import make_problem
+from tilewright.runtime.host import thread_count
+
+PROGRAMS = ("heat2d", "wave3d")
+
+
+def shape_of(rank: int, size: int) -> tuple[int, ...]:
+    """Return a grid of about so many bytes of float32 whose first axis is the longest."""
+    side = {2: 8192, 3: 512}[rank]
+    return (max(64, size // 4 // side ** (rank - 1)), *(side,) * (rank - 1))
+
+
+def make_input(path: Path, shape: tuple[int, ...], seed: int) -> None:
+    """Write random values, row by row, and drop them from the page cache."""
+    array = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+    generator = np.random.default_rng(seed)
+    for row in range(shape[0]):
+        array[row] = generator.random(shape[1:], np.float32)
+    array.flush()
+    del array
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Run one program out of core and in memory."""
+    program, folder = tw.program(name), Path(options.folder)
+    shape = shape_of(program.rank, int(options.gigabytes * 1e9))
+    ages = program.history(program.updated[0])
+    paths = tuple(folder / f"in-{age}.npy" for age in range(ages))
+    for age, path in enumerate(paths):
+        make_input(path, shape, age)
+    problem = make_problem(program, shape, options.steps, "float32", "nearest")
+    threads = thread_count(options.threads)
+    target = read_target("auto", threads)
+    computer = Computer(target=target, threads=threads, tiling=None, strict=False, scalars={}, make=memo.prepared)
+    chosen = slabs.plan(problem, int(0.95 * options.memory), memo.host(), computer)
+    begin = time.perf_counter()
+    tw.run(
+        name, paths if ages > 1 else paths[0], out=folder / "out.npy", steps=options.steps, boundary="nearest",
+        memory=options.memory, threads=threads,
+    )  # fmt: skip
+    seconds = time.perf_counter() - begin
+    part = (max(8, min(shape[0], options.memory // 16 // math.prod(shape[1:]))), *shape[1:])
+    fields = tuple(np.random.default_rng(age).random(part, np.float32) for age in range(ages))
+    inside = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        tw.run(name, fields if ages > 1 else fields[0], steps=options.steps, boundary="nearest", threads=threads)
+        inside.append((time.perf_counter() - begin) * problem.cells / math.prod(part))
+    bound = max(min(inside), chosen.disk_seconds)
+    for path in (*paths, folder / "out.npy"):
+        path.unlink()
+    return {
+        "program": name, "shape": shape, "steps": options.steps, "memory": options.memory, "threads": threads,
+        "steps_per_pass": chosen.steps, "passes": chosen.count, "slabs": chosen.slabs, "seconds": seconds,
+        "expected_seconds": chosen.seconds, "in_memory_seconds": min(inside), "disk_seconds": chosen.disk_seconds,
+        "share_of_bound": bound / seconds,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure the disk, then every program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--gigabytes", type=float, default=1.0)
+    parser.add_argument("--memory", type=tw_bytes, default=2**28)
+    parser.add_argument("--steps", type=int, default=256)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--programs", nargs="*", default=PROGRAMS)
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    print(calibrate_disk(options.folder))
+    rows = [measure(name, options) for name in options.programs]
+    for row in rows:
+        print(
+            f"{row['program']}: {row['seconds']:.1f} s, in memory {row['in_memory_seconds']:.1f} s, "
+            f"disk {row['disk_seconds']:.1f} s, {row['share_of_bound']:.0%} of the bound"
+        )
+    if options.output:
+        options.output.write_text(
+            json.dumps({"environment": environment.describe(thread_count(options.threads)), "rows": rows}, indent=1)
+            + "\n"
+        )
+
+
+def tw_bytes(text: str) -> int:
+    """Read a size."""
+    from tilewright.base.units import parse_bytes
+
+    return parse_bytes(text)
+
+
+if __name__ == "__main__":
+    main()
