@@ -1,4 +1,4 @@
-"""Element types that no code is generated for: NumPy computes, and says so; models refuse them."""
+"""Element types: whole numbers wrap around; where no code is generated NumPy computes, and says so."""
 
 import json
 import re
@@ -10,7 +10,8 @@ import tilewright as tw
 from tilewright.base.errors import TilewrightWarning, UsageError
 from tilewright.cli.app import app
 from tilewright.programs.expression import apply
-from tilewright.programs.stencil import FieldBuilder
+from tilewright.programs.problem import COMPILED
+from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.programs.table import recurrence
 from tilewright.runtime.warn import forget_warnings
 
@@ -55,9 +56,7 @@ def test_numpy_that_was_asked_for_says_nothing(dtype):
     ids=["host", "gpu", "select", "tune", "plan"],
 )
 def test_models_and_tuning_refuse_what_has_no_code(dtype, call):
-    with pytest.raises(
-        UsageError, match=f"code is generated for float32, float64, int32, int64, got {dtype}"
-    ) as caught:
+    with pytest.raises(UsageError, match=f"code is generated for {', '.join(COMPILED)}, got {dtype}") as caught:
         call(dtype)
     assert 'backend="numpy"' in caught.value.hint
 
@@ -95,3 +94,53 @@ def test_a_table_without_tiles_says_that_numpy_fills_it():
     ahead = recurrence("ahead", {"d": apply("maximum", d[-1, 2], d[0, -1]) + 1}, outside={"d": 0})
     with pytest.warns(TilewrightWarning, match="running with NumPy.*'ahead' has no C code: a read goes up and to"):
         tw.fill(ahead, shape=(4, 5))
+
+
+U2 = FieldBuilder("u")
+WRAPPING = stencil(
+    "wrapping", 2, {"u": 7 * U2[0, 0] * U2[-1, 0] - U2[1, 0] + apply("where", U2[0, 1] > U2[0, -1], 100, 3)}
+)
+NARROW = ("int8", "uint8", "int16", "uint16", "uint32")
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("tiling", ["none", "streaming", "hybrid:t=2,s=4x16", "diamond", "skewed", "overlapped"])
+def test_whole_numbers_wrap_around_as_in_numpy(dtype, tiling):
+    limits = np.iinfo(dtype)
+    u = np.random.default_rng(1).integers(limits.min, limits.max, (37, 700), dtype, endpoint=True)
+    expected = tw.run(WRAPPING, u, steps=3, boundary="reflect", backend="numpy")
+    found = tw.run(WRAPPING, u, steps=3, boundary="reflect", tiling=tiling)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_every_operation_stays_in_its_type():
+    """250 + 10 is 4, and 4 > 3: in a wider type neither would be."""
+    cell = FieldBuilder("u")[0]
+    kept = stencil("kept", 1, {"u": apply("where", cell + 10 > 3, cell + 10, apply("where", cell > 0, 1, 2))})
+    u = np.array([0, 250, 245, 246, 247], np.uint8)
+    for backend in ("numpy", "auto"):
+        np.testing.assert_array_equal(tw.run(kept, u, steps=1, backend=backend), [10, 4, 255, 1, 1])
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_shifts_by_more_bits_than_there_are(dtype):
+    limits = np.iinfo(dtype)
+    u = np.array([limits.min, limits.min + 1, 0, 5, limits.max] * 40, dtype)
+    for by in (1, limits.bits - 1, limits.bits, 40):
+        shifted = stencil(f"by{by}", 1, {"u": FieldBuilder("u")[0] >> by})
+        expected = [int(each) >> by for each in u]  # of Python's whole numbers, which have no last bit
+        np.testing.assert_array_equal(tw.run(shifted, u, steps=1), expected)
+        np.testing.assert_array_equal(tw.run(shifted, u, steps=1, backend="numpy"), expected)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_models_know_narrow_types(dtype):
+    wide = tw.predict(WRAPPING, shape=(4000, 4000), steps=8, machine="zen3", dtype="int32", boundary="reflect")
+    narrow = tw.predict(WRAPPING, shape=(4000, 4000), steps=8, machine="zen3", dtype=dtype, boundary="reflect")
+    assert narrow.costs.seconds <= wide.costs.seconds
+
+
+def test_gpus_refuse_narrow_types():
+    with pytest.raises(UsageError, match="in float32, float64, int32, int64, got uint8"):
+        tw.run(WRAPPING, np.ones((8, 8), np.uint8), steps=1, backend="cuda")

@@ -37,6 +37,7 @@ STRUCTURAL = {
     "print.c._WIDTH": "how long a line of text is",
     "print.c_lift._WIDTHS": "bytes of the vectors of processors",
     "ir.verify._OPERATORS": "how many operands an operator takes",
+    "print.c_prelude._ALIGNED": "bytes of the elements that an instruction moves by",
     "row_pairs.TURNED": "the transform of F(2, 3): which values are added and subtracted",
     "row_pairs._OF_TWO": "the transform of F(2, 2)",
     "align.BITS": "bits of the types of scores",

@@ -20,6 +20,9 @@ from tilewright.programs.stencil import FieldBuilder, Program, stencil
 from tilewright.tilings.tiling import NONE, Tiling
 
 FLOATS = ("float32", "float64")
+WHOLE = ("int8", "uint8", "int16", "uint16", "uint32", "int64")
+WHOLE_SEED = 8
+"""The seed whose cases are of whole numbers, one type after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,7 @@ class LawCase:
         result: dict[str, list[Array]] = {}
         for field in self.problem.program.fields:
             levels = self.problem.program.history(field)
-            if self.problem.dtype.startswith("int"):
+            if "int" in self.problem.dtype:
                 draw: list[Array] = [generator.integers(-50, 51, self.problem.shape) for _ in range(levels)]
             else:
                 draw = [generator.uniform(-1.0, 1.0, self.problem.shape) for _ in range(levels)]
@@ -79,7 +82,7 @@ class LawCase:
                 "# per field and version, newest first: "
                 + (
                     "generator.integers(-50, 51, problem.shape)"
-                    if self.problem.dtype.startswith("int")
+                    if "int" in self.problem.dtype
                     else "generator.uniform(-1.0, 1.0, problem.shape)"
                 )
                 + ".astype(problem.dtype)",
@@ -91,7 +94,7 @@ def make_case(seed: int, index: int) -> LawCase:
     """Draw a case."""
     draw = random.Random(f"{seed}/{index}")  # noqa: S311  (reproducible, not secret)
     rank = draw.choices((1, 2, 3), (35, 50, 15))[0]
-    dtype = draw.choices((*FLOATS, "int32"), (50, 35, 15))[0]
+    dtype = WHOLE[index % len(WHOLE)] if seed == WHOLE_SEED else draw.choices((*FLOATS, "int32"), (50, 35, 15))[0]
     strict = dtype in FLOATS and draw.random() < 0.3
     program = _program(draw, rank, dtype, arithmetic_only=strict)
     wraps = draw.random() < 0.06
@@ -105,7 +108,9 @@ def make_case(seed: int, index: int) -> LawCase:
 
 
 def _number(draw: random.Random, dtype: str) -> float:
-    return draw.randint(-3, 3) if dtype.startswith("int") else round(draw.uniform(-1.0, 1.0), 3)
+    if "int" in dtype:
+        return draw.randint(0 if dtype.startswith("u") else -3, 3)
+    return round(draw.uniform(-1.0, 1.0), 3)
 
 
 def _sides(draw: random.Random, rank: int, dtype: str, *, wraps: bool) -> Sides:
@@ -151,7 +156,7 @@ def _program(draw: random.Random, rank: int, dtype: str, *, arithmetic_only: boo
         corner = tuple(draw.choice((-a, b)) for a, b in reach)
         reads.append(FieldBuilder(field)[corner])
         draw.shuffle(reads)
-        make = _integral if dtype.startswith("int") else _linear if draw.random() < 0.6 else _curved
+        make = _WHOLE_NUMBERS.get(dtype) or (_linear if draw.random() < 0.6 else _curved)
         if arithmetic_only and make is _curved:
             make = _algebraic
         values[field] = make(draw, reads, constant, rank)
@@ -253,6 +258,28 @@ def _integral(draw: random.Random, reads: Sequence[Value], constant: Sequence[st
     if draw.random() < 0.4:
         total = apply("where", (other > 3) & ~(total < other), total - other, abs(total))
     return apply("maximum", apply("minimum", total, 1000), -1000)
+
+
+def _wrapping(draw: random.Random, reads: Sequence[Value], constant: Sequence[str], rank: int) -> Value:
+    """Whole numbers that overflow: every operation wraps around, so that a wider intermediate value is found out."""
+    total: Value = draw.choice((1, 3, 5)) * reads[0]
+    for value in reads[1:]:
+        term = draw.choice((1, 2, 7)) * value
+        operation = draw.choice(("add", "sub", "mul", "maximum", "minimum"))
+        total = apply(operation, total, term)
+    if draw.random() < 0.3:
+        total = total + _scalar(draw)
+    if constant and draw.random() < 0.5:
+        total = total - FieldBuilder(constant[0])[(0,) * rank]
+    other = draw.choice(reads)
+    if draw.random() < 0.4:
+        total = apply("where", (other > 3) & ~(total < other), total - other, abs(total))
+    if draw.random() < 0.4:
+        total = (total >> draw.choice((1, 3, 6, 40))) + apply("where", total < other, 100, 3)
+    return -total if draw.random() < 0.2 else total
+
+
+_WHOLE_NUMBERS = {"int32": _integral, **dict.fromkeys(WHOLE, _wrapping)}
 
 
 def _tiling(draw: random.Random, problem: Problem) -> Tiling:

@@ -152,7 +152,9 @@ class Guarded:
 
     def __init__(self, problem: Problem, versions: Sequence[Array], copies: int, box: Sequence[slice] | None) -> None:
         shape = problem.shape
-        self.poison = np.nan if np.dtype(problem.dtype).kind == "f" else 1_000_000_007
+        self.poison = (
+            np.nan if np.dtype(problem.dtype).kind == "f" else 1_000_000_007 & int(np.iinfo(problem.dtype).max)
+        )
         padded = (*shape[:-1], shape[-1] + 3)
         self.strides = tuple(int(np.prod(padded[axis + 1 :])) for axis in range(len(shape) - 1))
         self.distance = int(np.prod(padded)) + _GUARD

@@ -17,7 +17,7 @@ from tilewright.tilings.geometry import Hexagon, Skew
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import NONE
 
-from .generator import LawCase, make_case
+from .generator import WHOLE, WHOLE_SEED, LawCase, make_case
 from .harness import compile_cases, judge, tools
 
 FIXED_SEEDS = (20170204, 7)
@@ -25,6 +25,7 @@ CASES = 300
 """Per seed."""
 LEAST_LARGE = 0.6
 """Fraction of the cases with two interior full tiles and two wavefronts."""
+WHOLE_CASES = 48
 FEW = 8
 """Cases that look for a seeded error."""
 _SHOWN = 3
@@ -90,6 +91,13 @@ def test_every_kernel_agrees_with_the_reference(seed: int, tmp_path: Path, tally
     if len(cases) == CASES:
         assert len({case.identity for case in cases}) >= 0.95 * CASES
         assert sum(map(large, cases)) >= LEAST_LARGE * CASES
+
+
+def test_whole_numbers_wrap_around_in_their_type(tmp_path: Path) -> None:
+    cases = [make_case(WHOLE_SEED, index) for index in range(WHOLE_CASES)]
+    wrong = judge(cases, compile_cases(cases, tmp_path), tmp_path)
+    assert not wrong, "\n\n".join(f"{text}\n{cases[index].reproduction()}" for index, text in wrong.items())
+    assert {case.problem.dtype for case in cases} == set(WHOLE)
 
 
 def _few(family: str) -> list[LawCase]:

@@ -211,5 +211,5 @@ def _numeric(dtype: str) -> np.dtype[Any]:
     except TypeError:
         kind = np.dtype(object)
     if kind.kind not in "iufc":
-        raise UsageError(f"the dtype is a number's type, got {dtype!r}", "write float32, float64, int32 or int64")
+        raise UsageError(f"the dtype is a number's type, got {dtype!r}", "write float32, int32 or uint8, for example")
     return kind

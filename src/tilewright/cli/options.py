@@ -59,7 +59,7 @@ StepsOrOnce = Annotated[
         "--steps", metavar="T", parser=whole, help="Number of time steps; a recurrence's table is filled once."
     ),
 ]
-DType = Annotated[str, typer.Option("--dtype", help="Element type: float32, float64, int32 or int64.")]
+DType = Annotated[str, typer.Option("--dtype", help="Element type, as NumPy names it: float32, int16, …")]
 BoundaryText = Annotated[
     str,
     typer.Option(

@@ -114,7 +114,16 @@ class _Lowering:
                 branches = [self.splat(branch) for branch in branches]
             return self.emit(position, "where", [condition, *branches], truth=False)
         numbers = [self.number(arg) for arg in args]
+        if op == "shr" and isinstance(numbers[1], ir.Real):
+            return self.shift_right(position, numbers[0], numbers[1])
         return self.emit(position, op, numbers, truth=op in _COMPARE)
+
+    def shift_right(self, position: int, number: ir.Expr, by: ir.Real) -> ir.Expr:
+        """A shift by a constant; past all bits NumPy leaves the sign, which is 0 of what has none."""
+        last = self.scalar_type.bits - 1
+        if by.value > last and self.scalar_type.kind is ir.Kind.UINT:
+            return ir.Real(0, self.scalar_type)
+        return self.emit(position, "shr", [number, ir.Real(min(by.value, last), self.scalar_type)], truth=False)
 
     def emit(self, position: int, op: str, args: list[ir.Expr], *, truth: bool) -> ir.Var:
         vector = any(ir.type_of(arg) in {self.vector_type, self.mask_type} for arg in args)

@@ -4,6 +4,8 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape, whole_number
@@ -16,11 +18,12 @@ _MEANT = {
     "dirichlet": "fixed keeps the values at the edge, constant:0 is a value outside",
     "neumann": "reflect has no gradient across the edge, mirror none at the outermost cells",
 }
-DTYPES = ("float32", "float64", "int32", "int64", "float16", "complex64", "complex128")
-COMPILED = ("float32", "float64", "int32", "int64")
-"""Element types that code is generated for on CPUs; NumPy computes in the others."""
-GPU_COMPILED = COMPILED
+GPU_COMPILED = ("float32", "float64", "int32", "int64")
 """Element types that code is generated for on GPUs."""
+COMPILED = (*GPU_COMPILED, "int8", "int16", "uint8", "uint16", "uint32")
+"""Element types that code is generated for on CPUs; NumPy computes in the others."""
+DTYPES = (*COMPILED, "float16", "complex64", "complex128")
+"""Element types of fields."""
 MAX_CELLS = 2**46
 
 
@@ -90,7 +93,7 @@ class Problem:
     @property
     def itemsize(self) -> int:
         """Bytes per value."""
-        return {"float16": 2, "float32": 4, "int32": 4, "complex128": 16}.get(self.dtype, 8)
+        return np.dtype(self.dtype).itemsize
 
     def sides(self, field: str) -> Sides:
         """The boundaries of one field."""

@@ -22,6 +22,9 @@ BLOCK_CELLS = 8192
 """Cells that are evaluated at a time."""
 
 
+_TRUTH = np.dtype(bool)
+
+
 def map_index(index: npt.NDArray[np.int64], extent: int, kind: str) -> npt.NDArray[np.int64]:
     """Map indices of any distance outside ``[0, extent)`` to the cell they stand for.
 
@@ -83,8 +86,13 @@ def _outside(array: Array, index: npt.NDArray[np.int64], axis: int, side: Bounda
 
 
 def evaluate(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Evaluate a tape on NumPy arrays, in the program's own order of operations."""
+    """Evaluate a tape on NumPy arrays, in the program's own order of operations.
+
+    Where the arrays hold whole numbers, every operation wraps around in their type: NumPy would compute some in a
+    wider one, such as those on what ``np.where`` makes of two constants.
+    """
     values: list[Any] = []
+    whole: np.dtype[Any] | None = None
     for node in tape:
         if isinstance(node, Const):
             values.append(node.value)
@@ -92,8 +100,10 @@ def evaluate(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]
             values.append(scalars[node.name])
         elif isinstance(node, Read):
             values.append(read(node))
+            whole = values[-1].dtype if values[-1].dtype.kind in "iu" else None
         else:
-            values.append(OPERATORS[node.op].evaluate(*(values[arg] for arg in node.args)))
+            value = OPERATORS[node.op].evaluate(*(values[arg] for arg in node.args))
+            values.append(value if whole is None or value.dtype in {whole, _TRUTH} else value.astype(whole))
     return values[-1]
 
 
@@ -249,7 +259,7 @@ def _sweep(
             if node.field == statement.field and node.level == 1:
                 where = tuple(i + offset for i, offset in zip(at, node.offset, strict=True))
                 outside = [axis for axis, i in enumerate(where) if not 0 <= i < problem.shape[axis]]
-                return sides[outside[-1]][0].value if outside else result[where]
+                return result.dtype.type(sides[outside[-1]][0].value) if outside else result[where]
             return others(node, tuple((i, i + 1) for i in at))[(0,) * len(at)]
 
         result[at] = evaluator(statement.tape, read, scalars)

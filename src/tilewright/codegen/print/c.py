@@ -64,7 +64,7 @@ def c_literal(value: float, dtype: str) -> str:
 
 def _integer(value: int, dtype: str) -> str:
     lowest = -(2 ** (int(dtype.rpartition("int")[2]) - 1))
-    tail = "LL" if dtype == "int64" else ""
+    tail = {"int64": "LL", "uint32": "U"}.get(dtype, "")
     if value == lowest:
         return f"({value + 1}{tail} - 1)"
     return f"({value}{tail})" if value < 0 else f"{value}{tail}"

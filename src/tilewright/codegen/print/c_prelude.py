@@ -68,6 +68,8 @@ typedef long long tw_q __attribute__((vector_size(64)));
 #define TW_ALIGN_8(v, a, b, n) (v) __builtin_ia32_alignq512_mask((tw_q)a, (tw_q)b, n, (tw_q){0}, (unsigned char)-1)
 #endif
 """
+_ALIGNED = (4, 8)
+"""Bytes of the elements that such instructions move by."""
 _MIXED = ("beside_", "outside_")
 """Starts of the names of vectors that are put together from the lanes of two."""
 _ABS_INT = "return tw_pick_{s}(a < 0, -a, a);"
@@ -194,13 +196,15 @@ def _define_mixed(name: str, dtype: str, s: str) -> str:
     """A vector of a row, read some cells lower or higher: lanes of itself and of another, in their order or not."""
     lines = [f"static inline tw_v_{s} {helper(name, dtype, vector=True)}(tw_v_{s} a, tw_v_{s} b) {{"]
     word = "if"
-    if name.startswith("beside_"):  # gcc would take an instruction that overwrites an operand and needs an index
-        size, distance = ELEMENTS[dtype].bytes, int(name.rpartition("_")[2])
+    size = ELEMENTS[dtype].bytes
+    if name.startswith("beside_") and size in _ALIGNED:
+        # gcc would take an instruction that overwrites an operand and needs an index
+        distance = int(name.rpartition("_")[2])
         order = f"a, b, {64 // size - distance}" if "_low_" in name else f"b, a, {distance}"
         lines += ["#if TW_BYTES == 64 && !defined(__clang__)", f"  return TW_ALIGN_{size}(tw_v_{s}, {order});"]
         word = "elif"
     for width in (64, 32, 16):
-        lanes = ", ".join(map(str, mixed_lanes(name, width // ELEMENTS[dtype].bytes)))
+        lanes = ", ".join(map(str, mixed_lanes(name, width // size)))
         lines += [f"#{word} TW_BYTES == {width}", f"  return TW_MIX(tw_m_{s}, a, b, {lanes});"]
         word = "elif"
     return "\n".join([*lines, "#endif", "}", ""])
