@@ -176,6 +176,8 @@ class _Printer:
             return f"({args[0]} ? {args[1]} : {args[2]})"
         if op is Operator.NEG:
             return f"(-{args[0]})"
+        if op is Operator.ALIGNED:
+            return f"TW_ALIGNED({gpu_type(kind)}, {args[0]}, {args[1]})"
         if op is Operator.WIDEN:
             return f"((tw_wide){args[0]})"
         if op in INDEX_HELPERS:

@@ -6,6 +6,7 @@ Every GPU text of this package starts with it and uses nothing of either languag
 - ``TW_GLOBAL`` and ``TW_LOCAL`` qualify pointers to memory and to the chip, ``TW_SHARED`` declares an array on chip,
 - ``TW_ROOM_PARAM`` and ``TW_ROOM`` declare one whose size is given at the launch,
 - ``TW_GROUP`` and ``TW_THREAD`` number groups and threads, ``TW_BARRIER()`` lets the threads of a group meet,
+- ``TW_ALIGNED`` says of a pointer that its address is a multiple of some bytes,
 - ``TW_UNROLL`` and ``TW_UNROLL_BY(n)`` ask for unrolling where the compiler is one that gains by it.
 """
 
@@ -30,6 +31,7 @@ _OPENCL = """#define TW_KERNEL(threads) __kernel __attribute__((reqd_work_group_
 #define TW_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define TW_BARRIER_MEMORY() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define TW_COUNT(at) atomic_inc(at)
+#define TW_ALIGNED(type, pointer, bytes) (pointer)
 #if defined(__NV_CL_C_VERSION)
 #define TW_PRAGMA(text) _Pragma(#text)
 #define TW_UNROLL TW_PRAGMA(unroll)
@@ -56,6 +58,7 @@ _CUDA = """#define TW_KERNEL(threads) extern "C" __global__ void __launch_bounds
 #define TW_BARRIER() __syncthreads()
 #define TW_BARRIER_MEMORY() __syncthreads()
 #define TW_COUNT(at) atomicAdd(at, 1u)
+#define TW_ALIGNED(type, pointer, bytes) ((type)__builtin_assume_aligned(pointer, bytes))
 #define TW_PRAGMA(text) _Pragma(#text)
 #define TW_UNROLL TW_PRAGMA(unroll)
 #define TW_UNROLL_BY(n) TW_PRAGMA(unroll n)
