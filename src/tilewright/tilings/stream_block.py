@@ -342,6 +342,22 @@ def own_cells(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
     return tuple(ceil_div(extent, count) for extent, count in zip(row[1:], tiling.threads[1:], strict=True))
 
 
+def padding(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Return by how many cells a block loads earlier than it must, per axis that threads share.
+
+    As many as let a tile's own cells begin with a thread's first one, where its threads have cells to spare for that.
+    """
+    low, _ = halo(of_block(problem), whole_levels(tiling.time, history(problem)))
+    row = loaded(problem, tiling.time, tiling.space)
+    found = []
+    for below, extent, cells, count in zip(
+        low[1:], row[1:], own_cells(problem, tiling), tiling.threads[1:], strict=True
+    ):
+        spare = -below % cells
+        found.append(spare if extent + spare <= cells * count else 0)
+    return tuple(found)
+
+
 def rims_of(problem: Problem, cells: tuple[int, ...]) -> Rims:
     """Return what threads hand to each other that own so many cells."""
     return rims(problem.program, of_block(problem), cells)

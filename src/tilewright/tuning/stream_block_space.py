@@ -46,7 +46,7 @@ def points(setting: Setting) -> Sizes:
         if math.prod(threads) < WARP or math.prod(threads) > _MOST_THREADS:
             continue
         grown = [base + rate * time for base, rate in zip(foot.halo_base, foot.halo_rate, strict=True)][1:]
-        own = [count * own - more for count, own, more in zip(threads, cells, grown, strict=True)]
+        own = [_own(count, each, more) for count, each, more in zip(threads, cells, grown, strict=True)]
         if min(own) < 1:
             continue
         own = [min(size, extent) for size, extent in zip(own, setting.shape[1:], strict=True)]
@@ -63,6 +63,11 @@ def points(setting: Setting) -> Sizes:
     block = streaming_gpu.blocks_of(sizes, setting, foot)
     fits = (block.chip_bytes <= setting.block_bytes) & (block.reads <= foot.most_reads)
     return sizes.take(fits)
+
+
+def _own(threads: int, cells: int, grown: int) -> int:
+    """Own cells of a tile along an axis, such that they and the halo on either side are those of whole threads."""
+    return cells * (threads - 2 * ceil_div(ceil_div(grown, 2), cells))
 
 
 def _heights(setting: Setting, across: int) -> list[int]:

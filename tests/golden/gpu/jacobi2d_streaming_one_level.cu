@@ -33,8 +33,8 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
         {
           const int now = k;
           {
-            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
-            ahead0_0[0] = line[at1];
+            TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0)) + at1);
+            ahead0_0[0] = line[0];
           }
           {
             const int row = (begin + now);
@@ -51,11 +51,9 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
             const float t0_0_8 = (t0_0_6 + t0_0_7);
             const float t0_0_10 = (t0_0_8 * 0.2f);
             const float new0_0 = t0_0_10;
-            if (((row >= low0) & (row < high0))) {
-              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
-              if (((at1 >= low1) & (at1 < high1))) {
-                out[at1] = new0_0;
-              }
+            if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
+              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
+              out[0] = new0_0;
             }
           }
           own0_0_0[2] = ahead0_0[0];
@@ -65,8 +63,8 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
         {
           const int now = (k + 1);
           {
-            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
-            ahead0_0[0] = line[at1];
+            TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0)) + at1);
+            ahead0_0[0] = line[0];
           }
           {
             const int row = (begin + now);
@@ -83,11 +81,9 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
             const float t0_0_8 = (t0_0_6 + t0_0_7);
             const float t0_0_10 = (t0_0_8 * 0.2f);
             const float new0_0 = t0_0_10;
-            if (((row >= low0) & (row < high0))) {
-              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
-              if (((at1 >= low1) & (at1 < high1))) {
-                out[at1] = new0_0;
-              }
+            if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
+              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
+              out[0] = new0_0;
             }
           }
           own0_0_0[0] = ahead0_0[0];
@@ -97,8 +93,8 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
         {
           const int now = (k + 2);
           {
-            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
-            ahead0_0[0] = line[at1];
+            TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0)) + at1);
+            ahead0_0[0] = line[0];
           }
           {
             const int row = (begin + now);
@@ -115,11 +111,9 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
             const float t0_0_8 = (t0_0_6 + t0_0_7);
             const float t0_0_10 = (t0_0_8 * 0.2f);
             const float new0_0 = t0_0_10;
-            if (((row >= low0) & (row < high0))) {
-              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
-              if (((at1 >= low1) & (at1 < high1))) {
-                out[at1] = new0_0;
-              }
+            if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
+              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
+              out[0] = new0_0;
             }
           }
           own0_0_0[1] = ahead0_0[0];
@@ -152,9 +146,9 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
             const float t0_0_10 = (t0_0_8 * 0.2f);
             const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? t0_0_10 : own0_0_0[0]);
             if (((row >= low0) & (row < high0))) {
-              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
+              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
               if (((at1 >= low1) & (at1 < high1))) {
-                out[at1] = new0_0;
+                out[0] = new0_0;
               }
             }
           }
@@ -184,9 +178,9 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
             const float t0_0_10 = (t0_0_8 * 0.2f);
             const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? t0_0_10 : own0_0_0[1]);
             if (((row >= low0) & (row < high0))) {
-              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
+              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
               if (((at1 >= low1) & (at1 < high1))) {
-                out[at1] = new0_0;
+                out[0] = new0_0;
               }
             }
           }
@@ -216,9 +210,9 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
             const float t0_0_10 = (t0_0_8 * 0.2f);
             const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? t0_0_10 : own0_0_0[2]);
             if (((row >= low0) & (row < high0))) {
-              TW_GLOBAL float *const out = ((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0));
+              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
               if (((at1 >= low1) & (at1 < high1))) {
-                out[at1] = new0_0;
+                out[0] = new0_0;
               }
             }
           }

@@ -40,7 +40,8 @@ def kept(problem: Problem) -> tuple[int, ...]:
 
 def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make the kernels of a streaming tiling: the steady one, where everything may be written out, and the general."""
-    tile = make_plan(site, schedule, schedule.tiling.space)
+    space, padding = schedule.tiling.space, stream_block.padding(site.problem, schedule.tiling)
+    tile = make_plan(site, schedule, space, padding)
     small = make_plan(site, schedule, stream_block.general_space(site.problem, schedule.tiling))
     bodies = [(_general(tile, small), general_values(small))]
     if schedule.written:

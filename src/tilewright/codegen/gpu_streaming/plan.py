@@ -1,5 +1,6 @@
 """The fixed surroundings of a streaming kernel for GPUs: levels, what a tile loads, and names."""
 
+import math
 from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div
@@ -11,6 +12,8 @@ from tilewright.tilings.gpu_schedule import GpuSchedule
 from tilewright.tilings.pipeline import Growth, Pipeline
 from tilewright.tilings.stream_rims import Rims
 
+VECTOR_BYTES = 16
+"""Bytes that a thread loads or stores at once at most."""
 LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
 """Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
 
@@ -25,7 +28,7 @@ class Plan:
         pipeline: Lags and growth.
         levels: Steps of a whole band.
         space: Own cells of a block per axis.
-        low: Cells that a tile of a whole band loads below its own, per axis.
+        low: Cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs.
         extent: Cells that it loads, per axis.
         kept_versions: Versions of each field that are kept on the way; 0 for fields that are read from memory.
         rims: What threads hand to each other.
@@ -50,6 +53,17 @@ class Plan:
     def covered(self) -> tuple[int, ...]:
         """Cells that the threads own together, per inner axis: those of the extent, and more."""
         return tuple(count * cells for count, cells in zip(self.threads[1:], self.rims.cells, strict=True))
+
+    def even(self, axis: int) -> bool:
+        """Whether all cells of a thread along an inner axis are a tile's own, or none."""
+        cells = self.rims.cells[axis - 1]
+        return self.low[axis] % cells == 0 and self.space[axis] % cells == 0
+
+    @property
+    def vector(self) -> int:
+        """Values along the last axis that threads load and store together, always from a multiple of them on."""
+        cells, most = self.rims.cells[-1], max(1, VECTOR_BYTES // self.site.problem.itemsize)
+        return math.gcd(cells, most) if self.even(self.site.rank - 1) else 1
 
     @property
     def values(self) -> int:
@@ -120,20 +134,28 @@ def grown(growth: Growth, steps: ir.Expr, stage: int) -> ir.Expr:
     return ir.add(ir.mul(steps, growth.period), growth.offsets[stage])
 
 
-def make_plan(site: GpuSite, schedule: GpuSchedule, space: tuple[int, ...]) -> Plan:
-    """Lay a streaming kernel out whose blocks have so many own cells per axis."""
+def make_plan(site: GpuSite, schedule: GpuSchedule, space: tuple[int, ...], padding: tuple[int, ...] = ()) -> Plan:
+    """Lay a streaming kernel out.
+
+    Args:
+        site: Its surroundings.
+        schedule: The tiling, and what it leaves open.
+        space: Own cells of a block per axis.
+        padding: Cells that it loads below what it needs, per inner axis.
+    """
     problem, tiling = site.problem, schedule.tiling
     levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
     pipeline = stream_block.of_block(problem)
     extent = stream_block.loaded(problem, tiling.time, space)
     cells = tuple(ceil_div(size, count) for size, count in zip(extent[1:], schedule.threads[1:], strict=True))
+    halo, _ = stream_block.halo(pipeline, levels)
     return Plan(
         site=site,
         schedule=schedule,
         pipeline=pipeline,
         levels=levels,
         space=space,
-        low=stream_block.halo(pipeline, levels)[0],
+        low=tuple(below + more for below, more in zip(halo, (0, *(padding or (0,) * len(cells))), strict=True)),
         extent=extent,
         kept_versions=tuple(versions for versions, _ in stream_block.rings(problem, levels)),
         rims=stream_block.rims_of(problem, cells),

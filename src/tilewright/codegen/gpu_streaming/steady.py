@@ -40,7 +40,10 @@ def whole_test(plan: Plan, low: str) -> ir.Expr:
 
 def inner_test(plan: Plan) -> ir.Expr:
     """Whether every cell that counts is updated, and all that threads load lies in the grid."""
-    return conjunction([test for axis in range(plan.site.rank) for test in _within(plan, axis, "low")])
+    tests = [test for axis in range(plan.site.rank) for test in _within(plan, axis, "low")]
+    if plan.vector > 1:
+        tests.append(ir.eq(ir.mod(extent(plan.site.rank - 1), plan.vector), 0))
+    return conjunction(tests)
 
 
 def _within(plan: Plan, axis: int, name: str) -> list[ir.Expr]:
@@ -189,6 +192,12 @@ def _line(plan: Plan, row: ir.Expr, cell: Cell, *, edge: bool) -> ir.Expr:
     return offset
 
 
+def _together(plan: Plan, line: ir.Expr) -> ir.Expr:
+    """The thread's first cell of a line, of which several are loaded or stored at once."""
+    first = ir.add(line, _at(plan.site.rank - 1))
+    return ir.aligned(first, plan.vector * plan.site.problem.itemsize) if plan.vector > 1 else first
+
+
 def _column(plan: Plan, distance: int, *, edge: bool) -> ir.Expr:
     last = plan.site.rank - 1
     at = ir.add(_at(last), distance)
@@ -205,8 +214,11 @@ def _fetch(plan: Plan, field: str, age: int, *, edge: bool) -> tuple[ir.Stmt, ..
     for number, cell in enumerate(_cells(plan)):
         line = ir.Var(_name("line", cell[:-1]) if cell[:-1] else "line", ir.const_pointer(site.dtype))
         base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), _line(plan, row, cell, edge=edge))
+        column = _column(plan, cell[-1], edge=edge)
+        if not edge:
+            base, column = _together(plan, base), ir.Int(cell[-1])
         lets.setdefault(line.name, ir.Let(line, base))
-        value = ir.Load(line, _column(plan, cell[-1], edge=edge), site.dtype)
+        value = ir.Load(line, column, site.dtype)
         loads.append(ir.Store(_ahead(plan, field, age), ir.Int(number), value, site.dtype))
     return (ir.Scope((*lets.values(), *loads)),)
 
@@ -240,7 +252,7 @@ def _unit(plan: Plan, number: int, step: int, stage: int, *, edge: bool) -> tupl
             work += [*lowered, ir.Let(name, value)]
             if plan.kept(field, step + 1):
                 puts += _put(plan, field, step + 1, slot, cell, name)
-        puts += _write_back(plan, step, statement)
+        puts += _write_back(plan, step, statement, edge=edge)
     return (*body, *_others(plan, others), *work, *puts)
 
 
@@ -305,24 +317,29 @@ def _constant(plan: Plan, node: Read, cell: Cell, *, edge: bool) -> ir.Expr:
     return ir.Load(ir.add(site.version(node.field, ir.Int(0)), line), column, site.dtype)
 
 
-def _write_back(plan: Plan, step: int, statement: Statement) -> Iterator[ir.Stmt]:
+def _write_back(plan: Plan, step: int, statement: Statement, *, edge: bool) -> Iterator[ir.Stmt]:
     """Write what the next band starts from, for the tile's own cells."""
     site, field, age = plan.site, statement.field, plan.levels - 1 - step
     if age >= plan.history(field):
         return
+    tests: list[ir.Expr] = [ir.ge(ROW, ir.Var("low0")), ir.lt(ROW, ir.Var("high0"))]
+    even = [axis for axis in plan.inner if plan.even(axis) and not edge]
+    for axis in even:  # a thread's cells along it are all the tile's own, or none
+        first, cells = plan.low[axis] // plan.rims.cells[axis - 1], plan.rims.cells[axis - 1]
+        thread = ir.Var(f"i{axis}")
+        tests += [ir.ge(thread, first), ir.lt(thread, ir.Int(first + plan.space[axis] // cells))]
     stores: list[ir.Stmt] = []
     lets: dict[str, ir.Stmt] = {}
     for cell in _cells(plan):
         line = ir.Var(_name("out", cell[:-1]) if cell[:-1] else "out", ir.pointer(site.dtype))
         base = ir.add(plan.memory(field, DEST, ir.Int(age)), _line(plan, ROW, cell, edge=False))
-        lets.setdefault(line.name, ir.Let(line, base))
-        tests: list[ir.Expr] = []
-        for axis in plan.inner:
-            at = ir.add(_at(axis), cell[axis - 1])
-            tests += [ir.ge(at, ir.Var(f"low{axis}")), ir.lt(at, ir.Var(f"high{axis}"))]
+        lets.setdefault(line.name, ir.Let(line, ir.add(base, _at(site.rank - 1)) if edge else _together(plan, base)))
         name = ir.Var(_name(f"new{site.number(field)}_", cell), site.dtype)
-        stores.append(
-            ir.If(conjunction(tests), (ir.Store(line, _column(plan, cell[-1], edge=False), name, site.dtype),))
-        )
-    rows = ir.and_(ir.ge(ROW, ir.Var("low0")), ir.lt(ROW, ir.Var("high0")))
-    yield ir.If(rows, (*lets.values(), *stores))
+        store: ir.Stmt = ir.Store(line, ir.Int(cell[-1]), name, site.dtype)
+        own: list[ir.Expr] = []
+        for axis in plan.inner:
+            if axis not in even:
+                at = ir.add(_at(axis), cell[axis - 1])
+                own += [ir.ge(at, ir.Var(f"low{axis}")), ir.lt(at, ir.Var(f"high{axis}"))]
+        stores.append(ir.If(conjunction(own), (store,)) if own else store)
+    yield ir.If(conjunction(tests), (*lets.values(), *stores))

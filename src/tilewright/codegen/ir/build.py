@@ -221,6 +221,11 @@ def hold(vector: Expr) -> Expr:
     return op(Operator.HOLD, vector)
 
 
+def aligned(address: Expr, size: int) -> Expr:
+    """Return the same pointer, whose address is a multiple of ``size`` bytes: a promise to the compiler."""
+    return Op(Operator.ALIGNED, (address, Int(size)), type_of(address))
+
+
 def writable(address: Expr) -> Expr:
     """Return the same pointer without ``const``."""
     kind = type_of(address)

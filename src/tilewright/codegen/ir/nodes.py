@@ -117,6 +117,8 @@ class Operator(StrEnum):
     """The same index, of which a compiler knows nothing (an optimisation barrier)."""
     WRITABLE = "writable"
     """The same pointer without ``const``."""
+    ALIGNED = "aligned"
+    """The same pointer, of which the compiler may know that its address is a multiple of so many bytes."""
 
 
 ARITHMETIC = frozenset({Operator.ADD, Operator.SUB, Operator.MUL, Operator.DIV, Operator.MOD})

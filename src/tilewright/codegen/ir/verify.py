@@ -52,7 +52,7 @@ _CPU_OPERATORS = {
     *(Operator.SPLAT, Operator.KEEP, Operator.HOLD, Operator.FRESH, Operator.OPAQUE, Operator.WRITABLE),
     Operator.VECTOR_BYTES,
 }
-_GPU_OPERATORS = {Operator.GROUP}
+_GPU_OPERATORS = {Operator.GROUP, Operator.ALIGNED}
 
 
 class InvalidIRError(ValueError):
@@ -479,6 +479,10 @@ def _without_const(kind: Type, kinds: Kinds) -> bool:
     return isinstance(kind, Pointer) and kinds[0] == Pointer(kind.to, const=True, space=kind.space)
 
 
+def _pointer_and_size(kind: Type, kinds: Kinds) -> bool:
+    return isinstance(kind, Pointer) and kinds[0] == kind and isinstance(kinds[1], Index)
+
+
 _OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.ADD, Operator.SUB), (2, _addends)),
     **dict.fromkeys((Operator.MUL, Operator.DIV), (2, _numbers)),
@@ -502,5 +506,6 @@ _OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.HOLD, Operator.FRESH), (1, _vectors)),
     Operator.OPAQUE: (1, _one_index),
     Operator.WRITABLE: (1, _without_const),
+    Operator.ALIGNED: (2, _pointer_and_size),
 }
 """How many operands an operator takes, and whether their types fit the one that it works in."""

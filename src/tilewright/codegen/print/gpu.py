@@ -76,6 +76,7 @@ class GpuPrinter(Printer):
         super().__init__()
         self.helpers: dict[tuple[str, str], None] = {}
         self._statements[ir.Barrier] = self._barrier
+        self._operators[Operator.ALIGNED] = self._aligned
 
     def head(self, function: ir.Function) -> list[str]:
         """Return the first lines of a function or kernel, and what a launch gives it memory for."""
@@ -95,6 +96,9 @@ class GpuPrinter(Printer):
         """Print memory of a fixed size, on chip or a thread's own."""
         self.use(node.var.type)
         super().array(node, f"{pad}TW_SHARED " if _is_shared(node.var.type) else pad)
+
+    def _aligned(self, node: Op) -> str:
+        return f"TW_ALIGNED({gpu_type(node.type)}, {self.operands(node)})"
 
     def _barrier(self, node: ir.Barrier, pad: str) -> None:
         self.lines.append(f"{pad}TW_BARRIER{'_MEMORY' if node.memory else ''}();")
