@@ -106,10 +106,8 @@ def main() -> None:
             f"disk {row['disk_seconds']:.1f} s, {row['share_of_bound']:.0%} of the bound"
         )
     if options.output:
-        options.output.write_text(
-            json.dumps({"environment": environment.describe(thread_count(options.threads)), "rows": rows}, indent=1)
-            + "\n"
-        )
+        record = {"environment": environment.describe(thread_count(options.threads)), "rows": rows}
+        options.output.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def tw_bytes(text: str) -> int:

@@ -88,7 +88,7 @@ def test_the_reference_has_every_public_name():
     homes = {name: f"{module}.{name}" for module, names in tilewright._HOMES.items() for name in names}
     missing = [n for n, path in homes.items() if path not in shown and path.rpartition(".")[0] not in WHOLE]
     assert missing == []
-    assert set(tilewright.__all__) - set(homes) == {"chain", "image", "sparse", "__version__"}
+    assert set(tilewright.__all__) - set(homes) == {"chain", "distributed", "image", "sparse", "__version__"}
 
 
 def test_links_between_the_documents_exist():

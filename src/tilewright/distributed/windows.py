@@ -6,18 +6,21 @@ has the grid's boundary. A side on which it is cut is ``fixed``: its cells keep 
 inwards by the reach per step, and stops short of the box.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
-from tilewright.base.intmath import ceil_div
-from tilewright.programs.dependences import analyse, distances
+from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import all_wrap, wrapped_axes
-from tilewright.programs.problem import FIXED, Boundary, Problem
+from tilewright.programs.problem import FIXED, Boundary, Problem, Sides
+from tilewright.programs.stencil import Program
 
 Range = tuple[int, int]
 Box = tuple[Range, ...]
 """Per axis a half-open range of cells."""
+_FOLLOWED = 4096
+"""Steps that are followed one by one; beyond, values are taken to be wrong as fast as they can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,33 +66,76 @@ def check_cut(problem: Problem, axes: tuple[int, ...]) -> None:
 def depths(problem: Problem, steps: int) -> tuple[Range, ...]:
     """Return how many cells around a box its values depend on, per axis below and above.
 
-    Wrong values advance by the slope of the flow dependences per stage, from the furthest read on. Where older time
-    levels are read, their values beside the cut are wrong from the start, ``fixed`` cells having one value only.
-
     >>> from tilewright.programs.catalogue import program
     >>> from tilewright.programs.problem import make_problem
-    >>> depths(make_problem(program("heat2d"), (64, 64), 10), 5)
+    >>> depths(make_problem(program("wave2d"), (64, 64), 10), 5)
     ((5, 5), (5, 5))
     """
-    if steps == 0:
-        return ((0, 0),) * problem.program.rank
-    analysis = analyse(problem.program)
-    older = max(problem.program.history(field) for field in problem.program.updated) - 1
-    result = []
-    for axis, reach in enumerate(problem.program.reach):
-        slope = [0, 0]
-        for dependence in analysis.dependences:
-            if dependence.kind == "flow":
-                for distance in distances(problem, dependence, axis):
-                    side = int(distance > 0)
-                    slope[side] = max(slope[side], ceil_div(abs(distance), dependence.time))
-        stages = len(analysis.stages)
-        sides = []
-        for each, far in zip(slope, reach, strict=True):
-            first = far if older else max(0, far - each)
-            sides.append(each * stages * (steps + older) + first)
-        result.append((sides[0], sides[1]))
-    return tuple(result)
+    creep = _creep(problem.program, problem.boundaries)
+    return tuple((creep[axis, 0].after(steps), creep[axis, 1].after(steps)) for axis in range(problem.program.rank))
+
+
+@functools.lru_cache(maxsize=64)
+def _creep(program: Program, boundaries: tuple[Sides, ...]) -> dict[tuple[int, int], "_Creep"]:
+    problem = Problem(program=program, shape=(1,) * program.rank, steps=0, boundaries=boundaries)
+    return {(axis, side): _Creep(problem, axis, side) for axis in range(program.rank) for side in (0, 1)}
+
+
+class _Creep:
+    """How far from a side that is cut values are wrong, step by step.
+
+    A cell there that reads across the cut keeps its values, on every level the newest; cells that read what is wrong
+    are wrong themselves. ``mirror`` and ``reflect`` at the other end bend reads towards the cut.
+    """
+
+    def __init__(self, problem: Problem, axis: int, side: int) -> None:
+        self._program = problem.program
+        self._stages = analyse(problem.program).stages
+        kinds = {each.kind for sides in problem.boundaries for each in sides[axis]}
+        bend = 0 if "mirror" in kinds else 1 if "reflect" in kinds else None
+        self._reads = {
+            statement.field: [
+                (read.field, read.level, _towards(read.offset[axis], side, bend)) for read in statement.reads
+            ]
+            for statement in problem.program.statements
+        }
+        self._held = {
+            field: max([0, *(read.offset[axis] * (1 if side else -1) for read in statement.reads)])
+            for field, statement in zip(self._reads, problem.program.statements, strict=True)
+        }
+        self._wrong = {field: [0, *[held] * (problem.program.history(field) - 1)] for field, held in self._held.items()}
+        self._known = [0]
+
+    def after(self, steps: int) -> int:
+        """Return the cells that are wrong after so many steps, on any level."""
+        for _ in range(len(self._known), min(steps, _FOLLOWED) + 1):
+            self._advance()
+        if steps < len(self._known):
+            return self._known[steps]
+        fastest = len(self._stages) * max(each[2] for reads in self._reads.values() for each in reads)
+        return self._known[-1] + (steps - len(self._known) + 1) * fastest
+
+    def _advance(self) -> None:
+        new: dict[str, int] = {}
+        for stage in self._stages:
+            for number in stage:
+                field = self._program.statements[number].field
+                found = [self._held[field]]
+                for name, level, distance in self._reads[field]:
+                    known = new.get(name, 0) if level == 1 else self._wrong.get(name, [0])[-level]
+                    found.append(known + distance)
+                new[field] = max(found)
+        for field, levels in self._wrong.items():
+            levels[:] = [new[field], *levels[:-1]]
+        self._known.append(max(self._known[-1], *(max(levels) for levels in self._wrong.values())))
+
+
+def _towards(offset: int, side: int, bend: int | None) -> int:
+    """Return how far a read reaches towards a cut; what goes the other way may be bent back at the grid's end."""
+    distance = offset if side else -offset
+    if distance >= 0:
+        return distance
+    return 0 if bend is None else max(0, -distance - bend)
 
 
 def window(problem: Problem, box: Box, steps: int) -> Window:
