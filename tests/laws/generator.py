@@ -275,7 +275,7 @@ def _wrapping(draw: random.Random, reads: Sequence[Value], constant: Sequence[st
     if draw.random() < 0.4:
         total = apply("where", (other > 3) & ~(total < other), total - other, abs(total))
     if draw.random() < 0.4:
-        total = (total >> draw.choice((1, 3, 6, 40))) + apply("where", total < other, 100, 3)
+        total = (total + apply("where", total < other, 100, 3)) >> draw.choice((1, 3, 6, 40))
     return -total if draw.random() < 0.2 else total
 
 

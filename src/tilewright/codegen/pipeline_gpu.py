@@ -25,7 +25,6 @@ from tilewright.programs.problem import Boundary
 from tilewright.tilings.fusion import Group, plan_group, slots
 from tilewright.tilings.rows import halos_of, streamable
 
-_LIMITS = {"uint8": (0, 255), "int16": (-32768, 32767), "int32": (-2147483648, 2147483647)}
 _BLOCK = ("T_y", "T_x", "N_y", "N_x")
 _ROUND = {"nearest": "rint", "floor": "floor", "truncate": "trunc"}
 
@@ -270,7 +269,7 @@ class _Writer:
         name = GPU_ELEMENTS[target]
         if target.startswith("float"):
             return f"({name}){value}"
-        low, high = _LIMITS[target]
+        low, high = ir.element(target).range
         least = f"({low + 1} - 1)"
         if not kind.startswith("float"):
             return f"({name})(({value} < {least}) ? {least} : ({value} > {high}) ? {high} : {value})"

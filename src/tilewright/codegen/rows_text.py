@@ -1,5 +1,6 @@
 """Fixed parts of streamed kernels in C: borders, conversions, and writing rows to memory."""
 
+from tilewright.codegen import ir
 from tilewright.codegen.print.elements import C_ELEMENTS
 
 HEAD = """
@@ -53,7 +54,6 @@ static inline void tw_done(void) {
 }
 """
 _ROUND = {"nearest": "__builtin_rint", "floor": "__builtin_floor", "truncate": "__builtin_trunc"}
-_LIMITS = {"uint8": (0, 255), "int16": (-32768, 32767), "int32": (-2147483648, 2147483647)}
 
 
 def conversion(name: str, source: str, target: str, rounding: str, rows: int) -> str:
@@ -79,7 +79,7 @@ def _one(source: str, target: str, rounding: str) -> str:
     a, b = C_ELEMENTS[source], C_ELEMENTS[target]
     if target.startswith("float"):
         return f"  return ({b})x;"
-    low, high = _LIMITS[target]
+    low, high = ir.element(target).range
     least = f"({low + 1} - 1)"
     if not source.startswith("float"):
         return f"  return (int64_t)x < {least} ? ({b}){least} : (int64_t)x > {high} ? ({b}){high} : ({b})x;"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
+from tilewright.codegen import ir
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.programs.expression import Apply, Const, Read, Scalar, Tape
 from tilewright.programs.operators import BOOLEAN
@@ -88,7 +89,7 @@ def check_fits(value: float, dtype: str) -> None:
     Raises:
         UsageError: If it cannot.
     """
-    low, high = _RANGES.get(dtype, _RANGES["int32"])
+    low, high = (0, 1) if dtype == "bool" else ir.element(dtype).range
     if value != int(value) or not low <= value <= high:
         raise UsageError(f"the constant {value!r} does not fit {dtype}")
 
