@@ -118,6 +118,18 @@ def test_what_spills_or_does_not_fit_is_dropped(monkeypatch):
     assert "64 bytes of spills" in found[1].detail
 
 
+def test_candidates_are_ranked_by_their_bound_and_next_to_no_registers_must_win_by_a_margin():
+    def screened(registers, bound_seconds):
+        needs = Resources(registers=registers)
+        return screening.Screened(
+            tiling=parse("none"), predicted_seconds=9.0, resources=needs, bound_seconds=bound_seconds
+        ).expected_seconds
+
+    assert screened(240, 1.0) == 1.0
+    assert 1.0 < screened(241, 1.0) == screening.MARGIN
+    assert screened(255, None) == 9.0
+
+
 def test_registers_of_the_code_count_in_the_prediction():
     from tilewright.costs import time as model
 

@@ -23,11 +23,14 @@ from tilewright.programs.problem import Problem
 from tilewright.runtime import nvdisasm
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.workers import pool
+from tilewright.tilings import stream_block
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.gpu_schedule import gpu_schedule
 
 LIMIT_SECONDS = 60.0
 """What compiling one candidate may take."""
+MARGIN = 1.05
+"""What a candidate must win by whose code leaves a thread next to no registers."""
 _MOST_WORKERS = 4
 _INNER = (32, 64, 128, 256)
 _OUTER = (1, 2, 4, 8)
@@ -59,8 +62,11 @@ class Screened:
 
     @property
     def expected_seconds(self) -> float:
-        """What candidates are ranked by."""
-        return self.predicted_seconds if self.bound_seconds is None else self.bound_seconds
+        """What candidates are ranked by: the bound, with a margin where another compiler might spill."""
+        if self.bound_seconds is None:
+            return self.predicted_seconds
+        registers = 0 if self.resources is None else self.resources.registers or 0
+        return self.bound_seconds * (MARGIN if registers > stream_block.MOST_REGISTERS else 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

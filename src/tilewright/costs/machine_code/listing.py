@@ -40,6 +40,8 @@ PIPES: dict[str, tuple[str, ...]] = {
 """Instructions by the pipe that executes them; the rest is ``uniform`` where its name begins with U, else ``alu``."""
 MEMORY = ("lds", "sts", "ldg", "stg", "shuffle")
 """Pipes that share the path to shared memory and L1."""
+UNIT_OF = {"imad": "fp32", "async": "barrier"}
+"""Pipes whose instructions are issued to the unit of another one."""
 _PIPE_OF = {name: pipe for pipe, names in PIPES.items() for name in names} | {"S2UR": "uniform", "R2UR": "uniform"}
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.costs.machine_code.listing import MEMORY, SCOREBOARDS
+from tilewright.costs.machine_code.listing import MEMORY, SCOREBOARDS, UNIT_OF
 from tilewright.costs.machine_code.paths import Path
 
 QUEUE = 16
@@ -105,10 +105,10 @@ class _Multiprocessor:
                 return False
             start = self._memory = max(self._memory, now) + width
         else:
-            pipes = self._pipes[number]
-            if pipes[pipe] > now:
+            units, unit = self._pipes[number], UNIT_OF.get(pipe, pipe)
+            if units[unit] > now:
                 return False
-            pipes[pipe] = max(pipes[pipe], now) + self._timing.busy[pipe]
+            units[unit] = max(units[unit], now) + self._timing.busy[pipe]
             start = now
         if result < SCOREBOARDS:
             warp.boards[result] = max(warp.boards[result], start + self._timing.latency[pipe])
