@@ -44,7 +44,6 @@ STRUCTURAL = {
     "bratu._EXP": "degree, bits and constants of an exponential within a unit in the last place",
     "dia._WORDS": "bytes of the element types",
     "matmul_gpu._BYTES": "bytes of the element types",
-    "table_expression._RANGES": "ranges of the element types",
     "vectors.BLOCK": "elements that are summed before the blocks' sums are added: it decides the result, not the speed",
     "vectors.MOST_TERMS": "terms of a multiple AXPY, else refused",
 }

@@ -77,12 +77,6 @@ def literal(value: float, dtype: str) -> str:
     return f"(({C_ELEMENTS[dtype]}){int(value)})"
 
 
-_RANGES: dict[str, tuple[int, int]] = {"bool": (0, 1)} | {
-    f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (16, 32, 64)
-}
-"""Least and largest values of the types of whole numbers."""
-
-
 def check_fits(value: float, dtype: str) -> None:
     """Refuse a number that a whole type cannot hold.
 
