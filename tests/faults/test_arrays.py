@@ -260,7 +260,7 @@ def test_outputs_that_overlap_or_cannot_hold_the_result(tally):
         count += 1
     refused = [
         _read_only(u), np.zeros(u.shape, int), np.zeros(u.shape, "?"), np.zeros(u.shape[::-1]), np.zeros(3), None,
-        [], "out.npy", (u.copy(), u.copy()), np.broadcast_to(np.float64(0), u.shape), np.zeros(u.shape, object), 3,
+        [], "out.txt", (u.copy(), u.copy()), np.broadcast_to(np.float64(0), u.shape), np.zeros(u.shape, object), 3,
     ]  # fmt: skip
     for out in refused:
         if out is None:

@@ -290,7 +290,7 @@ def ideal_seconds(setting: Setting, family: str = "") -> float:
         family: ``streaming`` for C_iter of rows blocked in registers, which is lower than that of all other families.
     """
     iteration = setting.c_iter.value
-    if traits(family).streams:
+    if family and traits(family).streams:
         gpu = setting.gpu
         iteration = setting.blocked.value if gpu is None else streaming_gpu.iteration_seconds(setting, gpu)
     return setting.cells * setting.steps * iteration / (setting.sm_count * setting.vector_width)

@@ -400,7 +400,7 @@ def _without_own_loops(text: str, name: str) -> str:
     """Return a text without the loops that count with a variable from a first value: they read what they set.
 
     >>> _without_own_loops("for (i = 0; i < n; i++) { y[i] = 0; } z = i;", "i").strip()
-    'z = i;'
+    '; z = i;'
     """
     head = re.compile(rf"\bfor\s*\(\s*{re.escape(name)}\s*=(?!=)(?P<first>[^;{{}}]*);")
     place = 0
