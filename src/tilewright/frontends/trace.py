@@ -75,6 +75,7 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
 
     Arguments that the body indexes are fields, the others scalars. The returned value updates the first field, a
     tuple updates the leading fields in order, a dict by name. A scalar's default is its value where a run gives none.
+    The function is called once, or twice where a difference needs the number of axes before anything is indexed.
 
     Args:
         function: A function or lambda of fields and scalars.
