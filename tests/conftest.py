@@ -60,14 +60,15 @@ def races_reported():
 @pytest.fixture(autouse=True, scope="session")
 def verified():
     """Whatever IR a test prints is verified first."""
-    from tilewright.codegen import gpu_emit, gpu_micro, ir
+    from tilewright.codegen import gpu_emit, gpu_micro
+    from tilewright.codegen.ir.verify import verify
     from tilewright.codegen.print import c
 
     def first_verified(print_text: Callable[..., str], *, gpu: bool) -> Callable[..., str]:
         @functools.wraps(print_text)
         def printed(functions, *args, **rest) -> str:
             unit = tuple(functions)
-            ir.verify(unit, gpu=gpu)
+            verify(unit, gpu=gpu)
             return print_text(unit, *args, **rest)
 
         return printed

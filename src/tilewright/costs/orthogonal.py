@@ -26,12 +26,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import CACHE_LINE, MAX_BLOCK_THREADS, STATIC_SHARED, WARP, WORD
+from tilewright.base.constants import CACHE_LINE, MAX_BLOCK_THREADS, MOST_REGISTERS, STATIC_SHARED, WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.energy import Usage, count_operations, price
 from tilewright.costs.energy_constants import constants
-from tilewright.costs.gpu_terms import MOST_REGISTERS
 from tilewright.costs.time import Costs
 from tilewright.costs.walks import CoreMemory, core_memory, row_start, walk
 from tilewright.machines.machine import Machine, Quantity

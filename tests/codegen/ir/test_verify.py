@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tilewright.codegen import ir
+from tilewright.codegen.ir.verify import InvalidIRError, verify
 
 F32, F64 = ir.element("float32"), ir.element("float64")
 V32 = ir.vector(F32)
@@ -80,7 +81,7 @@ GOOD_GPU = (
 
 @pytest.mark.parametrize(("unit", "gpu"), [(GOOD_CPU, False), (GOOD_GPU, True)], ids=["cpu", "gpu"])
 def test_a_unit_that_keeps_to_the_rules_is_accepted(unit, gpu):
-    ir.verify(unit, gpu=gpu)
+    verify(unit, gpu=gpu)
 
 
 Y, P = ir.Var("y", F32), ir.Var("p", ir.const_pointer(F32))
@@ -198,13 +199,13 @@ def test_a_call_leads_to_a_barrier():
 
 def test_an_argument_of_a_thread_decides_on_a_barrier():
     meeting = function(ir.If(ir.lt(N, 3), (ir.Barrier(),)), name="meet", params=(N,))
-    ir.verify((meeting, kernel(ir.Call("meet", (N,)))), gpu=True)
+    verify((meeting, kernel(ir.Call("meet", (N,)))), gpu=True)
     _refused((meeting, kernel(ir.Call("meet", (ir.THREAD,)))), "in meet, at Barrier: not every thread comes", gpu=True)
 
 
 def test_functions_are_named_once_but_for_numbers_of_registers():
     _refused((HELPER, HELPER), "in helper: another function has this name", gpu=False)
-    ir.verify((replace(HELPER, registers=16), replace(HELPER, registers=32)), gpu=False)
+    verify((replace(HELPER, registers=16), replace(HELPER, registers=32)), gpu=False)
 
 
 def test_kernels_are_for_gpus_and_entries_for_cpus():
@@ -218,6 +219,6 @@ def test_what_is_returned_has_the_function_s_type():
 
 
 def _refused(unit, message, *, gpu):
-    with pytest.raises(ir.InvalidIRError) as error:
-        ir.verify(unit, gpu=gpu)
+    with pytest.raises(InvalidIRError) as error:
+        verify(unit, gpu=gpu)
     assert message in str(error.value)

@@ -102,7 +102,6 @@ from tilewright.codegen.ir.types import (
     shared_pointer,
     vector,
 )
-from tilewright.codegen.ir.verify import InvalidIRError, verify
 
 __all__ = [
     "BOOL",
@@ -132,7 +131,6 @@ __all__ = [
     "Int",
     "Intrinsic",
     "IntrinsicSignature",
-    "InvalidIRError",
     "Kind",
     "Lanes",
     "Let",
@@ -197,7 +195,6 @@ __all__ = [
     "truth_of",
     "type_of",
     "vector",
-    "verify",
     "walk",
     "wide",
     "writable",
