@@ -1,5 +1,6 @@
 """What README and the documentation show works as it is written there."""
 
+import doctest
 import importlib
 import importlib.util
 import re
@@ -38,6 +39,24 @@ def test_the_python_examples_run(document, monkeypatch, tmp_path):
     assert blocks
     code = compile("\n".join(blocks), document, "exec")
     exec(code, {"__name__": "example"})  # noqa: S102  (our own documentation)
+
+
+@pytest.mark.parametrize("page", ["how-it-works"])
+def test_what_the_blocks_of_a_page_print_stands_below_them(page, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    printed, shown, names = "", 0, {"__name__": "example"}
+    for language, block in blocks:
+        if language == "python":
+            assert not printed, "what was printed stands nowhere"
+            exec(compile(block, page, "exec"), names)  # noqa: S102  (our own documentation)
+            printed = "".join(f"{line.rstrip()}\n" for line in capsys.readouterr().out.splitlines())
+        else:
+            assert doctest.OutputChecker().check_output(block, printed, doctest.ELLIPSIS), printed
+            printed, shown = "", shown + 1
+    assert not printed
+    assert shown
 
 
 def test_readme_has_one_line_that_runs_and_one_that_tests():
