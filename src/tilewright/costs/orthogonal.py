@@ -9,7 +9,7 @@ overlap their transfers m' with computing, as in the time model of the stencils:
     T_alg = N_w T_sync + sum over d of (floor(q_d / k) T(k) + T(q_d mod k))
     T(0) = 0, T(1) = m' + c, T(j) = min(m', c) + j max(m', c)
 
-On a CPU the kernel (:mod:`tilewright.codegen.table`) has other terms. A tile is t + s - 1 anti-diagonals of whole
+On a CPU the kernel (:mod:`tilewright.codegen.tables.cpu`) has other terms. A tile is t + s - 1 anti-diagonals of whole
 vectors, and those of its reach above and on the left; each starts the same few loops. They lie in a ring, in the cache
 that holds it. There is no barrier: a core takes every n_SM-th row of tiles, walks along it and waits for a flag of the
 tile above (:mod:`tilewright.costs.walks`). Tiles at the table's edges are smaller, and are charged as they are.
