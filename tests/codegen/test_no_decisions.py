@@ -15,31 +15,33 @@ from tilewright import codegen
 
 FOLDER = Path(codegen.__file__).parent
 MODULES = (
-    *("borders", "boundary", "box_rows", "box_sums", "emit", "expression", "header"),
+    *("boundary", "boxes", "boxes.loops", "boxes.statements", "boxes.values", "boxes.vectors"),
+    *("emit", "expression", "header"),
     *("ir", "ir.build", "ir.divergence", "ir.nodes", "ir.rewrite", "ir.types", "ir.verify"),
     *("print", "print.base", "print.c", "print.c_lift", "print.c_prelude", "print.elements"),
     *("print.cuda", "print.gpu", "print.gpu_prelude", "print.opencl"),
-    *("lower", "lower.cpu", "lower.index", "lower.private", "lower.sweeps", "pipeline", "regroup"),
-    *("row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
-    *("row_kernel", "row_linear", "row_pairs", "row_planes", "row_values", "sites", "source"),
-    *("statements", "stream_io", "stream_tile", "streaming"),
+    *("lower", "lower.cpu", "lower.index", "lower.private", "lower.sweeps"),
+    *("passes", "passes.regroup_sums", "passes.shuffle_neighbours", "passes.write_sums"),
+    *("passes.write_sums.columns", "passes.write_sums.inputs", "passes.write_sums.loop", "passes.write_sums.winograd"),
+    *("sites", "source", "streaming", "streaming.bands", "streaming.block", "streaming.borders", "streaming.copies"),
+    *("streaming.ends", "streaming.layout", "streaming.planes", "streaming.stages", "streaming.tile"),
 )
 """What the text of a stencil's kernel on a CPU is made by."""
 OTHERS = (
     *("align", "align_trace", "align_vectors", "bratu", "cg", "dia", "hysteresis", "matmul", "matmul_gpu"),
-    *("pipeline_gpu", "row_pass", "rows", "rows_rings", "rows_text", "sparse_gpu", "table", "table_expression"),
-    "vectors",
+    *("pipelines", "pipelines.device", "pipelines.group", "pipelines.loops", "pipelines.rings", "pipelines.text"),
+    *("sparse_gpu", "table", "table_expression", "vectors"),
 )
 """What those of alignments, tables, pipelines, chains of matrices, diagonals and solvers are made by."""
 STRUCTURAL = {
-    "box_rows._COPIED": "cells of three vectors, of 16 lanes at most: how large an array must be",
+    "boxes.vectors._COPIED": "cells of three vectors, of 16 lanes at most: how large an array must be",
     "print.c._TABLE_LINE": "how many numbers stand in a line of text",
     "print.c._WIDTH": "how long a line of text is",
     "print.c_lift._WIDTHS": "bytes of the vectors of processors",
     "ir.verify._OPERATORS": "how many operands an operator takes",
     "print.c_prelude._ALIGNED": "bytes of the elements that an instruction moves by",
-    "row_pairs.TURNED": "the transform of F(2, 3): which values are added and subtracted",
-    "row_pairs._OF_TWO": "the transform of F(2, 2)",
+    "passes.write_sums.winograd.TURNED": "the transform of F(2, 3): which values are added and subtracted",
+    "passes.write_sums.winograd._OF_TWO": "the transform of F(2, 2)",
     "align.BITS": "bits of the types of scores",
     "bratu._EXP": "degree, bits and constants of an exponential within a unit in the last place",
     "dia._WORDS": "bytes of the element types",
@@ -51,7 +53,7 @@ STRUCTURAL = {
 SMALL = 3
 """Numbers up to the largest rank may be compared with: ranks, axes, whether there is one of something."""
 FAMILIES = {"none", "hexagonal", "hybrid", "streaming", "diamond", "skewed", "overlapped"}
-DISPATCHES = {"streaming"}
+DISPATCHES = {"streaming.bands"}
 """Where the loops of a family are chosen: its name may be asked for."""
 
 
@@ -197,7 +199,7 @@ def rows_together(site, statement, family):
 
 @pytest.mark.parametrize("text", PLANTED.values(), ids=PLANTED)
 def test_a_decision_that_comes_back_is_found(text):
-    assert decisions("row_values", text)
+    assert decisions("boxes.values", text)
 
 
 @pytest.mark.parametrize(
@@ -210,4 +212,4 @@ def test_a_decision_that_comes_back_is_found(text):
     ],
 )
 def test_structure_is_no_decision(text):
-    assert decisions("row_values", text) == []
+    assert decisions("boxes.values", text) == []

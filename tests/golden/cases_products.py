@@ -13,8 +13,8 @@ from tilewright.codegen.gpu_table import emit_gpu_table
 from tilewright.codegen.hysteresis import emit_hysteresis
 from tilewright.codegen.matmul import emit_fused
 from tilewright.codegen.matmul_gpu import emit_gpu
-from tilewright.codegen.pipeline_gpu import emit_gpu_group
-from tilewright.codegen.rows import emit_group
+from tilewright.codegen.pipelines.device import emit_gpu_group
+from tilewright.codegen.pipelines.group import emit_group
 from tilewright.codegen.sparse_gpu import emit_dia_gpu, emit_vectors_gpu
 from tilewright.codegen.table import emit_table
 from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple

@@ -39,7 +39,7 @@ from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body,
 from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.matmul import emit_fused
 from tilewright.codegen.matmul_gpu import emit_gpu
-from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import KernelSource
 from tilewright.codegen.sparse_gpu import emit_vectors_gpu
