@@ -39,7 +39,7 @@ from tilewright.codegen.matrices.gpu import emit_vectors_gpu
 from tilewright.codegen.matrices.matmul import emit_fused
 from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
-from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import KernelSource
 from tilewright.codegen.tables.align import emit_align

@@ -1,7 +1,7 @@
 """Fused groups of a pipeline as C: tiles shared by threads, rows streamed through rings that stay in cache.
 
-The loops over cells come out of the IR (:mod:`tilewright.codegen.row_pass`); what walks over tiles and rows is written
-here, once per group. Nothing of the shape is in the text but whether the group can be streamed at all.
+The loops over cells come out of the IR (:mod:`tilewright.codegen.pipelines.loops`); what walks over tiles and rows is
+written here, once per group. Nothing of the shape is in the text but whether the group can be streamed at all.
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.boundary import map_functions, map_name
+from tilewright.codegen.pipelines.loops import PassPorts, Source, pass_function, ports
+from tilewright.codegen.pipelines.rings import Rings
+from tilewright.codegen.pipelines.text import HEAD, conversion
 from tilewright.codegen.print import c
-from tilewright.codegen.row_pass import PassPorts, Source, pass_function, ports
-from tilewright.codegen.rows_rings import Rings
-from tilewright.codegen.rows_text import HEAD, conversion
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group

@@ -2,17 +2,17 @@
 
 Written read by read, a box of 343 or 729 reads is text that gcc works on for seconds, once for blocks of rows, once for
 single ones, and again for both ends. What is done at one offset along the rows is the same for all but for the weights:
-it stands in a loop that takes them from a table, as in streaming kernels (:mod:`tilewright.codegen.row_boxes`), in a
-function that is told where rows start. These places are found in loops, too: a box is complete, whatever lies outside
-the grid. At the ends of the grid's rows the function reads copies of the rows' first or last cells, with what lies
-beyond them.
+it stands in a loop that takes them from a table, as in streaming kernels
+(:mod:`tilewright.codegen.passes.write_sums.loop`), in a function that is told where rows start. These places are found
+in loops, too: a box is complete, whatever lies outside the grid. At the ends of the grid's rows the function reads
+copies of the rows' first or last cells, with what lies beyond them.
 """
 
 import math
 from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.row_boxes import Near, nears, runs
+from tilewright.codegen.passes.write_sums.loop import Near, nears, runs
 from tilewright.codegen.sites import Rows, Site, extent, inside, or_constants, stride, version_name
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement

@@ -2,8 +2,8 @@
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mirrored
-from tilewright.codegen.pipeline import EDGE, GX, VECTORS, N, Plan, lanes, place, row_width, sizes
 from tilewright.codegen.sites import literal
+from tilewright.codegen.streaming.layout import EDGE, GX, VECTORS, N, Plan, lanes, place, row_width, sizes
 
 
 def ends_function(plan: Plan, field: int) -> ir.Function:

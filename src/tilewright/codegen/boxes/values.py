@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.regroup import regroup
-from tilewright.codegen.row_columns import Columns, Place
-from tilewright.codegen.row_linear import Sums, add_up
+from tilewright.codegen.passes.regroup_sums import regroup
+from tilewright.codegen.passes.write_sums.columns import Columns, Place
+from tilewright.codegen.passes.write_sums.inputs import Sums, add_up
 from tilewright.codegen.sites import Rows, Site
 from tilewright.programs.expression import Read, Tape
 from tilewright.programs.stencil import Statement

@@ -1,12 +1,12 @@
 """One tile of a streaming kernel: its levels in a pipeline along axis 0."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.borders import has_borders, near_border
-from tilewright.codegen.pipeline import EDGE, GX, GY, SLAB, X0, N, Plan, lanes, row_width, sizes, slabs
-from tilewright.codegen.row_block import source, stage_outputs, stage_sources, version_tag
-from tilewright.codegen.row_kernel import loaded
 from tilewright.codegen.sites import stride, unpack
-from tilewright.codegen.stream_io import BOUNDS, FROM_CALLER, LIFTED_IN, LIFTED_OUT, TO_CALLER, outer, strides_in
+from tilewright.codegen.streaming.block import source, stage_outputs, stage_sources, version_tag
+from tilewright.codegen.streaming.borders import has_borders, near_border
+from tilewright.codegen.streaming.copies import BOUNDS, FROM_CALLER, LIFTED_IN, LIFTED_OUT, TO_CALLER, outer, strides_in
+from tilewright.codegen.streaming.layout import EDGE, GX, GY, SLAB, X0, N, Plan, lanes, row_width, sizes, slabs
+from tilewright.codegen.streaming.stages import loaded
 from tilewright.tilings.pipeline import line_cells
 
 T, LEVELS, TURN, SIDE, START, VERSION = (

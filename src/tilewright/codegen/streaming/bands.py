@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen import ir
-from tilewright.codegen.borders import border_function, brim_function, has_borders
-from tilewright.codegen.pipeline import Plan, cut, make_plan, parts
-from tilewright.codegen.row_ends import ends_function
-from tilewright.codegen.row_kernel import stage_functions
 from tilewright.codegen.sites import Site, constants, unpack
-from tilewright.codegen.stream_io import ahead_function, fetch_function, load_function, store_function
-from tilewright.codegen.stream_tile import tile_function
+from tilewright.codegen.streaming.borders import border_function, brim_function, has_borders
+from tilewright.codegen.streaming.copies import ahead_function, fetch_function, load_function, store_function
+from tilewright.codegen.streaming.ends import ends_function
+from tilewright.codegen.streaming.layout import Plan, cut, make_plan, parts
+from tilewright.codegen.streaming.stages import stage_functions
+from tilewright.codegen.streaming.tile import tile_function
 from tilewright.programs.problem import Problem
 from tilewright.tilings.catalogue import traits
 from tilewright.tilings.pipeline import line_cells, of_problem

@@ -4,16 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
-from tilewright.codegen.pipeline import PITCH, Plan, Slabs, slab_at, slabs
-from tilewright.codegen.regroup import regroup
-from tilewright.codegen.row_columns import Columns
-from tilewright.codegen.row_linear import Sums, add_up
-from tilewright.codegen.row_pairs import Pairs
+from tilewright.codegen.passes.regroup_sums import regroup
+from tilewright.codegen.passes.write_sums.columns import Columns
+from tilewright.codegen.passes.write_sums.inputs import Sums, add_up
+from tilewright.codegen.passes.write_sums.loop import INDEX
+from tilewright.codegen.passes.write_sums.winograd import Pairs
+from tilewright.codegen.streaming.layout import PITCH, Plan, Slabs, slab_at, slabs
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import SUM, Apart, Terms, apart, columns
 from tilewright.tilings.body import StageCode, StreamBlock, Sum
-
-INDEX = ir.Var("i")
 
 Place = tuple[int, int]
 """A row of a block: along axis 0, and along the middle axis in 3D."""

@@ -4,14 +4,15 @@ Two functions per statement. ``cells`` computes part of one row cell by cell, re
 ``box`` computes a box: whole vectors along the inside of every row, several rows at a time so that neighbouring rows
 share their loads. Ends of rows that are ends of the grid are vectors like the others, whose lanes outside are filled
 with the cells that they stand for; other ends are computed by ``cells``. Large sums over boxes are loops over their
-reads (:mod:`tilewright.codegen.box_sums`).
+reads (:mod:`tilewright.codegen.boxes.loops`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.codegen import ir, row_beside
-from tilewright.codegen.box_rows import (
+from tilewright.codegen import ir
+from tilewright.codegen.boxes.loops import add_up, find_rows, found_rows, near_reads, row_starts
+from tilewright.codegen.boxes.vectors import (
     AT_HIGH,
     AT_LOW,
     BEGIN,
@@ -24,8 +25,8 @@ from tilewright.codegen.box_rows import (
     target_row,
     vectors_at_ends,
 )
-from tilewright.codegen.box_sums import add_up, find_rows, found_rows, near_reads, row_starts
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
+from tilewright.codegen.passes import shuffle_neighbours
 from tilewright.codegen.sites import (
     Site,
     box_bounds,
@@ -147,7 +148,7 @@ def box_functions(site: Site, number: int) -> tuple[ir.Function, ...]:
 
     Returns:
         The function, after those that it calls: those of sums in loops, or, where neighbours of long rows come by
-        shuffles (:mod:`tilewright.codegen.row_beside`), one for long rows and one for others.
+        shuffles (:mod:`tilewright.codegen.passes.shuffle_neighbours`), one for long rows and one for others.
     """
     box = _Box(site=site, number=number, together=False)
     name, code = box_name(site, number), box.code
@@ -160,7 +161,7 @@ def box_functions(site: Site, number: int) -> tuple[ir.Function, ...]:
     length = ir.sub(short.params[-1], short.params[-2])
     calls = (ir.Call(long.name, long.params),), (ir.Call(short.name, short.params),)
     which = replace(
-        short, name=name, body=(ir.If(row_beside.long(site, box.statement, length), *calls),), kind="inline"
+        short, name=name, body=(ir.If(shuffle_neighbours.long(site, box.statement, length), *calls),), kind="inline"
     )
     return (short, long, which)
 
@@ -192,7 +193,7 @@ class _Box:
             lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
         lets += interior(site, statement, clipped[-1])
         if self.together:
-            lets += row_beside.bounds(site, (BEGIN, START), (END, STOP))
+            lets += shuffle_neighbours.bounds(site, (BEGIN, START), (END, STOP))
         return ir.Function(
             name=name,
             params=(*site.params, STEP, *(var for pair in given for var in pair)),
@@ -240,7 +241,7 @@ class _Box:
         """
         site, statement = self.site, self.statement
         rows = row_pointers(site, statement, places, block)
-        carried = row_beside.carried(statement, rows, self.code.of(block)) if self.together else ()
+        carried = shuffle_neighbours.carried(statement, rows, self.code.of(block)) if self.together else ()
         group = Group(site=site, statement=statement, rows=rows, carried=carried, block=block)
         ends: list[ir.Stmt] = []
         for low_side, as_vector in zip((True, False), vectors_at_ends(site, statement), strict=True):

@@ -2,8 +2,9 @@
 
 What is done with the reads at one offset along the rows is the same for every offset of a box but for the weights. So
 it is written once, in a loop that takes the weights from a table: box3d4r, with 729 reads, is as short as one of 81.
-Columns of three reads along axis 0 give two results by four products (:mod:`tilewright.codegen.row_pairs`); other reads
-are added to a and e, which belong to one result each.
+Columns of three reads along axis 0 give two results by four products
+(:mod:`tilewright.codegen.passes.write_sums.winograd`); other reads are added to a and e, which belong to one result
+each.
 """
 
 import itertools
@@ -11,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.row_block import INDEX
-from tilewright.codegen.row_pairs import TURNED, A, B, C, E, Vectors
+from tilewright.codegen.passes.write_sums.winograd import TURNED, A, B, C, E, Vectors
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Column, Terms
 
 Fetch = Callable[[Read, int, int, ir.Expr], ir.Load]
 """The load of a read for a plane and a line of a block, from a place along the rows."""
+INDEX = ir.Var("i")
 _NEAR = ir.Var("near")
 _OWN = (A, E, B, C)
 """Sums that belong to one result each, by its plane; without columns all of them."""

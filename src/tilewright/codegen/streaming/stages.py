@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from tilewright.codegen import ir
 from tilewright.codegen.expression import scalar_name
-from tilewright.codegen.pipeline import EDGE, GX, PITCH, VECTORS, N, Plan, lanes, mul_vector, sizes, slab_at
-from tilewright.codegen.row_block import (
-    INDEX,
+from tilewright.codegen.passes.write_sums.loop import INDEX
+from tilewright.codegen.streaming.block import (
     block_body,
     moved,
     source,
@@ -19,7 +18,8 @@ from tilewright.codegen.row_block import (
     stage_sources,
     target,
 )
-from tilewright.codegen.row_planes import Planes, planes_function
+from tilewright.codegen.streaming.layout import EDGE, GX, PITCH, VECTORS, N, Plan, lanes, mul_vector, sizes, slab_at
+from tilewright.codegen.streaming.planes import Planes, planes_function
 from tilewright.programs.expression import Scalar
 from tilewright.tilings.body import StageCode
 from tilewright.tilings.pipeline import line_cells

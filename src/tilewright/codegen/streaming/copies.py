@@ -1,7 +1,8 @@
 """How a streaming kernel reads rows of the grid and writes them."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.pipeline import (
+from tilewright.codegen.sites import stride
+from tilewright.codegen.streaming.layout import (
     EDGE,
     GX,
     GY,
@@ -17,7 +18,6 @@ from tilewright.codegen.pipeline import (
     slab_at,
     slabs,
 )
-from tilewright.codegen.sites import stride
 from tilewright.tilings.pipeline import line_cells
 
 FROM_CALLER, TO_CALLER = ir.Var("from_caller"), ir.Var("to_caller")

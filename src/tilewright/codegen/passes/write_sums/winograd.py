@@ -61,7 +61,7 @@ class Vectors:
 
 
 class Pairs(Vectors):
-    """Writes two neighbouring rows of results in 2D at a time; see :mod:`tilewright.codegen.row_boxes` for 3D."""
+    """Writes two neighbouring rows of results at a time, in 2D."""
 
     def __init__(self, dtype: ir.Element, prefix: str, fetch: Fetch, body: list[ir.Stmt]) -> None:
         """Start.

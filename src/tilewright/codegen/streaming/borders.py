@@ -2,7 +2,8 @@
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mirrored
-from tilewright.codegen.pipeline import (
+from tilewright.codegen.sites import literal
+from tilewright.codegen.streaming.layout import (
     EDGE,
     GX,
     GY,
@@ -17,7 +18,6 @@ from tilewright.codegen.pipeline import (
     slab_somewhere,
     slabs,
 )
-from tilewright.codegen.sites import literal
 from tilewright.programs.problem import Boundary
 
 FRESH, Y0, ROWS0, ROWS1 = ir.Var("fresh"), ir.Var("y0"), ir.Var("n0"), ir.Var("n1")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
-from tilewright.codegen.row_pairs import Vectors
+from tilewright.codegen.passes.write_sums.winograd import Vectors
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Terms
 from tilewright.tilings.body import Sum

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tilewright.codegen import ir, row_beside
-from tilewright.codegen.box_sums import find_rows, found_rows, near_reads, row_starts, rows_type, sum_function
-from tilewright.codegen.row_values import row_values
+from tilewright.codegen import ir
+from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, row_starts, rows_type, sum_function
+from tilewright.codegen.boxes.values import row_values
+from tilewright.codegen.passes import shuffle_neighbours
 from tilewright.codegen.sites import Rows, Site, box_bounds, extent, literal, places_inside, stride
 from tilewright.programs.dependences import overwrites_its_input
 from tilewright.programs.expression import Read
@@ -80,9 +81,9 @@ def _beyond(site: Site, field: str, row: ir.Var, offset: int) -> ir.Expr:
     own, far = (ir.Load(row, end, kind) for end in (ends if low_side else ends[::-1]))
     side = site.problem.sides(field)[-1][0 if low_side else 1]
     if side.kind == "constant":
-        return row_beside.beside(own, ir.splat(literal(side.value, site.dtype), kind), offset, kind)
+        return shuffle_neighbours.beside(own, ir.splat(literal(side.value, site.dtype), kind), offset, kind)
     if side.kind == "wrap":
-        return row_beside.beside(own, far, offset, kind)
+        return shuffle_neighbours.beside(own, far, offset, kind)
     return ir.Shift(own=own, other=own, low=low_side, distance=abs(offset), boundary=side.kind, type=kind)
 
 
@@ -139,7 +140,7 @@ class Group:
     site: Site
     statement: Statement
     rows: Rows
-    carried: tuple[row_beside.Carried, ...]
+    carried: tuple[shuffle_neighbours.Carried, ...]
     block: int
 
     @property
@@ -158,8 +159,8 @@ class Group:
         end = _WHOLE if over else END
         vectors = self._plain(BEGIN, end)
         if self.carried:
-            loop = row_beside.loop(self.site, self.carried, lambda place, load: self.vector(place, load=load))
-            vectors = (loop, row_beside.others(BEGIN, end, self._plain))
+            loop = shuffle_neighbours.loop(self.site, self.carried, lambda place, load: self.vector(place, load=load))
+            vectors = (loop, shuffle_neighbours.others(BEGIN, end, self._plain))
         if not over:
             return vectors
         whole = ir.Let(_WHOLE, ir.add(BEGIN, ir.mul(ir.div(ir.largest(ir.sub(END, BEGIN), ir.Int(0)), lanes), lanes)))

@@ -6,9 +6,8 @@ They are given where the planes that they read start, so that one text serves al
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.pipeline import PITCH, VECTORS, Plan, lanes, mul_vector, sizes, slab_at
-from tilewright.codegen.row_block import (
-    INDEX,
+from tilewright.codegen.passes.write_sums.loop import INDEX, Boxes, FewBoxes, Near, nears
+from tilewright.codegen.streaming.block import (
     Block,
     Place,
     Slab,
@@ -18,7 +17,7 @@ from tilewright.codegen.row_block import (
     target,
     version_tag,
 )
-from tilewright.codegen.row_boxes import Boxes, FewBoxes, Near, nears
+from tilewright.codegen.streaming.layout import PITCH, VECTORS, Plan, lanes, mul_vector, sizes, slab_at
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Terms, columns
 from tilewright.tilings.body import StageCode, StreamBlock, Sum
