@@ -31,7 +31,7 @@ STRUCTURAL = {
     "matrices.bratu._EXP": "degree, bits and constants of an exponential within a unit in the last place",
     "matrices.dia._WORDS": "bytes of the element types",
     "matrices.matmul_gpu._BYTES": "bytes of the element types",
-    "matrices.vectors.BLOCK": "elements that are summed before the blocks' sums are added: it decides the result, not the speed",
+    "matrices.vectors.BLOCK": "elements summed before the blocks' sums are added: it decides the result, not the speed",
     "matrices.vectors.MOST_TERMS": "terms of a multiple AXPY, else refused",
 }
 """Constants that are no thresholds, by module and name, with what they are."""
