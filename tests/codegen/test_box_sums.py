@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.box_sums import near_reads
+from tilewright.codegen.boxes.loops import near_reads
 from tilewright.codegen.sites import Site
 from tilewright.driver import emit_tiling
 from tilewright.programs import catalogue, rounding

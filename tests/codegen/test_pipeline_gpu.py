@@ -5,7 +5,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import UsageError
-from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.costs.fusion_gpu import Blocks, card, evaluate
 from tilewright.machines.files import load

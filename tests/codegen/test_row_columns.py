@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tilewright.base.errors import ToolchainError
-from tilewright.codegen.row_columns import parts
+from tilewright.codegen.passes.write_sums.columns import parts
 from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.expression import Read

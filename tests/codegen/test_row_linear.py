@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.pipeline import make_plan
-from tilewright.codegen.row_boxes import nears, runs
-from tilewright.codegen.row_kernel import stage_functions
+from tilewright.codegen.passes.write_sums.loop import nears, runs
 from tilewright.codegen.sites import Site
+from tilewright.codegen.streaming.layout import make_plan
+from tilewright.codegen.streaming.stages import stage_functions
 from tilewright.driver import emit_tiling
 from tilewright.programs import rounding
 from tilewright.programs.catalogue import program

@@ -168,7 +168,7 @@ def _worth(terms: Terms, pairs: bool = False) -> bool:
     """Whether a sum is worth writing input by input.
 
     One whose rows have mostly equal weights is not: neighbouring results share sums of rows
-    (:mod:`tilewright.codegen.regroup`).
+    (:mod:`tilewright.codegen.passes.regroup_sums`).
     """
     different = {(read.field, read.level, read.offset[:-1], weight) for read, weight in terms.items()}
     if 2 * len(different) <= len(terms):

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
+from tilewright.codegen.boxes.statements import box_call
 from tilewright.codegen.lower import private, sweeps
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import Site, unpack
-from tilewright.codegen.statements import box_call
 from tilewright.programs.dependences import analyse
 from tilewright.tilings.affine import Whole
 from tilewright.tilings.tree import (

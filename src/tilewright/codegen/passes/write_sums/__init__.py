@@ -1,0 +1,1 @@
+"""Weighted sums of reads, written for a block of results: one file per form."""
