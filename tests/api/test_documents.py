@@ -7,6 +7,7 @@ import re
 import runpy
 import shlex
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,26 @@ def test_the_reference_has_every_public_name():
     missing = [n for n, path in homes.items() if path not in shown and path.rpartition(".")[0] not in WHOLE]
     assert missing == []
     assert set(tilewright.__all__) - set(homes) == {"chain", "distributed", "image", "sparse", "__version__"}
+
+
+def _names_something(dotted: str) -> bool:
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        with suppress(ModuleNotFoundError):
+            found = importlib.import_module(".".join(parts[:end]))
+            for name in parts[end:]:
+                found = getattr(found, name, None)
+            return found is not None
+    return False
+
+
+def test_modules_and_paths_that_the_documents_name_exist():
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        text = path.read_text(encoding="utf-8")
+        names = {name for name in re.findall(r"\btilewright(?:\.[A-Za-z_]\w*)+", text) if name != "tilewright.toml"}
+        assert not [name for name in sorted(names) if not _names_something(name)], path.name
+        files = re.findall(r"(?<![\w./])(?:src/tilewright|tests|benchmarks|docs|examples)/[\w/-]+\.py\b", text)
+        assert not [name for name in sorted(set(files)) if not (ROOT / name).exists()], path.name
 
 
 def test_links_between_the_documents_exist():
