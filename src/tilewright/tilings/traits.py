@@ -14,6 +14,7 @@ class Traits:
             heights.
         ghosts: A tile computes cells of its neighbours again, in a band of steps no longer than the run.
         streams: Levels follow each other along axis 0 inside a tile, which has code and models of its own for that.
+        teams: Several threads of a CPU may share a tile.
         tables: Tiles cut a table that a recurrence fills.
     """
 
@@ -22,6 +23,7 @@ class Traits:
     diamonds: bool = False
     ghosts: bool = False
     streams: bool = False
+    teams: bool = False
     tables: bool = False
 
     @property
