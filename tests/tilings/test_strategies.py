@@ -195,6 +195,7 @@ def test_illegal_and_impossible():
         ("overlapped:t=4,s=8x8,sub=2x2", "has no sub-tiles"),
         ("overlapped:t=2000,s=8x8", "at most 1024 steps"),
         ("overlapped:t=2,s=8x8,threads=4", "threads are given per axis"),
+        ("overlapped:t=2,s=8x8,team=2", "threads share no tile of the family overlapped"),
     ],
 )
 def test_what_does_not_apply_is_refused(text, message):

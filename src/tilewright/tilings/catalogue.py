@@ -85,9 +85,11 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     Raises:
         UsageError: If the family is unknown, does not fit the program's rank, or a key or value does not apply.
     """
-    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
+    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll, tiling.team)
     if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
+    if tiling.team is not None and not traits(tiling.family).teams:
+        raise UsageError(f"threads share no tile of the family {tiling.family}, got {str(tiling)!r}", "leave team out")
     return family(tiling.family).complete(problem, tiling)
 
 

@@ -15,6 +15,7 @@ U, SIZES, X, N = (
     ir.Var("x", F32),
     ir.Var("n"),
 )
+COME = ir.Var("come", ir.pointer(ir.INDEX))
 SHARED = ir.Var("tile", ir.shared_pointer(F32))
 I = ir.Var("i")  # noqa: E741  (an index)
 
@@ -50,9 +51,12 @@ GOOD_CPU = (
         ir.Assign(
             ir.Var("last", F32), ir.add(value(N), ir.Load(ir.Var("table", ir.const_pointer(F32)), ir.Int(1), F32))
         ),
+        ir.Counters(COME, N),
         ir.Parallel(
             N,
             (
+                ir.Meet(COME, ir.Int(0), ir.THREADS, ir.THREAD),
+                ir.Barrier(),
                 loop(
                     ir.Let(ir.Var("v", V32), ir.Load(U, I, V32)),
                     ir.Let(ir.Var("w", V32), ir.mul(ir.Real(0.5, F32), ir.Var("v", V32))),
@@ -138,7 +142,17 @@ CPU_FAULTS = {
     "a loop shared in an unknown way": (ir.Parallel(N, (loop(share="guided"),)), "in a way called 'guided'"),
     "a team in a team": (ir.Parallel(N, (ir.Parallel(N, ()),)), "a parallel region stands in another"),
     "a comment that ends early": (ir.Comment("a */ b"), "at Comment: the text ends its own comment"),
-    "a barrier on a CPU": (ir.Barrier(), "at Barrier: CPU units have no such statement"),
+    "a barrier of one thread": (ir.Barrier(), "at Barrier: threads meet outside a parallel region"),
+    "a meeting of one thread": (
+        (ir.Counters(COME, N), ir.Meet(COME, ir.Int(0), N, N)),
+        "at Meet: threads meet outside a parallel region",
+    ),
+    "counters of a thread": (ir.Parallel(N, (ir.Counters(COME, N),)), "a region share no counters"),
+    "counters of numbers": (ir.Counters(U, N), "counters are named by a pointer to an index, not by a pointer to"),
+    "no counters": (
+        ir.Parallel(N, (ir.Meet(U, ir.Int(0), N, ir.THREAD),)),
+        "to float32 counts how often",
+    ),
     "shared memory on a CPU": (ir.Array(SHARED, 4), "at Array tile: CPU units have no shared memory"),
     "a group on a CPU": (store(at=ir.GROUP), "CPU units have no operator group"),
 }

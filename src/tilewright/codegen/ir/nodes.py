@@ -14,8 +14,10 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
          | For(var, expr low, expr high, expr step, stmt* body, …)   var = low, low + step, … below high
          | If(expr condition, stmt* then, stmt* otherwise)
          | Scope(stmt* body)                                         names that nothing outside sees
-         | Parallel(expr threads, stmt* body)                        every thread of a team runs it        (CPU)
-         | Barrier(memory)                                           threads of a group meet               (GPU)
+         | Parallel(expr threads, stmt* body)                        every thread of a region runs it      (CPU)
+         | Counters(var, expr count)                                 how often each thread has met others  (CPU)
+         | Meet(var counters, expr first, expr count, expr own)      some threads of a region meet         (CPU)
+         | Barrier(memory)                                           threads of a group, or a region, meet
          | Comment(text)
          | Call | Intrinsic                                          for what they do
 
@@ -100,7 +102,9 @@ class Operator(StrEnum):
     WIDEN = "wide"
     """The same index in 64 bits."""
     THREAD = "thread"
-    """The number of the thread in its team (CPU) or group (GPU)."""
+    """The number of the thread in its region (CPU) or group (GPU)."""
+    THREADS = "threads"
+    """How many threads run the region."""
     GROUP = "group"
     """The number of the thread's group."""
     VECTOR_BYTES = "vector_bytes"
@@ -348,18 +352,48 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Statements that every thread of a team runs."""
+    """Statements that every thread of a region runs."""
 
     threads: Expr
     body: "tuple[Stmt, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier:
-    """The threads of a group wait for each other and then see what the others wrote.
+class Counters:
+    """A number per thread of the regions that follow, each 0: how often the thread has met others.
 
     Attributes:
-        memory: Whether also what they wrote to global memory, not only to shared memory.
+        var: Their name, of the type of a pointer to an index.
+        count: Number of threads.
+    """
+
+    var: Var
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """Some threads of a region wait for each other and then see what the others wrote.
+
+    Attributes:
+        counters: The :class:`Counters` of the region.
+        first: The first of the threads, which have consecutive numbers and always meet each other.
+        count: How many they are.
+        own: The number of the thread itself.
+    """
+
+    counters: Var
+    first: Expr
+    count: Expr
+    own: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """The threads of a group, or of a region on a CPU, wait for each other and then see what the others wrote.
+
+    Attributes:
+        memory: On GPUs, whether also what they wrote to global memory, not only to shared memory.
     """
 
     memory: bool = False
@@ -383,6 +417,8 @@ Stmt = (
     | If
     | Scope
     | Parallel
+    | Counters
+    | Meet
     | Barrier
     | Comment
     | Call

@@ -5,9 +5,9 @@
 - Types: operands are what the operator works on; loads, stores and calls agree with the pointers and functions that
   they use; nothing is stored through ``const``; no index is cut to fewer bits; numbers change their type only where
   they are named.
-- Targets: nodes that one kind of target has stand in its units only; loops are shared inside a parallel region,
-  shared memory is declared at the top of a kernel, and barriers stand where all threads of a group come
-  (:mod:`tilewright.codegen.ir.divergence`).
+- Targets: nodes that one kind of target has stand in its units only; loops are shared, and threads meet, inside a
+  parallel region on CPUs; shared memory is declared at the top of a kernel, and barriers of GPUs stand where all
+  threads of a group come (:mod:`tilewright.codegen.ir.divergence`).
 """
 
 from collections.abc import Callable, Iterable
@@ -22,6 +22,7 @@ from tilewright.codegen.ir.nodes import (
     Call,
     Comment,
     ConstArray,
+    Counters,
     Expr,
     For,
     Function,
@@ -31,6 +32,7 @@ from tilewright.codegen.ir.nodes import (
     Lanes,
     Let,
     Load,
+    Meet,
     Mutable,
     Op,
     Operator,
@@ -47,10 +49,11 @@ from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Bool, Element, Index,
 
 _SHARES = {"", "static", "dynamic"}
 _KINDS = {False: {"entry", "inline", "local", "apart"}, True: {"kernel", "inline", "local"}}
-_CPU_NODES = (Lanes, Shift, Intrinsic, ConstArray, Parallel)
+_CPU_NODES = (Lanes, Shift, Intrinsic, ConstArray, Parallel, Counters, Meet)
 _CPU_OPERATORS = {
     *(Operator.SPLAT, Operator.KEEP, Operator.HOLD, Operator.FRESH, Operator.OPAQUE, Operator.WRITABLE),
     Operator.VECTOR_BYTES,
+    Operator.THREADS,
 }
 _GPU_OPERATORS = {Operator.GROUP, Operator.ALIGNED}
 
@@ -90,7 +93,7 @@ def said(node: Stmt | None) -> str:
     match node:
         case None:
             return "the result"
-        case Let() | Mutable() | Assign() | Array() | ConstArray() | For():
+        case Let() | Mutable() | Assign() | Array() | ConstArray() | Counters() | For():
             return f"{type(node).__name__} {node.var.name}"
         case Call() | Intrinsic():
             return f"{type(node).__name__} {node.name}"
@@ -228,8 +231,23 @@ class _Checker:
         self.parallel = False
 
     def barrier(self, _node: Barrier, _scope: set[str], _depth: int) -> None:
-        if not self.gpu:
-            raise self.fail("CPU units have no such statement")
+        if not (self.gpu or self.parallel):
+            raise self.fail("threads meet outside a parallel region")
+
+    def counters(self, node: Counters, scope: set[str], _depth: int) -> None:
+        if node.var.type != Pointer(INDEX):
+            raise self.fail(f"counters are named by a pointer to an index, not by a {node.var.type}")
+        if self.parallel:
+            raise self.fail("threads of a region share no counters that it makes itself")
+        self.expect(node.count, INDEX, "is a number of threads")
+        self.bind(node.var, scope)
+
+    def meet(self, node: Meet, _scope: set[str], _depth: int) -> None:
+        if not self.parallel:
+            raise self.fail("threads meet outside a parallel region")
+        self.expect(node.counters, Pointer(INDEX), "counts how often threads meet")
+        for each in (node.first, node.count, node.own):
+            self.expect(each, INDEX, "says which threads meet")
 
     def comment(self, node: Comment, _scope: set[str], _depth: int) -> None:
         if "*/" in node.text or "\n" in node.text:
@@ -365,6 +383,8 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     If: _Checker.branch,
     Scope: _Checker.scope,
     Parallel: _Checker.region,
+    Counters: _Checker.counters,
+    Meet: _Checker.meet,
     Barrier: _Checker.barrier,
     Comment: _Checker.comment,
     Call: _Checker.call_statement,
@@ -500,7 +520,7 @@ _OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.MIN, Operator.MAX), (2, _indices)),
     **dict.fromkeys((Operator.FLOORDIV, Operator.FLOORMOD, Operator.CEILDIV), (2, _indices)),
     Operator.WIDEN: (1, _one_index),
-    **dict.fromkeys((Operator.THREAD, Operator.GROUP, Operator.VECTOR_BYTES), (0, _nothing)),
+    **dict.fromkeys((Operator.THREAD, Operator.THREADS, Operator.GROUP, Operator.VECTOR_BYTES), (0, _nothing)),
     Operator.SPLAT: (1, _number_for_all),
     Operator.KEEP: (3, _kept),
     **dict.fromkeys((Operator.HOLD, Operator.FRESH), (1, _vectors)),

@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Op, Operator
 from tilewright.codegen.print.base import SIGNS, Language, Printer
-from tilewright.codegen.print.c_lift import lift_helpers
+from tilewright.codegen.print.c_lift import THREAD, lift_helpers
 from tilewright.codegen.print.c_prelude import helper, prelude
 from tilewright.codegen.print.elements import C_ELEMENTS, SUFFIX
 
@@ -39,6 +39,8 @@ def print_unit(functions: Iterable[ir.Function]) -> str:
     printer = _Printer()
     bodies = [printer.function(function) for function in tuple(functions)]
     lifted = [lift_helpers(dtype, C_ELEMENTS[dtype], SUFFIX[dtype]) for dtype in printer.lifted]
+    if printer.meets and not lifted:
+        lifted = [THREAD.lstrip()]
     return "\n".join([prelude(printer.dtypes, printer.helpers), *lifted, *bodies])
 
 
@@ -101,14 +103,14 @@ LANGUAGE = Language(
     index="int64_t",
     wide="int64_t",
     literal=c_literal,
-    built_in={Operator.THREAD: "tw_thread()", Operator.VECTOR_BYTES: "TW_BYTES"},
+    built_in={Operator.THREAD: "tw_thread()", Operator.THREADS: "tw_threads()", Operator.VECTOR_BYTES: "TW_BYTES"},
     vectors=True,
 )
 c_type = LANGUAGE.type_name
 
 
 class _Printer(Printer):
-    """Notes the functions that a unit needs for operators on vectors, and for dimension-lifted rows."""
+    """Notes the functions that a unit needs: for operators on vectors, dimension-lifted rows, threads that meet."""
 
     language = LANGUAGE
 
@@ -116,9 +118,13 @@ class _Printer(Printer):
         super().__init__()
         self.helpers: dict[tuple[str, str, bool], None] = {}
         self.lifted: dict[str, None] = {}
+        self.meets = False
         self._statements |= {
             ir.ConstArray: self._table,
             ir.Parallel: self._parallel,
+            ir.Counters: self._counters,
+            ir.Meet: self._meet,
+            ir.Barrier: self._barrier,
             ir.Intrinsic: self.effect,
         }
         self._expressions |= {ir.Lanes: self._lanes, ir.Shift: self._shift, ir.Intrinsic: self._intrinsic}
@@ -155,6 +161,21 @@ class _Printer(Printer):
     def _parallel(self, node: ir.Parallel, pad: str) -> None:
         self.lines.append(f"{pad}#pragma omp parallel num_threads({self.expr(node.threads)})")
         self._scope(ir.Scope(node.body), pad)
+
+    def _counters(self, node: ir.Counters, pad: str) -> None:
+        """Counters in cache lines of their own, each 0."""
+        self.meets = True
+        self.helpers[("meet", "index", False)] = None
+        name, count = node.var.name, self.expr(node.count)
+        self.lines.append(f"{pad}int64_t {name}[TW_APART * {count}];")
+        self.lines.append(f"{pad}for (int64_t i = 0; i < TW_APART * {count}; ++i) {name}[i] = 0;")
+
+    def _meet(self, node: ir.Meet, pad: str) -> None:
+        who = ", ".join(map(self.bare, (node.counters, node.first, node.count, node.own)))
+        self.lines.append(f"{pad}tw_meet({who});")
+
+    def _barrier(self, node: ir.Barrier, pad: str) -> None:  # noqa: ARG002
+        self.lines.append(f"{pad}#pragma omp barrier")
 
     def bare(self, node: ir.Expr) -> str:
         if type(node) is Op:

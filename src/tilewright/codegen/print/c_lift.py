@@ -35,11 +35,11 @@ def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
             f"#define TW_ROUNDS_{suffix} {lanes.bit_length() - 1}",
             f"#define TW_WIDE_{suffix} {lanes}",
         ]
-    text = "\n".join([*parts, "#endif", _TEXT])
+    text = "\n".join([*parts, "#endif", THREAD + _TEXT])
     return text.replace("@T", ctype).replace("@s", suffix)
 
 
-_TEXT = """
+THREAD = """
 #ifndef TW_THREAD
 #define TW_THREAD
 #if defined(__clang__)
@@ -59,7 +59,9 @@ static inline int64_t tw_thread(void) { return omp_get_thread_num(); }
 static inline int64_t tw_thread(void) { return 0; }
 #endif
 #endif
-
+"""
+"""The number of the thread, and what lifted rows ask of a compiler; texts of several kernels may have it twice."""
+_TEXT = """
 /* transpose a square of lanes: each round interleaves the first half of the vectors with the second */
 static inline __attribute__((always_inline)) void tw_turn_@s(tw_v_@s *a) {
   tw_v_@s b[TW_WIDE_@s];

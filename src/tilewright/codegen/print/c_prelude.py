@@ -79,6 +79,30 @@ static inline __attribute__((always_inline)) int64_t tw_opaque(int64_t i) {
   return i;
 }
 """
+_MEET = """/* how many threads there are, and how some of them wait for each other: each says how often it has come */
+#define TW_APART 16
+#if defined(_OPENMP)
+extern int omp_get_num_threads(void);
+static inline int64_t tw_threads(void) { return omp_get_num_threads(); }
+#else
+static inline int64_t tw_threads(void) { return 1; }
+#endif
+#if defined(__unix__) || defined(__APPLE__)
+extern int sched_yield(void);
+#define TW_YIELD sched_yield()
+#else
+#define TW_YIELD (void)0
+#endif
+static void tw_meet(int64_t *come, int64_t first, int64_t count, int64_t own) {
+  const int64_t turn = come[TW_APART * own] + 1;
+  __atomic_store_n(come + TW_APART * own, turn, __ATOMIC_RELEASE);
+  for (int64_t i = first; i < first + count; ++i) {
+    for (int64_t spent = 0; __atomic_load_n(come + TW_APART * i, __ATOMIC_ACQUIRE) < turn; ++spent) {
+      if (spent > 2000) TW_YIELD;
+    }
+  }
+}
+"""
 _HOLD = """/* the same value, kept in a register */
 static inline __attribute__((always_inline)) tw_v_{s} tw_hold_v_{s}(tw_v_{s} a) {{
 #if defined(__SSE2__)
@@ -98,6 +122,8 @@ static inline __attribute__((always_inline)) tw_v_{s} tw_fresh_v_{s}(tw_v_{s} a)
 }}
 """
 _KEPT = {"hold": _HOLD, "fresh": _FRESH}
+_ALONE = {"opaque": _OPAQUE, "meet": _MEET}
+"""Helpers that know no element type."""
 _OVER_SQRT = """static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
 #if defined(__AVX512F__)
   const tw_v_f32 y = (tw_v_f32)__builtin_ia32_rsqrt14ps512_mask(x, (tw_v_f32){0}, (unsigned short)-1);
@@ -152,8 +178,8 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> 
 
 
 def _define(name: str, dtype: str, *, vector: bool) -> str:
-    if name == "opaque":
-        return _OPAQUE
+    if name in _ALONE:
+        return _ALONE[name]
     s = SUFFIX[dtype]
     if vector:
         return _define_vector(name, dtype, s)
