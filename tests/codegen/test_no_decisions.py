@@ -21,7 +21,7 @@ MODULES = (
     *("print", "print.base", "print.c", "print.c_lift", "print.c_prelude", "print.elements"),
     *("print.cuda", "print.gpu", "print.gpu_prelude", "print.opencl"),
     *("lower", "lower.cpu", "lower.index", "lower.private", "lower.sweeps"),
-    *("passes", "passes.regroup_sums", "passes.shuffle_neighbours", "passes.write_sums"),
+    *("passes", "passes.block_registers", "passes.regroup_sums", "passes.shuffle_neighbours", "passes.write_sums"),
     *("passes.write_sums.columns", "passes.write_sums.inputs", "passes.write_sums.loop", "passes.write_sums.winograd"),
     *("sites", "source", "streaming", "streaming.bands", "streaming.block", "streaming.borders", "streaming.copies"),
     *("streaming.ends", "streaming.layout", "streaming.planes", "streaming.stages", "streaming.tile"),
