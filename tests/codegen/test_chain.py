@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.matmul import emit_fused
-from tilewright.codegen.matmul_gpu import emit_gpu
+from tilewright.codegen.matrices.matmul import emit_fused
+from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import c_source
 from tilewright.costs.chain import SCHEDULES, count

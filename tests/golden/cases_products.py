@@ -3,21 +3,21 @@
 from collections.abc import Callable
 
 import tilewright as tw
-from tilewright.codegen.align import emit_align
-from tilewright.codegen.bratu import emit_bratu
-from tilewright.codegen.cg import emit_cg
-from tilewright.codegen.dia import emit_dia
 from tilewright.codegen.gpu_energy import energy_source
 from tilewright.codegen.gpu_micro import at_rest, micro_source
-from tilewright.codegen.gpu_table import emit_gpu_table
 from tilewright.codegen.hysteresis import emit_hysteresis
-from tilewright.codegen.matmul import emit_fused
-from tilewright.codegen.matmul_gpu import emit_gpu
+from tilewright.codegen.matrices.bratu import emit_bratu
+from tilewright.codegen.matrices.cg import emit_cg
+from tilewright.codegen.matrices.dia import emit_dia
+from tilewright.codegen.matrices.gpu import emit_dia_gpu, emit_vectors_gpu
+from tilewright.codegen.matrices.matmul import emit_fused
+from tilewright.codegen.matrices.matmul_gpu import emit_gpu
+from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.pipelines.group import emit_group
-from tilewright.codegen.sparse_gpu import emit_dia_gpu, emit_vectors_gpu
-from tilewright.codegen.table import emit_table
-from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple
+from tilewright.codegen.tables.align import emit_align
+from tilewright.codegen.tables.cpu import emit_table
+from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.frontends.pipeline import trace_pipeline
 from tilewright.programs.catalogue import program
 from tilewright.programs.pipeline import Pipeline

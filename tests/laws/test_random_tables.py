@@ -17,8 +17,8 @@ import pytest
 
 from tilewright.api.table import fill, filling
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.codegen import gpu_table
-from tilewright.codegen import table as codegen
+from tilewright.codegen.tables import cpu as codegen
+from tilewright.codegen.tables import gpu as gpu_table
 from tilewright.programs.expression import Scalar, Value, apply
 from tilewright.programs.stencil import FieldBuilder
 from tilewright.programs.table import COLUMN, ROW, lookup, recurrence

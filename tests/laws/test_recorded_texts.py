@@ -26,25 +26,25 @@ from pathlib import Path
 import pytest
 
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.align import emit_align
-from tilewright.codegen.bratu import emit_bratu
-from tilewright.codegen.cg import emit_cg
-from tilewright.codegen.dia import emit_dia
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.codegen.gpu_micro import at_rest
-from tilewright.codegen.gpu_table import emit_gpu_table
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_gpu import lower
-from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
-from tilewright.codegen.matmul import emit_fused
-from tilewright.codegen.matmul_gpu import emit_gpu
+from tilewright.codegen.loops.gpu import lower
+from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.matrices.bratu import emit_bratu
+from tilewright.codegen.matrices.cg import emit_cg
+from tilewright.codegen.matrices.dia import emit_dia
+from tilewright.codegen.matrices.gpu import emit_vectors_gpu
+from tilewright.codegen.matrices.matmul import emit_fused
+from tilewright.codegen.matrices.matmul_gpu import emit_gpu
+from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import KernelSource
-from tilewright.codegen.sparse_gpu import emit_vectors_gpu
-from tilewright.codegen.table import emit_table
-from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple
+from tilewright.codegen.tables.align import emit_align
+from tilewright.codegen.tables.cpu import emit_table
+from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.programs import catalogue as programs

@@ -8,8 +8,8 @@ import pytest
 import tilewright as tw
 from tilewright.api.table import filling
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen import gpu_table
-from tilewright.codegen.gpu_table import emit_gpu_table
+from tilewright.codegen.tables import gpu as gpu_table
+from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.plan import read_target
 from tilewright.programs.recurrences import names, recurrence_named
 from tilewright.programs.scoring import matrix_scoring

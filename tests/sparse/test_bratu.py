@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen.bratu import emit_bratu
+from tilewright.codegen.matrices.bratu import emit_bratu
 from tilewright.sparse import bratu, choices, krylov
 from tilewright.sparse.bratu import Bratu
 from tilewright.sparse.choices import Choice

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import cg
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen.dia import emit_dia
+from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.sparse import matvec as room
 from tilewright.sparse.dia import length
 from tilewright.tilings.unrolling import Unrolling

@@ -9,7 +9,7 @@ overlap their transfers m' with computing, as in the time model of the stencils:
     T_alg = N_w T_sync + sum over d of (floor(q_d / k) T(k) + T(q_d mod k))
     T(0) = 0, T(1) = m' + c, T(j) = min(m', c) + j max(m', c)
 
-On a CPU the kernel (:mod:`tilewright.codegen.table`) has other terms. A tile is t + s - 1 anti-diagonals of whole
+On a CPU the kernel (:mod:`tilewright.codegen.tables.cpu`) has other terms. A tile is t + s - 1 anti-diagonals of whole
 vectors, and those of its reach above and on the left; each starts the same few loops. They lie in a ring, in the cache
 that holds it. There is no barrier: a core takes every n_SM-th row of tiles, walks along it and waits for a flag of the
 tile above (:mod:`tilewright.costs.walks`). Tiles at the table's edges are smaller, and are charged as they are.
@@ -50,9 +50,6 @@ _SUBS = (1, 2, 4, 8, 16, 32, 64)
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows of tiles that an SM or core may take: heights between the powers of two, so that none is left over at the end.
 On a CPU also the tiles of a row, in all and for every core that may walk behind another."""
-_LOOPS = 5
-"""Loops that an anti-diagonal starts on a CPU: its cells, what comes from above and from the left, and what goes down
-and to the right. On a Zen 3 all of them took 22 to 28 ns, one being estimated to take 4.1."""
 _ADDRESSES = 40
 """Registers of a GPU's thread besides the values that it keeps: pointers, extents and indices."""
 _REGISTERS = 65536
@@ -406,7 +403,8 @@ def _diagonals(terms: _Terms, rows: int, columns: int, vector: float) -> float:
     full, rest = divmod(short - 1, lanes)
     growing = lanes * full * (full + 1) // 2 + rest * (full + 1)
     vectors = 2 * growing + (long - short + 1) * ceil_div(short, lanes)
-    start = _LOOPS * row_start(terms.case.machine)
+    machine = terms.case.machine
+    start = machine.diagonal_row_starts.value * row_start(machine)
     return (rows + columns - 1 + up + left) * start + vectors * vector
 
 

@@ -142,11 +142,13 @@ def device_circumstances(name: str, about: object, compiler: str) -> Circumstanc
 @functools.cache
 def _version() -> str:
     """Our version, with a digest of what writes kernels: between two releases that is what changes."""
-    from tilewright import __version__, codegen
+    from importlib import metadata
+
+    from tilewright import codegen
 
     folder = Path(next(iter(codegen.__path__)))
     texts = [str(path.relative_to(folder)).encode() + path.read_bytes() for path in sorted(folder.rglob("*.py"))]
-    return f"{__version__}/{DATA_MODEL_VERSION}/{digest(b''.join(texts))[:12]}"
+    return f"{metadata.version('tilewright')}/{DATA_MODEL_VERSION}/{digest(b''.join(texts))[:12]}"
 
 
 @functools.lru_cache(maxsize=16)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.bratu import emit_bratu
+from tilewright.codegen.matrices.bratu import emit_bratu
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
 from tilewright.runtime.toolchain import target_cpu

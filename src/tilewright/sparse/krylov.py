@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
-from tilewright.codegen.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
+from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import THREAD_VARIABLES, thread_count
 from tilewright.runtime.toolchain import target_cpu

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.codegen.dia import emit_dia
+from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import describe_cpu, thread_count
 from tilewright.runtime.toolchain import target_cpu

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.dia import library
+from tilewright.codegen.matrices.dia import library
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.toolchain import Toolchain, compile_shared, toolchain_of

@@ -19,9 +19,9 @@ import functools
 
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.align_trace import TRACE
-from tilewright.codegen.align_vectors import HEAD, vectors
 from tilewright.codegen.source import KernelSource, c_source
+from tilewright.codegen.tables.align_trace import TRACE
+from tilewright.codegen.tables.align_vectors import HEAD, vectors
 
 SIZES = ("m", "n", "letters", "open", "extend", "t", "s", "threads", "keep", "bits", "lowest", "own")
 """What ``size`` holds: rows, columns, letters of the alphabet, gap costs, the tile, threads, whether edges are kept,
@@ -40,7 +40,7 @@ def emit_align() -> KernelSource[None]:
         one more than the tile columns if kept), the horizontal edges H and V (int32, ``n`` each, times one more than
         the tile rows; null unless kept), the best score per tile (int32), the bits that each tile needed (uint8) and
         flags (128 bytes for each tile column); ``size`` holds what :data:`SIZES` says. The second follows an alignment
-        through a tile, which it computes again with directions, see :mod:`tilewright.codegen.align_trace`.
+        through a tile, which it computes again with directions, see :mod:`tilewright.codegen.tables.align_trace`.
     """
     packs = [_PACK.replace("{B}", str(bits)) for bits in BITS]
     tiles = [_TILE.replace("{B}", str(bits)).replace("{scan}", _scan(bits)) for bits in BITS]

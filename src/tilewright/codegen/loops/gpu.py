@@ -12,10 +12,7 @@ from typing import Any
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_parallel import plan_parallel
-from tilewright.codegen.loop_scalars import shifted
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_device import (
+from tilewright.codegen.loops.device import (
     MAX_STREAMS,
     Branch,
     DeviceProgram,
@@ -30,7 +27,10 @@ from tilewright.codegen.loops_device import (
     kernels_of,
     launch_of,
 )
-from tilewright.codegen.loops_openmp import asked_of
+from tilewright.codegen.loops.openmp import asked_of
+from tilewright.codegen.loops.parallel import plan_parallel
+from tilewright.codegen.loops.scalars import shifted
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.programs.loopnest import (
     Assign,
     Block,

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import IllegalTransformError
-from tilewright.codegen.loop_transforms import Setting, chain, ignored, permute
-from tilewright.codegen.loops_c import text
-from tilewright.codegen.loops_extents import extents_of
+from tilewright.codegen.loops.c import text
+from tilewright.codegen.loops.extents import extents_of
+from tilewright.codegen.loops.transforms import Setting, chain, ignored, permute
 from tilewright.programs.loopnest import (
     Assign,
     Binary,

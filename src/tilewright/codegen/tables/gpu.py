@@ -19,8 +19,8 @@ from tilewright.codegen.print.elements import GPU_ELEMENTS, itemsize
 from tilewright.codegen.print.gpu import gpu_literal
 from tilewright.codegen.print.gpu_prelude import helper_name, prelude
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.codegen.table import fold_text
-from tilewright.codegen.table_expression import Places, Words, check_fits, lower
+from tilewright.codegen.tables.cpu import fold_text
+from tilewright.codegen.tables.expression import Places, Words, check_fits, lower
 from tilewright.programs.expression import Apply, Read
 from tilewright.programs.table import Recurrence
 from tilewright.tilings.orthogonal import passed_bytes

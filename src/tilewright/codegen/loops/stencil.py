@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.codegen.emit import StencilLayout
-from tilewright.codegen.loops_c import text
-from tilewright.codegen.loops_harness import region_text
+from tilewright.codegen.loops.c import text
+from tilewright.codegen.loops.harness import region_text
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.programs.loopnest import Expr, Stmt
 from tilewright.programs.problem import Problem

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError
-from tilewright.codegen.loop_parallel import clauses, plan_parallel
-from tilewright.codegen.loop_transforms import Setting, add_pragma, innermost
+from tilewright.codegen.loops.parallel import clauses, plan_parallel
+from tilewright.codegen.loops.transforms import Setting, add_pragma, innermost
 from tilewright.programs.loopnest import Loop, Stmt, statements, swap
 
 

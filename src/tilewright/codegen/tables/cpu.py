@@ -14,7 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.codegen.table_expression import C, Places, lower
+from tilewright.codegen.tables.expression import C, Places, lower
 from tilewright.programs.expression import Read
 from tilewright.programs.table import Recurrence
 

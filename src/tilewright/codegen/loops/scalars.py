@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_transforms import Setting, innermost
+from tilewright.codegen.loops.transforms import Setting, innermost
 from tilewright.programs.loopnest import (
     Assign,
     Binary,

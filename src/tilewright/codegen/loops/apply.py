@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_arguments import flagged, name_of, text_of, tile_of, tuple_of, whole
-from tilewright.codegen.loop_modules import POLYSYN, Modules
-from tilewright.codegen.loop_parallel import clauses, free
-from tilewright.codegen.loop_scalars import array_copy, bound_replace, scalar_replace
-from tilewright.codegen.loop_transforms import (
+from tilewright.codegen.loops.arguments import flagged, name_of, text_of, tile_of, tuple_of, whole
+from tilewright.codegen.loops.modules import POLYSYN, Modules
+from tilewright.codegen.loops.parallel import clauses, free
+from tilewright.codegen.loops.scalars import array_copy, bound_replace, scalar_replace
+from tilewright.codegen.loops.transforms import (
     Setting,
     add_pragma,
     asserts,
@@ -23,7 +23,7 @@ from tilewright.codegen.loop_transforms import (
     refuse,
     tile,
 )
-from tilewright.codegen.loop_unroll import unroll_jam
+from tilewright.codegen.loops.unroll import unroll_jam
 from tilewright.programs.loopnest import (
     Expr,
     Item,

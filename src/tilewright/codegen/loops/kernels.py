@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tilewright.codegen.loop_transforms import add_pragma, innermost
-from tilewright.codegen.loops_c import inside, text
-from tilewright.codegen.loops_device import DeviceProgram, Kernel, Launch
+from tilewright.codegen.loops.c import inside, text
+from tilewright.codegen.loops.device import DeviceProgram, Kernel, Launch
+from tilewright.codegen.loops.transforms import add_pragma, innermost
 from tilewright.programs.loopnest import (
     Binary,
     Expr,

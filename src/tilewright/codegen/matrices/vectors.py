@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.dia import vector_head
+from tilewright.codegen.matrices.dia import vector_head
 from tilewright.codegen.source import KernelSource, c_source
 
 BLOCK = 4096

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from tilewright.codegen.loops_device import DeviceProgram, Kernel, Run
-from tilewright.codegen.loops_host import HostWriter, quoted, text_name
-from tilewright.codegen.loops_kernels import CUDA, OPENCL, counted, kernels_text, parameters, reduced_type
+from tilewright.codegen.loops.device import DeviceProgram, Kernel, Run
+from tilewright.codegen.loops.host import HostWriter, quoted, text_name
+from tilewright.codegen.loops.kernels import CUDA, OPENCL, counted, kernels_text, parameters, reduced_type
 
 _CUDA_HEAD = """#include <cuda_runtime.h>
 #include <stdio.h>

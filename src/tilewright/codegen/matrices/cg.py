@@ -12,7 +12,7 @@ whatever the number of threads, so the result does not depend on it.
 """
 
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.dia import library
+from tilewright.codegen.matrices.dia import library
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.tilings.unrolling import Unrolling
 

@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
-from tilewright.codegen.loops_c import lines as c_lines
-from tilewright.codegen.loops_c import text
-from tilewright.codegen.loops_device import Branch, DeviceProgram, Host, Kernel, Repeat, Run, Step
-from tilewright.codegen.loops_kernels import bounds_text, counted
+from tilewright.codegen.loops.c import lines as c_lines
+from tilewright.codegen.loops.c import text
+from tilewright.codegen.loops.device import Branch, DeviceProgram, Host, Kernel, Repeat, Run, Step
+from tilewright.codegen.loops.kernels import bounds_text, counted
 
 
 def quoted(line: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_transforms import Setting, asserts, ignored, loops_named, recheck
+from tilewright.codegen.loops.transforms import Setting, asserts, ignored, loops_named, recheck
 from tilewright.programs.loopnest import (
     Assign,
     Binary,

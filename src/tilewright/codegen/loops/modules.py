@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.loop_arguments import tuple_of, whole
-from tilewright.codegen.loop_transforms import chain, innermost
+from tilewright.codegen.loops.arguments import tuple_of, whole
+from tilewright.codegen.loops.transforms import chain, innermost
 from tilewright.programs.loopnest import Loop, Stmt, outermost, used
 
 POLYSYN = {
@@ -34,7 +34,7 @@ POLYSYN = {
 
 
 class Steps(Protocol):
-    """The transforms that a module is made of; see :mod:`tilewright.codegen.loop_apply`."""
+    """The transforms that a module is made of; see :mod:`tilewright.codegen.loops.apply`."""
 
     notes: list[str]
 

@@ -8,10 +8,10 @@ Sums are reduced within a group through shared memory and finished on the device
 from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.matrices.vectors import VectorKernel
 from tilewright.codegen.print.elements import GPU_ELEMENTS, REALS
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.codegen.vectors import VectorKernel
 
 
 def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelSource[None]:

@@ -9,7 +9,7 @@ The exponential is computed in vectors, within one unit in the last place or so:
 import math
 
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.dia import vector_head
+from tilewright.codegen.matrices.dia import vector_head
 from tilewright.codegen.source import KernelSource, c_source
 
 SIZES = ("rows", "columns", "threads", "stream", "diagonal")
