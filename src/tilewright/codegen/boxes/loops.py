@@ -9,10 +9,10 @@ copies of the rows' first or last cells, with what lies beyond them.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.write_sums.loop import Near, nears, runs
+from tilewright.codegen.passes.write_sums.loop import Near, nears, write_lines
 from tilewright.codegen.sites import Rows, Site, extent, inside, or_constants, stride, version_name
 from tilewright.programs.expression import Read
 from tilewright.programs.stencil import Statement
@@ -21,14 +21,11 @@ from tilewright.tilings.body import Block
 
 _PLACE, _INTO, _DONE, _STRIDE = ir.Var("place"), ir.Var("into"), ir.Var("done"), ir.Var("stride")
 
-Fetch = Callable[[Read, int, ir.Expr], ir.Expr]
-"""The value of a read for a line of a block, from a place along the rows that its offset is already part of."""
-
 
 def near_reads(site: Site, statement: Statement) -> tuple[Near, ...]:
     """The reads of a statement by their offset along the rows, where it is a sum in a loop over them; else none."""
     terms = box_sum(statement) if site.code(statement).block.loops else None
-    return () if terms is None else nears((), terms)
+    return () if terms is None else nears(terms)
 
 
 def rows_type(site: Site) -> ir.Pointer:
@@ -84,74 +81,6 @@ def _find_box(
     return nest[0]
 
 
-def add_up(
-    kind: ir.Element | ir.Vector, near: Sequence[Near], block: Block, place: ir.Expr, fetch: Fetch
-) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
-    """Write the sum for neighbouring rows.
-
-    Args:
-        kind: Type of a value: an element type, or vectors of it.
-        near: The reads.
-        block: The rows of results, and of how many sums each is made.
-        place: Index of the first cell in its row.
-        fetch: Writes the load of a read.
-
-    Returns:
-        The operations, and the new value of each row.
-    """
-    dtype = kind.element if isinstance(kind, ir.Vector) else kind
-    factors = ir.Var("factors", ir.const_pointer(dtype))
-    lines, ways = block.rows, block.sums[0].accumulators
-    sums = [[ir.Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
-    plain = ir.Real(0.0, dtype)
-    zero = ir.splat(plain, kind) if isinstance(kind, ir.Vector) else plain
-    body: list[ir.Stmt] = [ir.ConstArray(factors, tuple(factor for each in near for factor in each.factors))]
-    body += [ir.Mutable(var, zero) for line in sums for var in line]
-    start = 0
-    for number, run in enumerate(runs(near)):
-        near_by, at, weights = ir.Var(f"near{number}"), ir.Var("at"), ir.Var("w", ir.const_pointer(dtype))
-        first = ir.add(factors, start)
-        inner: list[ir.Stmt] = [
-            ir.Let(at, ir.add(ir.add(place, run[0].offset), near_by)),
-            ir.Let(weights, ir.Intrinsic("again", (ir.add(first, ir.mul(near_by, len(run[0].factors))),), dtype)),
-            *_at_one_offset(run[0], sums, fetch, at, weights),
-        ]
-        body.append(ir.For(var=near_by, low=ir.Int(0), high=ir.Int(len(run)), body=tuple(inner)))
-        start += sum(len(each.factors) for each in run)
-    results: list[ir.Expr] = []
-    for first, *others in sums:
-        total: ir.Expr = first
-        for other in others:
-            total = ir.add(total, other)
-        results.append(total)
-    return tuple(body), tuple(results)
-
-
-def _at_one_offset(
-    near: Near, sums: Sequence[Sequence[ir.Var]], fetch: Fetch, at: ir.Var, weights: ir.Var
-) -> list[ir.Stmt]:
-    """Every value is loaded once and added to all lines that read it."""
-    kind, dtype = sums[0][0].type, ir.pointee(weights)
-    body: list[ir.Stmt] = []
-    loaded: dict[tuple[int, ...], ir.Var] = {}
-    uses = sorted(
-        ((read.level, *read.offset[:-2], read.offset[-2] + line), line, number, read)
-        for number, (read, _) in enumerate(near.rest)
-        for line in range(len(sums))
-    )
-    turns = [0] * len(sums)
-    for key, line, number, read in uses:
-        if key not in loaded:
-            loaded[key] = ir.Var(f"l{len(loaded)}", kind)
-            value = fetch(read, line, at)
-            body.append(ir.Let(loaded[key], ir.hold(value) if len(sums) > 1 else value))
-        into = sums[line][turns[line] % len(sums[line])]
-        turns[line] += 1
-        product = ir.mul(ir.Load(weights, ir.Int(number), dtype), loaded[key])
-        body.append(ir.Assign(into, ir.add(into, product)))
-    return body
-
-
 def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, block: Block, *, keeps: bool) -> ir.Function:
     """A function ``sum(rows, to, stride, place, into[, done])`` that computes one vector of neighbouring rows.
 
@@ -170,7 +99,7 @@ def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, block:
     def fetch(read: Read, line: int, at: ir.Expr) -> ir.Expr:
         return ir.Load(starts[rows.of(read, line)], at, kind)
 
-    body, values = add_up(kind, near, block, _PLACE, fetch)
+    body, values = write_lines(kind, near, block, _PLACE, fetch)
     stores = []
     for line, value in enumerate(values):
         at = ir.add(_INTO, ir.mul(_STRIDE, line))

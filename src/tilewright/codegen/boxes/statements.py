@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.codegen import ir
-from tilewright.codegen.boxes.loops import add_up, find_rows, found_rows, near_reads, row_starts
+from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, row_starts
 from tilewright.codegen.boxes.vectors import (
     AT_HIGH,
     AT_LOW,
@@ -27,6 +27,7 @@ from tilewright.codegen.boxes.vectors import (
 )
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
 from tilewright.codegen.passes import shuffle_neighbours
+from tilewright.codegen.passes.write_sums.loop import write_lines
 from tilewright.codegen.sites import (
     Site,
     box_bounds,
@@ -102,7 +103,7 @@ def cells_function(site: Site, number: int) -> ir.Function:
     if near:
         named: list[ir.Stmt] = [*find_rows(site, statement, places, 1)]
         starts = found_rows(row_starts(site), rows)
-        body, (value,) = add_up(
+        body, (value,) = write_lines(
             site.dtype,
             near,
             site.code(statement).rest,

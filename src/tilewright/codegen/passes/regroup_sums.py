@@ -1,16 +1,26 @@
 """Sums as processors like them: shared between neighbouring rows, and in chains that are not too long.
 
-Before: ``((a + b) + c) + …``, one addition waiting for the other. After: partial sums that are added at the end. A
-sum of plain reads is grouped by rows, so that the rows' sums are common to neighbouring results, which the compiler
-then computes once. The result differs in rounding, so strict kernels keep the program's order.
+Before: ``((a + b) + c) + …``, one addition waiting for the other. After: partial sums that are added at the end
+(LLVM: reassociation; Halide: ``rfactor`` of a reduction). A sum of plain reads is grouped by rows, so that the rows'
+sums are common to neighbouring results, which the compiler then computes once (array subexpression elimination: Deitz,
+Chamberlain and Snyder, ICS 2001). The result differs in rounding, so strict kernels keep the program's order.
 """
 
 import itertools
 from collections.abc import Sequence
 
 from tilewright.base.intmath import ceil_div
+from tilewright.codegen.expression import fuse_roots
+from tilewright.codegen.sites import Site
 from tilewright.programs.expression import Apply, Node, Read, Tape
 from tilewright.tilings.body import Body
+
+
+def in_any_order(tape: Tape, site: Site) -> Tape:
+    """Regroup the sums of a tape, and take divisions by roots together, unless the kernel keeps its order."""
+    if site.keeps_order:
+        return tape
+    return regroup(fuse_roots(tape) if site.dtype.name == "float32" else tape, site.body)
 
 
 def regroup(tape: Tape, body: Body) -> Tape:

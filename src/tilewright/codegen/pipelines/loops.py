@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
+from tilewright.codegen.expression import scalar_name
+from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Results
 from tilewright.programs.expression import Read, Scalar
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.rows import Pass, RowPlan
@@ -105,61 +106,42 @@ def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int
     for k, title in enumerate(pipeline.scalars):
         if title in used:
             head.append(ir.Let(ir.Var(scalar_name(title), dtype), ir.Load(scalars, ir.Int(k), double)))
-    body = _Body(problem, step, doors, dtype).write(rows)
+    body = _body(problem, step, _Pointers(doors, dtype), rows)
     loop = ir.For(var=INDEX, low=ir.Int(0), high=n, step=ir.Lanes(dtype), body=body)
     return ir.Function(name=name, params=(into, out, n, scalars), body=(*head, loop))
 
 
-class _Body:
-    """The statements of one iteration; every distinct vector is loaded once for all rows and stencils that use it."""
+def _body(problem: PipelineProblem, step: Pass, pointers: "_Pointers", rows: int) -> tuple[ir.Stmt, ...]:
+    """One iteration: every distinct vector is loaded once for all rows and stencils that use it."""
+    block = RegisterBlock(pointers, [(row, 0) for row in range(rows)])
+    values: dict[str, Results] = {}
+    for number in step.stencils:
+        stencil = problem.pipeline.stencils[number]
 
-    def __init__(self, problem: PipelineProblem, step: Pass, doors: PassPorts, dtype: ir.Element) -> None:
-        self.problem, self.step, self.doors, self.dtype = problem, step, doors, dtype
-        self.loaded: dict[tuple[int, int], ir.Var] = {}
-        self.pending: dict[ir.Var, ir.Let] = {}
-        self.body: list[ir.Stmt] = []
+        def names(at: Place, number: int = number) -> str:
+            return f"t{number}_{at[0]}_"
 
-    def write(self, rows: int) -> tuple[ir.Stmt, ...]:
-        values: dict[tuple[str, int], ir.Expr] = {}
-        for number in self.step.stencils:
-            stencil = self.problem.pipeline.stencils[number]
-            written = []
-            for row in range(rows):
+        new = block.values(stencil.tape, names, values)
+        values[stencil.output] = new
+        if stencil.output in pointers.stored:
+            first = pointers.stored.index(stencil.output) * rows
+            for (row, _), value in new.items():
+                target = ir.Var(f"q{first + row}", ir.pointer(pointers.dtype))
+                block.body.append(ir.Store(target, INDEX, value, block.kind))
+    return tuple(block.body)
 
-                def read(node: Read, row: int = row) -> ir.Expr:
-                    if (node.field, row) in values:
-                        return values[node.field, row]
-                    return self.load(node, row)
 
-                leaves = Leaves(dtype=self.dtype, read=read, vector=True)
-                lets, value = lower_tape(stencil.tape, leaves, prefix=f"t{number}_{row}_")
-                values[stencil.output, row] = value
-                written.append(lets)
-            self.interleave(written)
-            if stencil.output in self.doors.stored:
-                first = self.doors.stored.index(stencil.output) * rows
-                for row in range(rows):
-                    target = ir.Var(f"q{first + row}", ir.pointer(self.dtype))
-                    self.body.append(ir.Store(target, INDEX, values[stencil.output, row], ir.vector(self.dtype)))
-        return tuple(self.body)
+class _Pointers:
+    """Where the vectors of a pass come from: rows that it is given pointers to."""
 
-    def interleave(self, rows: list[tuple[ir.Stmt, ...]]) -> None:
-        """Write the operations of the rows in turn, so that neighbouring ones are independent."""
-        for together in zip(*rows, strict=True):
-            for statement in together:
-                if isinstance(statement, ir.Let) and isinstance(statement.value, ir.Var):
-                    load = self.pending.pop(statement.value, None)
-                    if load is not None:
-                        self.body.append(load)
-                self.body.append(statement)
+    def __init__(self, doors: PassPorts, dtype: ir.Element) -> None:
+        self.sources, self.stored, self.dtype = {each.grid: each for each in doors.sources}, doors.stored, dtype
 
-    def load(self, node: Read, row: int) -> ir.Var:
-        source = next(s for s in self.doors.sources if s.grid == node.field)
-        outer = tuple(o + (row if axis == 0 else 0) for axis, o in enumerate(node.offset[:-1]))
-        key = (source.number(outer), node.offset[-1])
-        if key not in self.loaded:
-            var = ir.Var(f"r{len(self.loaded)}", ir.vector(self.dtype))
-            base = ir.Var(f"p{key[0]}", ir.const_pointer(self.dtype))
-            self.pending[var] = ir.Let(var, ir.Load(base, ir.add(INDEX, node.offset[-1]), var.type))
-            self.loaded[key] = var
-        return self.loaded[key]
+    def key(self, read: Read, at: Place) -> tuple[int, int]:
+        outer = tuple(o + (at[0] if axis == 0 else 0) for axis, o in enumerate(read.offset[:-1]))
+        return self.sources[read.field].number(outer), read.offset[-1]
+
+    def vector(self, read: Read, at: Place) -> ir.Expr:
+        pointer, along = self.key(read, at)
+        base = ir.Var(f"p{pointer}", ir.const_pointer(self.dtype))
+        return ir.Load(base, ir.add(INDEX, along), ir.vector(self.dtype))

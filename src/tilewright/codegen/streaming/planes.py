@@ -6,21 +6,10 @@ They are given where the planes that they read start, so that one text serves al
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.write_sums.loop import INDEX, Boxes, FewBoxes, Near, nears
-from tilewright.codegen.streaming.block import (
-    Block,
-    Place,
-    Slab,
-    moved,
-    source,
-    stage_outputs,
-    target,
-    version_tag,
-)
-from tilewright.codegen.streaming.layout import PITCH, VECTORS, Plan, lanes, mul_vector, sizes, slab_at
-from tilewright.programs.expression import Read
-from tilewright.programs.weights import Terms, columns
-from tilewright.tilings.body import StageCode, StreamBlock, Sum
+from tilewright.codegen.passes.write_sums.loop import INDEX
+from tilewright.codegen.streaming.block import Operands, block_body, source, stage_outputs, target, version_tag
+from tilewright.codegen.streaming.layout import VECTORS, Plan, lanes, mul_vector, sizes, slab_at
+from tilewright.tilings.body import StageCode, StreamBlock
 
 _FACTORS, _SCALAR = "factors", "scalar"
 
@@ -73,24 +62,22 @@ def planes_function(
         name = f"{plan.fields[field]}_{version_tag(level)}_{'m' * (position < 0)}{abs(position)}"
         return starts.setdefault((field, level, position), ir.Var(name, ir.const_pointer(kind)))
 
-    writer = _PlaneBlock(plan, stage, code, block, slab)
-    stores: list[ir.Stmt] = []
-    fields = stage_outputs(plan, stage)
-    for field in fields:
-        values = writer.values(field, writer.sums(field))
-        for (plane, line), value in zip(writer.places, values, strict=True):
-            stores.append(ir.Store(_result(plan, field, plane), moved(INDEX, PITCH, line), value, ir.vector(kind)))
-    writer.emit_loads()
-    loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=(*writer.body, *stores))
-    heads = ((plan.site.params[2],) if scalars else (), (_factors(plan),))
-    results = (_result(plan, field, plane) for field in fields for plane in range(planes))
+    def result(field: int, plane: int) -> ir.Var:
+        return ir.Var(f"{plan.fields[field]}_out_{plane}", ir.pointer(kind))
+
+    fields, factors = stage_outputs(plan, stage), ir.Var(_FACTORS, ir.const_pointer(kind))
+    operands = Operands(slab=slab, result=result, factors=factors)
+    body, weights = block_body(plan, stage, code, block, operands)
+    loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=body)
+    head = (plan.site.params[2],) if scalars else ()
+    results = (result(field, plane) for field in fields for plane in range(planes))
     function = ir.Function(
         name=plan.name(f"rows_{stage}_{planes}x{lines}"),
-        params=(*heads[0], *heads[1], *starts.values(), *results),
+        params=(*head, factors, *starts.values(), *results),
         body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
         about=_about(block),
     )
-    table = ir.ConstArray(ir.Var(f"{_FACTORS}_{planes}", ir.const_pointer(kind)), tuple(writer.factors))
+    table = ir.ConstArray(ir.Var(f"{_FACTORS}_{planes}", ir.const_pointer(kind)), weights)
     return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
 
 
@@ -100,44 +87,3 @@ def _about(block: StreamBlock) -> str:
     pairs = "" if loaded else ", of pairs of planes by y0 = (b + c) + a and y1 = (b - c) + e"
     numbers = f"{block.planes}, {block.lines}"
     return f"New values in so many planes and rows of each: {numbers}{pairs}; a table holds the factors."
-
-
-def _result(plan: Plan, field: int, plane: int) -> ir.Var:
-    return ir.Var(f"{plan.fields[field]}_out_{plane}", ir.pointer(plan.site.dtype))
-
-
-def _factors(plan: Plan) -> ir.Var:
-    """The table of factors that a function of planes is given."""
-    return ir.Var(_FACTORS, ir.const_pointer(plan.site.dtype))
-
-
-class _PlaneBlock(Block):
-    """A block whose boxes take their factors from a table.
-
-    Attributes:
-        factors: The table.
-    """
-
-    def __init__(self, plan: Plan, stage: int, code: StageCode, block: StreamBlock, slab: Slab) -> None:
-        super().__init__(plan, stage, code, block, slab)
-        self.block = block
-        self.factors: list[float] = []
-
-    def one_sum(self, prefix: str, terms: Terms, form: Sum) -> dict[Place, ir.Expr]:
-        if form.form not in {"winograd", "loop"}:
-            return super().one_sum(prefix, terms, form)
-        found = columns(terms) if form.form == "winograd" else None
-        near: tuple[Near, ...] = nears((), terms) if found is None else nears(*found, alike=form.alike)
-        kind = FewBoxes if form.loaded else Boxes
-        table = ir.add(_factors(self.plan), len(self.factors))
-        boxes = kind(self.plan.site.dtype, f"{prefix}_", self.raw_load, table, form.weights)
-        results = boxes.write(self.block.planes, self.block.lines, near)
-        self.factors += [factor for each in near for factor in each.factors]
-        self.body += boxes.body
-        return dict(results)
-
-    def raw_load(self, read: Read, plane: int, line: int, at: ir.Expr) -> ir.Load:
-        """The load of a read, from a place along the rows that its offset is already part of."""
-        field = self.plan.fields.index(read.field)
-        position, row = self.position(field, read.level, read.offset, (plane, line))
-        return ir.Load(self.slab(field, read.level, position), moved(at, PITCH, row), ir.vector(self.plan.site.dtype))

@@ -13,6 +13,7 @@ from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.streaming.block import (
     block_body,
     moved,
+    parameters,
     source,
     stage_outputs,
     stage_sources,
@@ -75,7 +76,10 @@ def _variant(plan: Plan, stage: int, code: StageCode) -> tuple[ir.Function, ...]
     lets = (ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
     if code.planes:
         return _in_planes(plan, stage, code)
-    rows = {lines: _rows(plan, stage, lines, block_body(plan, stage, code, lines)) for lines in (code.lines, 1)}
+    rows = {}
+    for lines in dict.fromkeys((code.lines, 1)):
+        body, _ = block_body(plan, stage, code, code.of(plan.rows, lines), parameters(plan))
+        rows[lines] = _rows(plan, stage, lines, body)
     loops = rows[1] if plan.rank == 2 else _blocks(code.lines, rows[code.lines], rows[1])
     return (_stage(plan, stage, (*lets, *loops), distinct=code.distinct),)
 

@@ -1,4 +1,6 @@
-"""Weighted sums column by column: each weight loaded once for all rows of results, each input for all that read it.
+"""Column by column: each weight loaded once for all rows of results, each input for all that read it.
+
+Before: for every input: y0 += w[0] * a; y1 += w[1] * a   After: for every column: u0 = w[0]; u1 = w[1]; …, then inputs
 
 With 32 registers the weights of most sums stay in registers all the time. With 16 they come from memory, and written
 input by input every product loads its own: two vectors can be loaded per cycle, and multiply-adds wait for them. The
@@ -13,20 +15,20 @@ Every sum is kept in its register by an empty instruction. Without fused operati
 operations where it is stored (its replacement of temporary expressions), while every input waits on the stack.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
-from tilewright.codegen.passes.write_sums.winograd import Vectors
+from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Terms
 from tilewright.tilings.body import Sum
 
-Place = tuple[int, int]
-"""A row of a block: along the axis of columns, and along the middle axis in 3D where that is another."""
-Fetch = Callable[[Read, Place], ir.Var]
-"""Writes the load of a read for a place of a block unless it is at hand, and names the vector."""
+
+def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
+    """Write a weighted sum for all places of a block."""
+    return _Columns(block, prefix).write(terms, form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,46 +66,34 @@ def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[Part]:
         yield Part(tuple(reads), (weight,))
 
 
-class Columns(Vectors):
-    """Writes one weighted sum for all places of a block."""
+class _Columns(Names):
+    def __init__(self, block: RegisterBlock, prefix: str) -> None:
+        super().__init__(block.dtype, f"{prefix}_", block.body)
+        self.block = block
 
-    def __init__(self, dtype: ir.Element, prefix: str, fetch: Fetch, body: list[ir.Stmt], axis: int = 0) -> None:
-        """Start.
-
-        Args:
-            dtype: Element type.
-            prefix: Of new names.
-            fetch: Writes the load of a read and names the vector.
-            body: Statements go here.
-            axis: The axis of columns, along which the first index of a place counts.
-        """
-        super().__init__(dtype, prefix, body)
-        self.fetch = fetch
-        self.axis = axis
-
-    def write(self, places: Sequence[Place], terms: Terms, form: Sum) -> dict[Place, ir.Expr]:
-        """Write the results at some places as ``form`` says; return them."""
+    def write(self, terms: Terms, form: Sum) -> Results:
         sides: list[dict[Place, ir.Expr]] = [{} for _ in range(form.accumulators)]
-        for number, part in enumerate(parts(terms, form.weights, self.axis)):
-            self._part(sides[number % len(sides)], part, places, held=form.loaded)
+        for number, part in enumerate(parts(terms, form.weights, self.block.axis)):
+            self._part(sides[number % len(sides)], part, held=form.loaded)
         first, *others = sides
         for at, value in (pair for other in others for pair in other.items()):
             first[at] = self.let(ir.add(first[at], value))
         return first
 
-    def _part(self, sums: dict[Place, ir.Expr], part: Part, places: Sequence[Place], *, held: bool) -> None:
+    def _part(self, sums: dict[Place, ir.Expr], part: Part, *, held: bool) -> None:
+        fetch, places, axis = self.block.fetch, self.block.places, self.block.axis
         weights = [self._weight(weight, held=held) for weight in part.weights]
         if len(weights) == 1:
             for at in places:
-                value = self.fetch(part.reads[0], at)
+                value = fetch(part.reads[0], at)
                 for read in part.reads[1:]:
-                    value = self.let(ir.add(value, self.fetch(read, at)))
+                    value = self.let(ir.add(value, fetch(read, at)))
                 self._add(sums, at, weights[0], value)
             return
         # Input by input: what lies at one position is used by neighbouring results with neighbouring weights.
-        uses = ((at[1], at[0] + read.offset[self.axis], at, k) for at in places for k, read in enumerate(part.reads))
+        uses = ((at[1], at[0] + read.offset[axis], at, k) for at in places for k, read in enumerate(part.reads))
         for _, _, at, k in sorted(uses):
-            self._add(sums, at, weights[k], self.fetch(part.reads[k], at))
+            self._add(sums, at, weights[k], fetch(part.reads[k], at))
 
     def _weight(self, weight: float, *, held: bool) -> ir.Expr:
         number = ir.Real(weight, self.dtype)

@@ -1,10 +1,10 @@
-"""Weighted sums of columns, two results along axis 0 from four multiplications per column instead of six.
+"""From fewer products: two results along axis 0 from four multiplications per column instead of six, F(2, 3).
 
 Two neighbouring results of a column of three weights g read four values d:
 
-    y0 = d0 g0 + d1 g1 + d2 g2        a = (d0 - d2) g0        b = (d1 + d2) (g0 + g1 + g2) / 2
-    y1 = d1 g0 + d2 g1 + d3 g2        e = (d3 - d1) g2        c = (d2 - d1) (g0 - g1 + g2) / 2
-                                      y0 = (b + c) + a        y1 = (b - c) + e
+    before: y0 = d0 g0 + d1 g1 + d2 g2    after: a = (d0 - d2) g0        b = (d1 + d2) (g0 + g1 + g2) / 2
+            y1 = d1 g0 + d2 g1 + d3 g2           e = (d3 - d1) g2        c = (d2 - d1) (g0 - g1 + g2) / 2
+                                                 y0 = (b + c) + a        y1 = (b - c) + e
 
 The sums of values are shared by all columns that hold them, and those over b, c, a and e are taken before they are
 put together, so that nearly all that is left are the four multiply-adds; processors that add and multiply on different
@@ -13,7 +13,9 @@ stencil. What is left of a column of five are two weights, F(2, 2), three produc
 
     a = (d0 - d1) g0        b = d1 (g0 + g1)        e = (d2 - d1) g1
 
-Source: S. Winograd, "Arithmetic Complexity of Computations" (SIAM 1980), F(2, 3).
+In 2D all columns of a pair of rows are written; in 3D, as in :mod:`tilewright.codegen.passes.write_sums.loop`, those at
+one place along the rows. Source: S. Winograd, "Arithmetic Complexity of Computations" (SIAM 1980), F(2, 3); Lavin and
+Gray (CVPR 2016) for convolutions.
 
 A result differs in rounding: every value enters with weights that may be larger than its own
 (:data:`tilewright.programs.weights.MOST_GROWTH`). With n columns and r other reads, w reads in
@@ -21,66 +23,57 @@ all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute
 4 (2 w - 1) eps.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from tilewright.codegen import ir
+from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
+from tilewright.codegen.passes.write_sums.inputs import InputSums
+from tilewright.codegen.passes.write_sums.loop import Loop, Near, nears
 from tilewright.programs.expression import Read
-from tilewright.programs.weights import Column
-
-Fetch = Callable[[Read, tuple[int, int]], ir.Var]
-"""Writes the load of a read for a place of a block, a row along axis 0 and a line, and names the vector."""
+from tilewright.programs.weights import Column, Terms, columns
+from tilewright.tilings.body import Sum
 
 A, B, C, E = range(4)
 """The four sums, in the order of :attr:`tilewright.programs.weights.Column.factors`."""
+_NAMES = "abce"
 TURNED = ((ir.sub, 0, 2), (ir.add, 1, 2), (ir.sub, 2, 1), (ir.sub, 3, 1))
 """What of the four values of a column goes into each of them."""
 _OF_TWO = {A: (ir.sub, 0, 1), B: (None, 1, 1), E: (ir.sub, 2, 1)}
 """The same for a column of two weights, without c; b is a value itself."""
 
 
-class Vectors:
-    """Statements that name vectors.
+def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
+    """Write a weighted sum for all places of a block: rows along axis 0 in pairs, what is left input by input.
 
-    Attributes:
-        dtype: Element type.
-        kind: Type of a vector.
-        prefix: Of new names.
-        body: Statements go here.
+    Raises:
+        ValueError: If the sum has no columns.
     """
+    found = columns(terms)
+    if found is None:
+        raise ValueError("there is no column of three weights in this sum")
+    if block.table is not None:
+        near = paired(*found, alike=form.alike)
+        kind = _PairedLoop if any(each.columns for each in near) else Loop
+        return kind(block, prefix, form).write(near)
+    shifts = sorted({shift for shift, _ in block.places})
+    two = shifts[: len(shifts) // 2 * 2]
+    sums, pairs = InputSums(block, f"{prefix}_"), _Pairs(block, f"{prefix}p")
+    for shift in two[::2]:
+        sums.results.update(pairs.write(shift, found[0]))
+    sums.add_up([at for at in block.places if at[0] in two], found[1])
+    sums.add_up([at for at in block.places if at[0] not in two], terms)
+    return sums.results
 
-    def __init__(self, dtype: ir.Element, prefix: str, body: list[ir.Stmt]) -> None:
-        self.dtype, self.kind, self.prefix, self.body = dtype, ir.vector(dtype), prefix, body
-        self.count = 0
 
-    def let(self, value: ir.Expr) -> ir.Var:
-        """Name a vector."""
-        self.count += 1
-        var = ir.Var(f"{self.prefix}{self.count}", self.kind)
-        self.body.append(ir.Let(var, value))
-        return var
+class _Pairs(Names):
+    """Two neighbouring rows of results at a time, in 2D."""
 
+    def __init__(self, block: RegisterBlock, prefix: str) -> None:
+        super().__init__(block.dtype, prefix, block.body)
+        self.fetch = block.fetch
 
-class Pairs(Vectors):
-    """Writes two neighbouring rows of results at a time, in 2D."""
-
-    def __init__(self, dtype: ir.Element, prefix: str, fetch: Fetch, body: list[ir.Stmt]) -> None:
-        """Start.
-
-        Args:
-            dtype: Element type.
-            prefix: Of new names.
-            fetch: Writes the load of a read for a place of the block and names the vector.
-            body: Statements go here.
-        """
-        super().__init__(dtype, prefix, body)
-        self.fetch = fetch
-
-    def write(self, shift: int, found: tuple[Column, ...]) -> dict[tuple[int, int], ir.Var]:
-        """Write the results at ``shift`` and the next row.
-
-        Returns:
-            The results by place.
-        """
+    def write(self, shift: int, found: tuple[Column, ...]) -> dict[Place, ir.Var]:
+        """Write the results at ``shift`` and the next row."""
         sums: dict[int, ir.Var] = {}
         # b and c go first, and a and e onto what they make, which saves additions.
         for phase in ((B, C), (A, E)):
@@ -94,7 +87,7 @@ class Pairs(Vectors):
                 sums = {A: self.let(ir.add(sums[B], sums[C])), E: self.let(ir.sub(sums[B], sums[C]))}
         return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}
 
-    def _turned(self, column: Column, place: tuple[int, int], phase: tuple[int, ...]) -> dict[int, ir.Var]:
+    def _turned(self, column: Column, place: Place, phase: tuple[int, ...]) -> dict[int, ir.Var]:
         """The sums of values that a column of this phase needs."""
         turned = dict(enumerate(TURNED)) if _needs(column, C) else _OF_TWO
         needed = [k for k in phase if _needs(column, k)]
@@ -116,3 +109,66 @@ class Pairs(Vectors):
 def _needs(column: Column, k: int) -> bool:
     """Whether a column adds to a sum: with two weights there is no c."""
     return k != C or len(column.weights) > 2
+
+
+def paired(found: Sequence[Column], rest: Terms, *, alike: bool) -> tuple[Near, ...]:
+    """Sort columns and other reads by their offset along the rows.
+
+    With ``alike``, columns whose weights allow two results at a time at some offsets only are taken read by read, so
+    that all offsets are written alike.
+    """
+    if alike:
+        found, rest = _alike(found, rest)
+    return nears(rest, found)
+
+
+def _alike(found: Sequence[Column], rest: Terms) -> tuple[Sequence[Column], Terms]:
+    """Take columns apart that are none at another offset where all three of their reads are, too."""
+    every = dict(rest)
+    for column in found:
+        every |= dict(zip(column.reads, column.weights, strict=True))
+    offsets = {read.offset[-1] for read in every}
+    whole = {column.reads for column in found}
+
+    def kept(column: Column) -> bool:
+        moved = (tuple(_along(read, offset) for read in column.reads) for offset in offsets)
+        return all(reads in whole or not set(reads) <= every.keys() for reads in moved)
+
+    left = [column for column in found if kept(column)]
+    done = {read for column in left for read in column.reads}
+    return left, {read: weight for read, weight in every.items() if read not in done}
+
+
+def _along(read: Read, offset: int) -> Read:
+    """A read at another offset along the rows."""
+    return Read(read.field, read.level, (*read.offset[:-1], offset))
+
+
+class _PairedLoop(Loop):
+    """A loop over the places along the rows for two planes; other reads are added to a and e, of one result each."""
+
+    def names(self) -> str:
+        return _NAMES
+
+    def result(self, at: Place) -> ir.Var:
+        """Put b and c together, and onto them what belongs to one result alone."""
+        plane, line = at
+        both = (ir.sub if plane else ir.add)(self.sum(line, _NAMES[B]), self.sum(line, _NAMES[C]))
+        return self.let(ir.add(both, self.own(line, plane)))
+
+    def row(self, near: Near, row: int, at: ir.Var) -> None:
+        """Add what columns find in a row to the sums of its lines."""
+        turned: dict[Read, list[ir.Var]] = {}
+        for number, column in enumerate(near.columns):
+            read = column.read
+            line = row - read.offset[1]
+            if not 0 <= line < self.lines:
+                continue
+            key = Read(read.field, read.level, (read.offset[0], 0, 0))
+            if key not in turned:
+                values = [self.value(read, (j, line), at) for j in range(4)]
+                turned[key] = [self.let(operation(values[p], values[q])) for operation, p, q in TURNED]
+            for k in (A, B, C, E):
+                weight = ir.Load(self.weights, ir.Int(4 * number + k), self.dtype)
+                self.add(self.sum(line, _NAMES[k]), weight, turned[key][k])
+        super().row(near, row, at)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.passes.write_sums.loop import nears, runs
+from tilewright.codegen.passes.write_sums.loop import runs
+from tilewright.codegen.passes.write_sums.winograd import paired
 from tilewright.codegen.sites import Site
 from tilewright.codegen.streaming.layout import make_plan
 from tilewright.codegen.streaming.stages import stage_functions
@@ -200,7 +201,7 @@ def test_every_plane_and_line_of_a_box_is_right(tiling):
 
 def test_a_box_is_one_loop_over_the_places_along_the_rows():
     found, rest = columns(weighted_sum(program("box3d3r").statements[0].tape))
-    near = nears(found, rest)
+    near = paired(found, rest, alike=False)
     assert [each.offset for each in near] == list(range(-3, 4))
     assert [len(run) for run in runs(near)] == [7]
     text = emit_tiling(
@@ -217,7 +218,7 @@ def test_columns_that_are_none_elsewhere_are_taken_apart_in_a_large_box():
     terms = dict(weighted_sum(program("box3d3r").statements[0].tape))
     terms[Read("u", 0, (-3, 0, 0))] = 1e-9  # what two results at a time would do to this one's accuracy is too much
     found, rest = columns(terms)
-    near = nears(found, rest, alike=True)
+    near = paired(found, rest, alike=True)
     assert [len(run) for run in runs(near)] == [7]
     assert {read for each in near for read, _ in each.rest} >= {Read("u", 0, (-3, 0, x)) for x in (0, 1)}
 
