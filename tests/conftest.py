@@ -62,6 +62,7 @@ def verified():
     """Whatever IR a test prints is verified first."""
     from tilewright.codegen import gpu_emit, gpu_micro, ir
     from tilewright.codegen.print import c
+    from tilewright.codegen.tables import gpu as gpu_table
 
     def first_verified(print_text: Callable[..., str], *, gpu: bool) -> Callable[..., str]:
         @functools.wraps(print_text)
@@ -74,7 +75,7 @@ def verified():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(c, "print_unit", first_verified(c.print_unit, gpu=False))
-        for module in (gpu_emit, gpu_micro):
+        for module in (gpu_emit, gpu_micro, gpu_table):
             patch.setattr(module, "print_gpu", first_verified(module.print_gpu, gpu=True))
         yield
 

@@ -2,7 +2,9 @@
 
 from tilewright.codegen.ir.build import (
     GROUP,
+    GROUPS,
     THREAD,
+    THREADS,
     VECTOR_BYTES,
     add,
     aligned,
@@ -64,6 +66,7 @@ from tilewright.codegen.ir.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     truth_of,
     type_of,
 )
@@ -109,10 +112,12 @@ __all__ = [
     "COMPARISONS",
     "ELEMENTS",
     "GROUP",
+    "GROUPS",
     "INDEX",
     "INTRINSICS",
     "LOGICAL",
     "THREAD",
+    "THREADS",
     "UNROLL_WHOLE",
     "VECTOR_BYTES",
     "WIDE",
@@ -153,6 +158,7 @@ __all__ = [
     "Type",
     "Var",
     "Vector",
+    "While",
     "add",
     "aligned",
     "and_",

@@ -10,8 +10,12 @@ from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Element, Mask, Pointe
 
 THREAD = Op(Operator.THREAD, ())
 """The number of the thread in its team (CPU) or group (GPU)."""
+THREADS = Op(Operator.THREADS, ())
+"""How many threads the team has (CPU)."""
 GROUP = Op(Operator.GROUP, ())
 """The number of the thread's group (GPU)."""
+GROUPS = Op(Operator.GROUPS, ())
+"""How many groups there are (GPU)."""
 
 VECTOR_BYTES = Op(Operator.VECTOR_BYTES, ())
 """Bytes of a vector register (CPU)."""
