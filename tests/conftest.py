@@ -63,6 +63,7 @@ def verified():
     from tilewright.codegen import gpu_emit, gpu_micro
     from tilewright.codegen.ir.verify import verify
     from tilewright.codegen.print import c
+    from tilewright.codegen.tables import gpu as gpu_table
 
     def first_verified(print_text: Callable[..., str], *, gpu: bool) -> Callable[..., str]:
         @functools.wraps(print_text)
@@ -75,7 +76,7 @@ def verified():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(c, "print_unit", first_verified(c.print_unit, gpu=False))
-        for module in (gpu_emit, gpu_micro):
+        for module in (gpu_emit, gpu_micro, gpu_table):
             patch.setattr(module, "print_gpu", first_verified(module.print_gpu, gpu=True))
         yield
 

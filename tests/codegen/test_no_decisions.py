@@ -27,6 +27,8 @@ STRUCTURAL = {
     "print.c_prelude._ALIGNED": "bytes of the elements that an instruction moves by",
     "passes.write_sums.winograd.TURNED": "the transform of F(2, 3): which values are added and subtracted",
     "passes.write_sums.winograd._OF_TWO": "the transform of F(2, 2)",
+    "tables.cpu._FLAG": "64-bit numbers between two threads' flags: they lie in cache lines of their own",
+    "tables.cpu._VERSION": "raised when texts change, part of their fingerprints",
     "tables.align.BITS": "bits of the types of scores",
     "matrices.bratu._EXP": "degree, bits and constants of an exponential within a unit in the last place",
     "matrices.dia._WORDS": "bytes of the element types",

@@ -142,10 +142,10 @@ def _at_rest() -> str:
 
 CASES = (
     _table("lcs", "int32"),
-    _table("edit_distance", "int16", "fold"),
-    _table("monotone_paths", "bool", "fold"),
-    _table("smith_waterman", "int32", "table_smith_waterman"),
-    _table("needleman_wunsch", "float32", "fold"),
+    _table("edit_distance", "int16", "cells"),
+    _table("monotone_paths", "bool", "cells"),
+    _table("smith_waterman", "int32", "cells"),
+    _table("needleman_wunsch", "float32", "cells"),
     _gpu_table("lcs", "int32", "cuda", chip=False),
     _gpu_table("smith_waterman", "int32", "opencl", chip=True),
     _gpu_table("smith_waterman", "int32", "cuda", chip=False),

@@ -2,6 +2,7 @@
 
 from tilewright.codegen.ir.build import (
     GROUP,
+    GROUPS,
     THREAD,
     THREADS,
     VECTOR_BYTES,
@@ -67,6 +68,7 @@ from tilewright.codegen.ir.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     truth_of,
     type_of,
 )
@@ -111,6 +113,7 @@ __all__ = [
     "COMPARISONS",
     "ELEMENTS",
     "GROUP",
+    "GROUPS",
     "INDEX",
     "INTRINSICS",
     "LOGICAL",
@@ -157,6 +160,7 @@ __all__ = [
     "Type",
     "Var",
     "Vector",
+    "While",
     "add",
     "aligned",
     "and_",

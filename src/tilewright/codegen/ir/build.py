@@ -14,6 +14,8 @@ THREADS = Op(Operator.THREADS, ())
 """How many threads run the region."""
 GROUP = Op(Operator.GROUP, ())
 """The number of the thread's group (GPU)."""
+GROUPS = Op(Operator.GROUPS, ())
+"""How many groups there are (GPU)."""
 
 VECTOR_BYTES = Op(Operator.VECTOR_BYTES, ())
 """Bytes of a vector register (CPU)."""

@@ -30,6 +30,7 @@ from tilewright.codegen.ir.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 
 Pass = Callable[[Function], Function]
@@ -52,6 +53,7 @@ _OPERANDS: dict[type, tuple[str, ...]] = {
     Assign: ("value",),
     Store: ("base", "index", "value"),
     For: ("low", "high", "step"),
+    While: ("condition",),
     If: ("condition",),
     Parallel: ("threads",),
     Counters: ("count",),
@@ -60,6 +62,7 @@ _OPERANDS: dict[type, tuple[str, ...]] = {
 """Fields that hold an expression or, ``args``, several."""
 _BODIES: dict[type, tuple[str, ...]] = {
     For: ("body",),
+    While: ("body",),
     If: ("then", "otherwise"),
     Scope: ("body",),
     Parallel: ("body",),

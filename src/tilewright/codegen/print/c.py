@@ -13,22 +13,26 @@ import numpy as np
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Op, Operator
 from tilewright.codegen.print.base import SIGNS, Language, Printer
-from tilewright.codegen.print.c_lift import THREAD, lift_helpers
-from tilewright.codegen.print.c_prelude import helper, prelude
+from tilewright.codegen.print.c_lift import lift_helpers
+from tilewright.codegen.print.c_prelude import PLAIN, helper, prelude
 from tilewright.codegen.print.elements import C_ELEMENTS, SUFFIX
 
 _APART = "static __attribute__((noinline)) "
+_VECTORIZED = """#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif"""
 _TABLE_LINE = 8
 """Numbers of a table per line."""
 _WIDTH = 120
 """Characters of the first lines of a function."""
 
 
-def print_unit(functions: Iterable[ir.Function]) -> str:
+def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False) -> str:
     """Print a translation unit.
 
     Args:
         functions: Its functions, callees first.
+        vectorized: Whether the compiler is to make vectors of its loops, whatever it is told otherwise (GCC).
 
     Returns:
         C text.
@@ -39,9 +43,8 @@ def print_unit(functions: Iterable[ir.Function]) -> str:
     printer = _Printer()
     bodies = [printer.function(function) for function in tuple(functions)]
     lifted = [lift_helpers(dtype, C_ELEMENTS[dtype], SUFFIX[dtype]) for dtype in printer.lifted]
-    if printer.meets and not lifted:
-        lifted = [THREAD.lstrip()]
-    return "\n".join([prelude(printer.dtypes, printer.helpers), *lifted, *bodies])
+    start = [_VECTORIZED] if vectorized else []
+    return "\n".join([*start, prelude(printer.dtypes, printer.helpers), *lifted, *bodies])
 
 
 def c_literal(value: float, dtype: str) -> str:
@@ -118,17 +121,14 @@ class _Printer(Printer):
         super().__init__()
         self.helpers: dict[tuple[str, str, bool], None] = {}
         self.lifted: dict[str, None] = {}
-        self.meets = False
         self._statements |= {
             ir.ConstArray: self._table,
             ir.Parallel: self._parallel,
             ir.Counters: self._counters,
             ir.Meet: self._meet,
-            ir.Barrier: self._barrier,
-            ir.Intrinsic: self.effect,
         }
-        self._expressions |= {ir.Lanes: self._lanes, ir.Shift: self._shift, ir.Intrinsic: self._intrinsic}
-        self._operators[Operator.OPAQUE] = self._opaque
+        self._expressions |= {ir.Lanes: self._lanes, ir.Shift: self._shift}
+        self._operators |= {Operator.OPAQUE: self._opaque, Operator.LANE: self._lane}
 
     def function(self, function: ir.Function) -> str:
         text = super().function(function)
@@ -148,6 +148,8 @@ class _Printer(Printer):
         schedule = {"static": "static", "dynamic": "dynamic, 1", "": ""}[node.share]
         if schedule:
             self.lines.append(f"{pad}#pragma omp for schedule({schedule})")
+        if node.independent:
+            self.lines.append("#pragma GCC ivdep")
         super().loop(node, pad)
 
     def _table(self, node: ir.ConstArray, pad: str) -> None:
@@ -164,7 +166,6 @@ class _Printer(Printer):
 
     def _counters(self, node: ir.Counters, pad: str) -> None:
         """Counters in cache lines of their own, each 0."""
-        self.meets = True
         self.helpers[("meet", "index", False)] = None
         name, count = node.var.name, self.expr(node.count)
         self.lines.append(f"{pad}int64_t {name}[TW_APART * {count}];")
@@ -173,9 +174,6 @@ class _Printer(Printer):
     def _meet(self, node: ir.Meet, pad: str) -> None:
         who = ", ".join(map(self.bare, (node.counters, node.first, node.count, node.own)))
         self.lines.append(f"{pad}tw_meet({who});")
-
-    def _barrier(self, node: ir.Barrier, pad: str) -> None:  # noqa: ARG002
-        self.lines.append(f"{pad}#pragma omp barrier")
 
     def bare(self, node: ir.Expr) -> str:
         if type(node) is Op:
@@ -194,9 +192,27 @@ class _Printer(Printer):
     def _lanes(self, node: ir.Lanes) -> str:
         return f"TW_LANES_{SUFFIX[node.element.name].upper()}"
 
-    def _intrinsic(self, node: ir.Intrinsic) -> str:
+    def built_in(self, node: Op) -> str:
+        if node.op in PLAIN:
+            self.helpers[(node.op, "index", False)] = None
+        return super().built_in(node)
+
+    def barrier(self, node: ir.Barrier, pad: str) -> None:  # noqa: ARG002
+        self.lines.append(f"{pad}#pragma omp barrier")
+
+    def intrinsic(self, node: ir.Intrinsic) -> str:
+        name, args = f"tw_{node.name}", ", ".join(map(self.bare, node.args))
+        if node.name in PLAIN:
+            self.helpers[(node.name, "index", False)] = None
+            return f"{name}({args})"
+        if node.name == "past":
+            return f"{self._helper('past', node.element.name)}({args})"
         self.lifted[node.element.name] = None
-        return f"tw_{node.name}_{SUFFIX[node.element.name]}({', '.join(map(self.bare, node.args))})"
+        return f"{name}_{SUFFIX[node.element.name]}({args})"
+
+    def _lane(self, node: Op) -> str:
+        vector, place = node.args
+        return f"{self.expr(vector)}[{self.bare(place)}]"
 
     def _shift(self, node: ir.Shift) -> str:
         """A vector beside another, by a helper for this distance."""

@@ -35,13 +35,12 @@ def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
             f"#define TW_ROUNDS_{suffix} {lanes.bit_length() - 1}",
             f"#define TW_WIDE_{suffix} {lanes}",
         ]
-    text = "\n".join([*parts, "#endif", THREAD + _TEXT])
+    text = "\n".join([*parts, "#endif", _TEXT])
     return text.replace("@T", ctype).replace("@s", suffix)
 
 
-THREAD = """
-#ifndef TW_THREAD
-#define TW_THREAD
+_TEXT = """
+#ifndef TW_ROLLED
 #if defined(__clang__)
 #define TW_ROLLED _Pragma("clang loop unroll(disable)")
 #else
@@ -52,16 +51,8 @@ THREAD = """
 #else
 #define TW_REGISTERS 16
 #endif
-#if defined(_OPENMP)
-extern int omp_get_thread_num(void);
-static inline int64_t tw_thread(void) { return omp_get_thread_num(); }
-#else
-static inline int64_t tw_thread(void) { return 0; }
 #endif
-#endif
-"""
-"""The number of the thread, and what lifted rows ask of a compiler; texts of several kernels may have it twice."""
-_TEXT = """
+
 /* transpose a square of lanes: each round interleaves the first half of the vectors with the second */
 static inline __attribute__((always_inline)) void tw_turn_@s(tw_v_@s *a) {
   tw_v_@s b[TW_WIDE_@s];
@@ -161,12 +152,5 @@ static void tw_stream_@s(@T *to, const @T *from, int64_t n) {
   }
 #endif
   tw_copy_@s(to + i, from + i, n - i);
-}
-
-/* what was streamed is seen by every thread that is later told so */
-static inline void tw_fence_@s(void) {
-#if defined(__SSE2__)
-  __builtin_ia32_sfence();
-#endif
 }
 """
