@@ -3,6 +3,7 @@
 A page asks for one by a comment of its own line, ``<!-- table: NAME -->``; building the documentation puts it there.
 """
 
+import importlib
 import json
 import statistics
 import sys
@@ -178,9 +179,107 @@ def families() -> str:
     return table(["", "naive C, GCells/s", *FAMILIES], rows) + origin("cpu_strategies")
 
 
+def alignments() -> str:
+    """Speeds of local alignments, one pair at a time, beside the fastest function of parasail."""
+    rows = []
+    for name, pair in record("sw_10000")["pairs"].items():
+        speeds = {who: each["gcups"] for who, each in pair["contenders"].items()}
+        rival = pair["best"]
+        one, two = (speeds[f"{OURS}, {threads}"] for threads in ("1 thread", "2 threads"))
+        ratio = interval(pair["ratios"][f"{OURS}, 2 threads"])
+        label = rival.removeprefix("parasail ")
+        rows.append([name, f"{pair['score']:,}", f"{speeds[rival]:.1f} ({label})", f"{one:.1f}", f"{two:.1f}", ratio])
+    head = [
+        "",
+        "score",
+        "parasail, 1 thread",
+        "tilewright, 1 thread",
+        "tilewright, 2 threads",
+        "2 threads x parasail (95 %)",
+    ]
+    return table(head, rows) + origin("sw_10000")
+
+
+def pipelines() -> str:
+    """Milliseconds of two pipelines on a picture."""
+    cases = record("pipelines_float32")["cases"]
+    names = sorted(cases[0]["seconds"], key=lambda name: cases[0]["seconds"][name]["median"])
+    rows = []
+    for name in names:
+        cells = []
+        for case in cases:
+            remark = case["remarks"].get(name, "")
+            milliseconds = case["seconds"][name]["median"] * 1e3
+            digits = 0 if milliseconds >= 100 else 1
+            cells.append(f"{milliseconds:.{digits}f}" + (f" ({remark})" if remark else ""))
+        rows.append([f"{OURS}, {name}" if name in {"fused", "unfused"} else name, *cells])
+    head = [f"{case['pipeline']}, sigma {case['sigma']:g}, {extents(case['shape'])}, ms" for case in cases]
+    return table(["", *head], rows) + origin("pipelines_float32")
+
+
+def diagonals() -> str:
+    """Times of others over ours for products of matrices of diagonals with a vector: least and most of all grids."""
+    cases = record("dia")["cases"]
+    rows = []
+    for ours, other in _PRODUCTS:
+        ratios = []
+        for case in cases:
+            pairs = zip(case["seconds"][other], case["seconds"][ours], strict=True)
+            ratios.append(statistics.median(their / own for their, own in pairs))
+        rows.append([ours, other, f"{min(ratios):.2f} - {max(ratios):.2f}"])
+    shapes = ", ".join(extents(case["shape"]) for case in cases)
+    return table(["ours", "other", f"ratio over {shapes}"], rows) + origin("dia")
+
+
+def sweeps() -> str:
+    """How well today's model ranks the recorded sweeps, each by the host that it was ranked by.
+
+    Errors are those of the families that win: untiled, hexagonal, hybrid and streaming tilings.
+    """
+    sys.path.insert(0, str(Path(__file__).parent / "experiments"))
+    try:
+        measured = importlib.import_module("measured")
+    finally:
+        del sys.path[0]
+    rows, folder = [], RESULTS / "sweeps"
+    for path in sorted(folder.glob("*.json")):
+        about = json.loads(path.read_text(encoding="utf-8"))
+        points = measured.of_sweep(folder, path.stem)
+        errors = [f"{100 * measured.rmse(some):.1f} %" for some in (measured.top(points, 0.2), points)]
+        shares = [
+            f"{100 * about[f'{which}_share_of_best']:.1f} %".replace(".0 %", " %")
+            for which in ("first_choice", "best_of_ten")
+        ]
+        name = f"{path.stem} {extents(about['shape'])}, {about['steps']} steps"
+        rows.append([name, about["tilings"], *shares, *errors, f"{measured.rank_correlation(points):.2f}"])
+    head = ["program", "tilings", "choice", "ten", "RMSE within 20 %", "RMSE of all", "Spearman"]
+    return table(head, rows)
+
+
+_PRODUCTS = (
+    ("ours, 1 thread", "scipy dia"),
+    ("ours, 1 thread", "scipy csr"),
+    ("ours, 1 thread", "petsc aij, 1 rank"),
+    ("ours, 2 threads", "petsc aij, 2 ranks"),
+    ("petsc seqdia, 1 thread", "petsc aij, 1 rank"),
+    ("petsc seqdia, 2 threads", "petsc aij, 2 ranks"),
+)
 _PROCESSORS = {"AVX2 (`x86-64-v3`)": "every_program_x86-64-v3", "baseline (`x86-64`)": "every_program_x86-64"}
 TABLES: dict[str, Callable[[], str]] = {
-    each.__name__: each for each in (whole_runs, sizes, boundaries, least, compile_times, processors, families)
+    each.__name__: each
+    for each in (
+        whole_runs,
+        sizes,
+        boundaries,
+        least,
+        compile_times,
+        processors,
+        families,
+        alignments,
+        pipelines,
+        diagonals,
+        sweeps,
+    )
 }
 
 
