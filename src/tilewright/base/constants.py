@@ -20,3 +20,5 @@ MAX_SM_THREADS = 2048
 """Threads that a GPU's multiprocessor holds where its machine does not say."""
 REGISTERS = 2**16
 """32-bit registers of a GPU's multiprocessor where its machine does not say: of every NVIDIA GPU since 2012."""
+WIDEST_VECTOR = 64
+"""Bytes of the widest vector registers (AVX-512)."""
