@@ -302,9 +302,9 @@ def fixed_texts() -> Iterator[str]:
     yield digest(emit_align())
     every = (*CATALOGUE.values(), multiple(3), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
     for dtype in ("float32", "float64"):
-        yield digest(emit_bratu(dtype, 64, 2), emit_cg(dtype, unrolling(512), CG_BLOCK))
-        yield from (digest(emit_dia(dtype, dataclasses.replace(unrolling(512), depth=depth))) for depth in (1, 2, 3))
-        yield from (digest(emit_vectors(what, dtype, 64, 4)) for what in every)
+        yield digest(emit_bratu(dtype, 2), emit_cg(dtype, unrolling(), CG_BLOCK))
+        yield from (digest(emit_dia(dtype, dataclasses.replace(unrolling(), depth=depth))) for depth in (1, 2, 3))
+        yield from (digest(emit_vectors(what, dtype, 4)) for what in every)
         yield from (digest(emit_fused(side, dtype, blocking(512))) for side in ("left", "right"))
     small = make_problem(programs.program("j2d5pt"), (64, 64), 8)
     for dialect in DIALECTS:
