@@ -13,6 +13,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 BOUNDARIES = ("wrap", "reflect", "constant", "nearest", "mirror")
+_OUTCOMES = {"right": "right", "exception": "exception", "crash": "killed by a signal", "wrong": "wrong result"}
 FAMILIES = ("none", "hexagons", "skewed", "diamond", "overlapped", "streaming")
 OURS = "tilewright"
 
@@ -256,6 +257,20 @@ def sweeps() -> str:
     return table(head, rows)
 
 
+def caches() -> str:
+    """What happens to a run whose cached code was damaged."""
+    rows = []
+    for subject in record("caches")["subjects"]:
+        name = f"{subject['subject']} {subject['version']}"
+        for kind in dict.fromkeys(case["kind"] for case in subject["cases"]):
+            of = [case for case in subject["cases"] if case["kind"] == kind]
+            outcomes = [sum(case["first"] == outcome for case in of) for outcome in _OUTCOMES]
+            left, later = sum(case["stays"] for case in of), sum(case["second"] != "right" for case in of)
+            rows.append([name, f"{len(of)} x {kind}", *outcomes, left, later])
+    head = ["", "fault", *_OUTCOMES.values(), "file left as it is", "second run not right"]
+    return table(head, rows) + origin("caches")
+
+
 _PRODUCTS = (
     ("ours, 1 thread", "scipy dia"),
     ("ours, 1 thread", "scipy csr"),
@@ -279,6 +294,7 @@ TABLES: dict[str, Callable[[], str]] = {
         pipelines,
         diagonals,
         sweeps,
+        caches,
     )
 }
 

@@ -68,7 +68,9 @@ def test_the_least_cases_are_in_order(tables):
     assert found == sorted(round(case["against_naive"]["median"], 2) for case in cases)[: len(found)]
 
 
-@pytest.mark.parametrize("name", ["compile_times", "processors", "families", "alignments", "pipelines", "diagonals", "sweeps"])
+@pytest.mark.parametrize(
+    "name", ["compile_times", "processors", "families", "alignments", "pipelines", "diagonals", "sweeps", "caches"]
+)
 def test_the_other_tables_are_whole(tables, name):
     rows = _cells(getattr(tables, name)())
     assert len(rows) >= 2
