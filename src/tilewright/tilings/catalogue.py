@@ -6,7 +6,17 @@ from typing import Protocol
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.programs.problem import Problem
-from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
+from tilewright.tilings import (
+    diamond,
+    hexagonal,
+    hybrid,
+    none,
+    orthogonal,
+    overlapped,
+    skewed,
+    streaming,
+    wavefront_diamond,
+)
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict, require
 from tilewright.tilings.order import order
@@ -38,7 +48,18 @@ class Family(Protocol):
 
 
 FAMILIES: dict[str, Family] = {
-    module.NAME: module for module in (none, hexagonal, hybrid, streaming, skewed, diamond, overlapped, orthogonal)
+    module.NAME: module
+    for module in (
+        none,
+        hexagonal,
+        hybrid,
+        streaming,
+        skewed,
+        diamond,
+        overlapped,
+        orthogonal,
+        wavefront_diamond,
+    )
 }
 """Every family by name."""
 

@@ -516,8 +516,9 @@ def _same_bits(kind: Type, kinds: Kinds) -> bool:
     found = kinds[0]
     if isinstance(kind, Vector) and isinstance(found, Vector):
         return kind.element.bits == found.element.bits
-    here = isinstance(kind, Pointer) and isinstance(found, Pointer) and kind.space is found.space
-    return here and (kind.const or not found.const)
+    if not (isinstance(kind, Pointer) and isinstance(found, Pointer)):
+        return False
+    return kind.space is found.space and (kind.const or not found.const)
 
 
 def _lane(kind: Type, kinds: Kinds) -> bool:

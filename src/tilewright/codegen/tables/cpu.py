@@ -335,15 +335,16 @@ class _Tiles:
         args: list[Value] = [self.row(at, place[name], d - far) for name, far in _distances(self.program)]
         args += [self.row(at, number, d) for number in place.values()]
         for each in self.program.inputs:
-            found = self.inputs[each.name]
-            args.append(
-                {
-                    "row": lambda found=found: found + at.i0,
-                    "column": lambda each=each: at.backs[each.name] + at.columns - 1 - d,
-                    "cell": lambda found=found: found + at.i0 * self.n + at.j0 + d,
-                    "matrix": lambda found=found: found,
-                }[each.kind]()
-            )
+            args.append(self.along(at, each.name, each.kind, d))
             if each.kind == "matrix":
                 args.append(self.widths[each.name])
         self.b.call(self.cells, *args, *self.scalars, low, high, self.n)
+
+    def along(self, at: _Tile, name: str, kind: str, d: Value) -> Value:
+        """An input, from where the first row of a tile reads it on an anti-diagonal."""
+        found = self.inputs[name]
+        if kind == "row":
+            return found + at.i0
+        if kind == "column":
+            return at.backs[name] + at.columns - 1 - d
+        return found + at.i0 * self.n + at.j0 + d if kind == "cell" else found

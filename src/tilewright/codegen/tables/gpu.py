@@ -218,7 +218,8 @@ class _Kernel:
         """Begin with the rows above the tile."""
         b, wide = self.b, self.left + self.shape.sub
         row = b.array(f"w_{name}", ir.private_pointer(self.real), (self.up + 1) * wide)
-        own = _Own(*parts, row=row)
+        above, beside, whole = parts
+        own = _Own(above, beside, whole, row)
         with self.each("u", 1, self.up + 1) as u, self.each("c", 0, wide) as c:
             at = self.line(self.a, u) + least(self.j0 + c, self.n + self.left - 1)
             row[u * wide + c] = own.above[at]
