@@ -3,6 +3,7 @@
 A page asks for one by a comment of its own line, ``<!-- table: NAME -->``; building the documentation puts it there.
 """
 
+import csv
 import importlib
 import json
 import statistics
@@ -271,6 +272,18 @@ def caches() -> str:
     return table(head, rows) + origin("caches")
 
 
+def krylov() -> str:
+    """Speeds of vector and matrix kernels over the fastest rival's, by size."""
+    found: dict[tuple[str, str], list[str]] = {}
+    with (RESULTS / "krylov" / "krylov.csv").open(encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            if row["contender"] == "tuned":
+                cell = f"{float(row['rivals_over_tuned']):.2f} ({row['size']})"
+                found.setdefault((row["part"], row["name"]), []).append(cell)
+    rows = [[f"{part}: {name}", ", ".join(cells)] for (part, name), cells in found.items()]
+    return table(["", "speed over the fastest rival's (size)"], rows)
+
+
 _PRODUCTS = (
     ("ours, 1 thread", "scipy dia"),
     ("ours, 1 thread", "scipy csr"),
@@ -295,6 +308,7 @@ TABLES: dict[str, Callable[[], str]] = {
         diagonals,
         sweeps,
         caches,
+        krylov,
     )
 }
 

@@ -76,7 +76,8 @@ def test_every_damaged_cache_has_an_outcome(tables):
 
 
 @pytest.mark.parametrize(
-    "name", ["compile_times", "processors", "families", "alignments", "pipelines", "diagonals", "sweeps", "caches"]
+    "name",
+    ["compile_times", "processors", "families", "alignments", "pipelines", "diagonals", "sweeps", "caches", "krylov"],
 )
 def test_the_other_tables_are_whole(tables, name):
     rows = _cells(getattr(tables, name)())
