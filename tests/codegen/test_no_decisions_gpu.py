@@ -32,6 +32,7 @@ STRUCTURE = {
     ("gpu_emit.py", "_VERSION"): "raised when texts change, part of their fingerprints",
     ("gpu_emit.py", "40"): "characters of a program's name in its kernels' names",
     ("gpu_emit.py", "12"): "digits of a fingerprint in them",
+    ("tables/gpu.py", "_VERSION"): "the same",
     ("tables/gpu.py", "40"): "characters of a program's name in its kernels' names",
     ("tables/gpu.py", "12"): "digits of a fingerprint in them",
     ("tables/gpu.py", "ABOVE"): "position of an argument",

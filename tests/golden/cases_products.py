@@ -103,7 +103,7 @@ def _pipe(
 
 def _vectors(name: str, *parts: str) -> Case:
     what = CATALOGUE[name]
-    return _case(f"sparse/{name}.c", f"{name}, float64", lambda: emit_vectors(what, "float64", 32, 1).text, *parts)
+    return _case(f"sparse/{name}.c", f"{name}, float64", lambda: emit_vectors(what, "float64", 1).text, *parts)
 
 
 def _vectors_gpu(name: str, to: str) -> Case:
@@ -118,7 +118,7 @@ _PRODUCTS = {"left": "(A1 A2) A3 with A1 A2", "right": "A1 (A2 A3) with A2 A3"}
 
 
 def _fused(side: str, dtype: str) -> Case:
-    blocking = Blocking(vector_bytes=32, rows=2, vectors=1, depth=16)
+    blocking = Blocking(rows=2, vectors=1, depth=16)
     write = lambda: emit_fused(side, dtype, blocking).text  # noqa: E731
     return _case(f"chains/{side}_{dtype}.c", f"{_PRODUCTS[side]} in tiles, {dtype}", write)
 
@@ -142,10 +142,10 @@ def _at_rest() -> str:
 
 CASES = (
     _table("lcs", "int32"),
-    _table("edit_distance", "int16", "fold"),
-    _table("monotone_paths", "bool", "fold"),
-    _table("smith_waterman", "int32", "table_smith_waterman"),
-    _table("needleman_wunsch", "float32", "fold"),
+    _table("edit_distance", "int16", "cells"),
+    _table("monotone_paths", "bool", "cells"),
+    _table("smith_waterman", "int32", "cells"),
+    _table("needleman_wunsch", "float32", "cells"),
     _gpu_table("lcs", "int32", "cuda", chip=False),
     _gpu_table("smith_waterman", "int32", "opencl", chip=True),
     _gpu_table("smith_waterman", "int32", "cuda", chip=False),
@@ -180,35 +180,35 @@ CASES = (
     _case(
         "sparse/dia_two_diagonals.c",
         "y = A x of diagonals, two per pass, float64",
-        lambda: emit_dia("float64", Unrolling(vector_bytes=32, vectors=1, depth=2, block=1024)).text,
+        lambda: emit_dia("float64", Unrolling(vectors=1, depth=2, block=1024)).text,
     ),
     _case(
         "sparse/dia_float32_two_vectors.c",
         "a pass over one diagonal, two vectors per iteration, float32",
-        lambda: emit_dia("float32", Unrolling(vector_bytes=32, vectors=2, depth=1, block=1024)).text,
+        lambda: emit_dia("float32", Unrolling(vectors=2, depth=1, block=1024)).text,
         "dia_pass1", "dia_rows",
     ),
     _case(
         "sparse/cg_iteration.c",
         "an iteration of CG",
-        lambda: emit_cg("float64", unrolling(512), CG_BLOCK).text,
+        lambda: emit_cg("float64", unrolling(), CG_BLOCK).text,
         "direct", "tw_cg",
     ),
     _case(
         "sparse/bratu.c",
         "Bratu problem",
-        lambda: emit_bratu("float64", 64, 2).text,
-        "exponential", "cells", "tw_bratu",
+        lambda: emit_bratu("float64", 2).text,
+        "exponential", "row_past", "tw_bratu",
     ),
     _vectors("axpy"),
     _vectors("waxpy", "block", "tw_vectors"),
     _vectors("dot_norm2", "block", "tw_vectors"),
     _vectors("cg_update", "block"),
-    _case("sparse/maxpy3.c", "three products", lambda: emit_vectors(multiple(3), "float32", 32, 1).text, "block"),
+    _case("sparse/maxpy3.c", "three products", lambda: emit_vectors(multiple(3), "float32", 1).text, "block"),
     _case(
         "sparse/axpy_then_norm2.c",
         "two kernels in one",
-        lambda: emit_vectors(fuse(CATALOGUE["axpy"], CATALOGUE["norm2"], {"x": "y"}), "float64", 32, 2).text,
+        lambda: emit_vectors(fuse(CATALOGUE["axpy"], CATALOGUE["norm2"], {"x": "y"}), "float64", 2).text,
         "block",
     ),
     _vectors_gpu("axpy", "cuda"),

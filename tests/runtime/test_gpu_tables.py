@@ -121,8 +121,8 @@ def test_scores_of_alignments_equal_the_cpus():
     ("old", "new"),
     [
         ("    TW_BARRIER();\n  }\n", "  }\n"),
-        ("ROW(a, u) ((tw_wide)((a) % 3", "ROW(a, u) ((tw_wide)((a) % 2"),
-        ("own = tw_min(SUB, n - j0)", "own = SUB"),
+        ("(((a + 1) % 3)", "(((a + 1) % 2)"),
+        ("own = tw_min((n - j0), 3)", "own = 3"),
     ],
 )
 def test_a_fault_in_the_kernel_is_found(capfd, monkeypatch, old, new):

@@ -112,7 +112,7 @@ def test_tuning_checks_and_keeps(monkeypatch):
     monkeypatch.setattr(
         bratu,
         "emit_bratu",
-        lambda *rest: (s := emit_bratu(*rest)) and replace(s, text=s.text.replace("k.source * e", "k.source * e * 2")),
+        lambda *rest: (s := emit_bratu(*rest)) and replace(s, text=s.text.replace("(source * ", "(source * 2 * ")),
     )
     bratu._kernel.cache_clear()
     with pytest.raises(WrongResultError, match="Bratu residual is wrong"):

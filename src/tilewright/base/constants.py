@@ -22,3 +22,5 @@ MOST_REGISTERS = 255
 """32-bit registers that a thread of an NVIDIA GPU has at most."""
 REGISTERS = 2**16
 """32-bit registers of a GPU's multiprocessor where its machine does not say: of every NVIDIA GPU since 2012."""
+WIDEST_VECTOR = 64
+"""Bytes of the widest vector registers (AVX-512)."""

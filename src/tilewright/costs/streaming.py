@@ -120,7 +120,7 @@ def _known(setting: Setting) -> tuple[streaming.Footing, Uses]:
 
 
 def hides(rank: int) -> bool:
-    """Whether arithmetic hides lines from L3: in 3D it does not (decision 0129)."""
+    """Whether arithmetic hides lines from L3: in 3D it does not (docs/derivations/cpu.md)."""
     return rank < 3
 
 

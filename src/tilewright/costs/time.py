@@ -262,6 +262,7 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
         k=np.array([tiling.k or 0], dtype=np.int64),
         sub=tuple(np.array([size], dtype=np.int64) for size in tiling.sub),
         threads=tuple(np.array([count], dtype=np.int64) for count in tiling.threads),
+        team=None if tiling.team is None else np.array([tiling.team], dtype=np.int64),
     )
 
 

@@ -232,7 +232,7 @@ PARAMETERS: dict[str, Parameter] = {
         "is exposed, in 1D and 2D",
         2.0,
         (1.0, 4.0),
-        "sweeps of ten programs on a Zen 4 prefer 2 to 1, 3 and 4 a little; in 3D it is refuted (decision 0129)",
+        "sweeps of ten programs on a Zen 4 prefer 2 to 1, 3 and 4 a little; refuted in 3D (docs/derivations/cpu.md)",
     ),
     "far_row_ratio": _coefficient(
         "time of rows of hexagonal and hybrid tiles in a grid in memory over one in L2",

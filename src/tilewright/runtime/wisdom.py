@@ -1,6 +1,6 @@
 """The wisdom store: which tiling won for which problem, on which device, with which compiler and version of ours.
 
-What was measured under other circumstances is stale: it is listed and flagged, and never used.
+What was measured in another environment is stale: it is listed and flagged, and never used.
 """
 
 import functools

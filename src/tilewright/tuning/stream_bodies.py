@@ -44,7 +44,7 @@ def stream_stages(problem: Problem, tiling: Tiling, *, strict: bool) -> tuple[St
     """
     if tiling.neighbours == "shuffles":
         raise UsageError(
-            f"rows of streaming tiles are lifted, so that neighbours come by loads, got {str(tiling)!r}",
+            f"rows of streaming tiles are dimension-lifted, so that neighbours are loaded, got {str(tiling)!r}",
             "leave neighbours out",
         )
     form, whole = asked_form(problem, tiling, strict=strict), catalogue.complete(problem, tiling)

@@ -6,22 +6,63 @@ The exponential is computed in vectors, within one unit in the last place or so:
 |r| <= ln(2)/2 and Taylor's polynomial, whose remainder is below a tenth of a unit.
 """
 
+import itertools
 import math
+from dataclasses import dataclass
 
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.matrices.dia import vector_head
+from tilewright.codegen import ir
+from tilewright.codegen.ir.builder import Builder, Value, select
+from tilewright.codegen.matrices.registers import ARRAYS, BYTE, DOUBLE, INDICES, put, real_element, sweep
+from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 
 SIZES = ("rows", "columns", "threads", "stream", "diagonal")
 """What ``size`` holds; ``diagonal`` asks for the Jacobian's main diagonal instead of the residual."""
+_VERSION = 2
+"""Raised when texts change for the same arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Exponential:
+    """Constants of the exponential in a type.
+
+    Attributes:
+        degree: Of the polynomial.
+        bits: Of the fraction.
+        bias: Of the exponent.
+        magic: Added and taken away, it rounds to a whole number.
+        bound: Arguments beyond which the result is 0 or infinite.
+        high: ln 2, of which so many last bits are 0 that its products with whole numbers are exact.
+        low: What that leaves of ln 2.
+    """
+
+    degree: int
+    bits: int
+    bias: int
+    magic: float
+    bound: float
+    high: float
+    low: float
+
+
 _EXP = {
-    # degree, bits of the fraction, magic number that rounds, bounds beyond which the result is 0 or infinite, ln 2
-    "float64": (13, 52, "0x1.8p52", "800.0", "0x1.62e42fefa0000p-1", "0x1.cf79abc9e3b3ap-40"),
-    "float32": (7, 23, "0x1.8p23f", "150.0f", "0x1.62e400p-1f", "0x1.7f7d1cp-20f"),
+    "float64": _Exponential(
+        13,
+        52,
+        1023,
+        1.5 * 2.0**52,
+        800.0,
+        float.fromhex("0x1.62e42fefa0000p-1"),
+        float.fromhex("0x1.cf79abc9e3b3ap-40"),
+    ),
+    "float32": _Exponential(
+        7, 23, 127, 1.5 * 2.0**23, 150.0, float.fromhex("0x1.62e400p-1"), float.fromhex("0x1.7f7d1cp-20")
+    ),
 }
 
 
-def emit_bratu(dtype: str, vector_bytes: int, vectors: int) -> KernelSource[None]:
+def emit_bratu(dtype: str, vectors: int) -> KernelSource[None]:
     """Write the kernel.
 
     ``array`` holds u, the result and a row of zeros; ``size`` what :data:`SIZES` says; the last argument points to
@@ -29,127 +70,156 @@ def emit_bratu(dtype: str, vector_bytes: int, vectors: int) -> KernelSource[None
 
     Args:
         dtype: ``float32`` or ``float64``.
-        vector_bytes: Bytes per vector register.
         vectors: Registers of cells per iteration.
 
     Returns:
         The source.
 
     Raises:
-        UsageError: If C kernels do not compute in that type.
+        UsageError: If there are no kernels in that type.
     """
-    head = vector_head(dtype, vector_bytes)
-    entry = f"tw_bratu_{fingerprint(dtype, vector_bytes, vectors, _TEXT, _EXPONENTIAL, head)[:12]}"
-    text = _TEXT.format(
-        entry=entry,
-        step=vectors,
-        values="\n".join(f"    const vec v{v} = cells(u, n, s, i + {v} * LANES, k, diagonal);" for v in range(vectors)),
-        past=" ".join(f"past(f + i + {v} * LANES, v{v});" for v in range(vectors)),
-        plain=" ".join(f"*(vec *)(f + i + {v} * LANES) = v{v};" for v in range(vectors)),
-    )
-    return c_source("\n".join([head, exponential(dtype), text]), entry)
+    real = real_element(dtype)
+    entry = f"tw_bratu_{fingerprint(dtype, vectors, _VERSION)[:12]}"
+    power = exponential(real)
+    rows = {
+        (past, diagonal): _row(real, power, vectors, past=past, diagonal=diagonal)
+        for past, diagonal in itertools.product((True, False), repeat=2)
+    }
+    share = _rows(real, rows)
+    return c_source(c.print_unit((power, *rows.values(), share, _entry(share, real, entry))), entry)
 
 
-def exponential(dtype: str) -> str:
-    """Write the function ``exponential`` on vectors of a type."""
-    degree, bits, magic, bound, high, low = _EXP[dtype]
-    suffix = "f" if dtype == "float32" else ""
-    terms = [f"(real){(1 / math.factorial(k)).hex()}" for k in range(degree, -1, -1)]
-    return _EXPONENTIAL.format(
-        bits=bits,
-        bias={52: 1023, 23: 127}[bits],
-        magic=magic,
-        bound=bound,
-        high=high,
-        low=low,
-        log2e=f"{math.log2(math.e).hex()}{suffix}",
-        first=terms[0],
-        rest="\n".join(f"  p = p * r + {term};" for term in terms[1:]),
-    )
+def exponential(real: ir.Element) -> ir.Function:
+    """Make the function ``exponential`` on vectors of a type."""
+    how, register = _EXP[real.name], ir.vector(real)
+    whole = ir.element(f"int{real.bits}")
+    bits = ir.vector(whole)
+    b = Builder("exponential", kind="inline")
+    x = b.param("x", register)
+    highest, lowest = b.let("most", how.bound, register), b.let("lowest", -how.bound, register)
+    below = b.let("below", select(x > highest, highest, x))
+    inside = b.let("inside", select(below < lowest, lowest, below))
+    magic = b.let("magic", how.magic, register)
+    log2e = ir.Real(math.log2(math.e), real)
+    shifted = b.let("shifted", inside * b.value(log2e) + magic)
+    n = b.let("n", shifted - magic)
+    r = b.let("r", (inside - n * how.high) - n * how.low)
+    p = b.mutable("p", 1 / math.factorial(how.degree), register)
+    for k in range(how.degree - 1, -1, -1):
+        b.set(p, p * r + 1 / math.factorial(k))
+    b.comment("2^n in two factors: it may be a subnormal number or overflow")
+    power = b.let("power", shifted.to(bits) - magic.to(bits))
+    half = b.let("half", power >> 1)
+    first = b.let("first", ((half + how.bias) << how.bits).to(register))
+    second = b.let("second", ((power - half + how.bias) << how.bits).to(register))
+    return b.function((p * first) * second)
 
 
-_EXPONENTIAL = """
-static inline vec choose(lanes mask, vec a, vec b) {{ return (vec)(((lanes)a & mask) | ((lanes)b & ~mask)); }}
-static inline vec exponential(vec x) {{
-  const vec zero = {{0}}, most = zero + {bound};
-  x = choose(x > most, most, x);
-  x = choose(x < -most, -most, x);
-  const vec shifted = x * {log2e} + {magic}, n = shifted - {magic};
-  const vec r = (x - n * {high}) - n * {low};
-  vec p = zero + {first};
-{rest}
-  /* 2^n in two factors: it may be a subnormal number or overflow */
-  const lanes whole = (lanes)shifted - (lanes)(zero + {magic}), half = whole >> 1;
-  p *= (vec)((half + {bias}) << {bits});
-  return p * (vec)((whole - half + {bias}) << {bits});
-}}"""
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """hy/hx, hx/hy and hx hy lambda."""
 
-_TEXT = """
-struct weights {{ real east, north, source; }};
-/* One vector of cells, inside; n and s are the rows above and below. */
-static inline vec cells(const real *u, const real *n, const real *s, int64_t i, struct weights k, const int diagonal) {{
-  const vec c = *(const vec *)(u + i), e = exponential(c);
-  if (diagonal) return (2 * (k.east + k.north)) - k.source * e;
-  const vec w = *(const vec *)(u + i - 1), o = *(const vec *)(u + i + 1);
-  const vec a = *(const vec *)(n + i), b = *(const vec *)(s + i);
-  return (2 * c - w - o) * k.east + (2 * c - a - b) * k.north - k.source * e;
-}}
-static inline real cell(const real *u, const real *n, const real *s, int64_t i, int64_t columns, struct weights k,
-                        const int diagonal) {{
-  const real w = i > 1 ? u[i - 1] : 0, o = i + 2 < columns ? u[i + 1] : 0;
-  vec c = {{0}};
-  c[0] = u[i];
-  const real e = exponential(c)[0];
-  if (diagonal) return 2 * (k.east + k.north) - k.source * e;
-  return (2 * u[i] - w - o) * k.east + (2 * u[i] - n[i] - s[i]) * k.north - k.source * e;
-}}
-static inline __attribute__((always_inline)) void row(const real *u, const real *n, const real *s, real *f,
-    int64_t columns, struct weights k, const int stream, const int diagonal) {{
-  const real edge = 2 * (k.east + k.north);
-  int64_t i = 1;
-  f[0] = diagonal ? edge : edge * u[0];
-  if (columns > 2) f[i] = cell(u, n, s, i, columns, k, diagonal);
-  ++i;
-  if (stream)
-    for (; i + 2 < columns && ((uintptr_t)(f + i) & (BYTES - 1)); ++i) f[i] = cell(u, n, s, i, columns, k, diagonal);
-  for (; i + {step} * LANES + 1 < columns; i += {step} * LANES) {{
-{values}
-    if (stream) {{ {past} }} else {{ {plain} }}
-  }}
-  for (; i + 1 < columns; ++i) f[i] = cell(u, n, s, i, columns, k, diagonal);
-  if (columns > 1) f[columns - 1] = diagonal ? edge : edge * u[columns - 1];
-}}
-static void rows(const real *u, real *f, const real *none, int64_t from, int64_t to, const int64_t *size,
-                 struct weights k) {{
-  const int64_t high = size[0], wide = size[1];
-  const real edge = 2 * (k.east + k.north);
-  for (int64_t j = from; j < to; ++j) {{
-    const real *c = u + j * wide, *n = j > 1 ? c - wide : none, *s = j + 2 < high ? c + wide : none;
-    real *t = f + j * wide;
-    if (j == 0 || j == high - 1) {{
-      for (int64_t i = 0; i < wide; ++i) t[i] = size[4] ? edge : edge * c[i];
-    }} else if (size[4]) {{
-      size[3] ? row(c, n, s, t, wide, k, 1, 1) : row(c, n, s, t, wide, k, 0, 1);
-    }} else {{
-      size[3] ? row(c, n, s, t, wide, k, 1, 0) : row(c, n, s, t, wide, k, 0, 0);
-    }}
-  }}
-  if (size[3]) settle();
-}}
+    east: Value
+    north: Value
+    source: Value
 
-void {entry}(void *const *array, const int64_t *size, void *work, const double *weight) {{
-  (void)work;
-  const struct weights k = {{(real)weight[0], (real)weight[1], (real)weight[2]}};
-#ifdef _OPENMP
-  if (size[2] > 1) {{
-#pragma omp parallel num_threads((int)size[2])
-    {{
-      const int64_t t = omp_get_thread_num(), all = omp_get_num_threads();
-      rows(array[0], array[1], array[2], size[0] * t / all, size[0] * (t + 1) / all, size, k);
-    }}
-    return;
-  }}
-#endif
-  rows(array[0], array[1], array[2], 0, size[0], size, k);
-}}
-"""
+    @property
+    def edge(self) -> Value:
+        return (self.east + self.north) * 2.0
+
+    def cell(self, middle: Value, sides: tuple[Value, Value], rows: tuple[Value, Value], power: Value) -> Value:
+        """The residual of a cell, or of a vector of cells."""
+        return (
+            (middle * 2.0 - sides[0] - sides[1]) * self.east
+            + (middle * 2.0 - rows[0] - rows[1]) * self.north
+            - self.source * power
+        )
+
+
+def _weights(b: Builder, real: ir.Element) -> _Weights:
+    return _Weights(*(b.param(name, real) for name in ("east", "north", "source")))
+
+
+def _row(real: ir.Element, power: ir.Function, vectors: int, *, past: bool, diagonal: bool) -> ir.Function:
+    """Compute a row inside the grid; ``n`` and ``s`` are the rows above and below."""
+    b = Builder(f"row{'_past' * past}{'_diagonal' * diagonal}")
+    u, n, s = (b.param(name, ir.const_pointer(real)) for name in "uns")
+    f, columns = b.param("f", ir.pointer(real)), b.param("columns", ir.INDEX)
+    k = _weights(b, real)
+    edge = b.let("edge", k.edge)
+    register = ir.vector(real)
+
+    def single(i: Value) -> None:
+        exp = b.let("e", b.call(power, b.splat(u[i], register)))
+        if diagonal:
+            f[i] = edge - k.source * exp.lane(0)
+            return
+        sides = (select(i > 1, u[i - 1], 0.0), select(i + 2 < columns, u[i + 1], 0.0))
+        f[i] = k.cell(u[i], sides, (n[i], s[i]), exp.lane(0))
+
+    def whole(at: Value) -> None:
+        found = []
+        for v in range(vectors):
+            i = at + b.lanes(real) * v
+            middle = b.let(f"c{v}", u.vector(i))
+            exp = b.let(f"e{v}", b.call(power, middle))
+            if diagonal:
+                found.append((i, b.let(f"v{v}", edge - k.source * exp)))
+                continue
+            value = k.cell(middle, (u.vector(i - 1), u.vector(i + 1)), (n.vector(i), s.vector(i)), exp)
+            found.append((i, b.let(f"v{v}", value)))
+        for i, value in found:
+            put(b, f, i, value, past=past)
+
+    f[0] = edge if diagonal else edge * u[0]
+    with b.when(columns > 2):
+        single(b.let("second", 1))
+    with b.when(columns > 3):
+        inner = b.let("inner", columns - 2)
+        sweep(b, inner, real, vectors, whole, single, first=2, aligned=f if past else None)
+        single(inner)
+    with b.when(columns > 1):
+        f[columns - 1] = edge if diagonal else edge * u[columns - 1]
+    return b.function()
+
+
+def _rows(real: ir.Element, rows: dict[tuple[bool, bool], ir.Function]) -> ir.Function:
+    """Compute rows from … to - 1."""
+    b = Builder("rows")
+    u, f = b.param("u", ir.const_pointer(real)), b.param("f", ir.pointer(real))
+    none = b.param("none", ir.const_pointer(real))
+    start, stop, size = b.param("from", ir.INDEX), b.param("to", ir.INDEX), b.param("size", INDICES)
+    k = _weights(b, real)
+    high, wide = b.let("high", size[0]), b.let("wide", size[1])
+    stream, diagonal = b.let("stream", size[3].differs(0)), b.let("diagonal", size[4].differs(0))
+    edge = b.let("edge", k.edge)
+    with b.loop("j", start, stop) as j:
+        row, to = b.let("c", u + j * wide), b.let("t", f + j * wide)
+        with b.when(j.equals(0) | j.equals(high - 1)), b.loop("i", 0, wide) as i:
+            to[i] = select(diagonal, edge, edge * row[i])
+        with b.otherwise():
+            above = b.let("n", select(j > 1, row - wide, none))
+            below = b.let("s", select(j + 2 < high, row + wide, none))
+            for (past, main), each in rows.items():
+                with b.when(stream.equals(int(past)) & diagonal.equals(int(main))):
+                    b.call(each, row, above, below, to, wide, k.east, k.north, k.source)
+    with b.when(stream):
+        b.intrinsic("fence", real)
+    return b.function()
+
+
+def _entry(rows: ir.Function, real: ir.Element, entry: str) -> ir.Function:
+    b = Builder(entry, kind="entry")
+    array, size = b.param("array", ARRAYS), b.param("size", INDICES)
+    b.param("work", ir.pointer(BYTE))
+    weight = b.param("weight", ir.const_pointer(DOUBLE))
+    n = b.let("n", size[0])
+    fixed = ir.const_pointer(real)
+    pointers = (array[0].to(fixed), array[1].to(ir.pointer(real)), array[2].to(fixed))
+    weights = [weight[k].to(real) for k in range(3)]
+    with b.when(size[2] > 1), b.parallel(size[2]):
+        low, high = (n * (b.thread + more) / b.threads for more in (0, 1))
+        b.call(rows, *pointers, low, high, size, *weights)
+    with b.otherwise():
+        b.call(rows, *pointers, 0, n, size, *weights)
+    return b.function()

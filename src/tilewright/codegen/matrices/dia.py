@@ -1,4 +1,4 @@
-"""C kernels of matrices stored by diagonals without padding.
+"""Kernels of matrices stored by diagonals without padding, for CPUs.
 
 Diagonal ``o`` holds the elements A[t + max(0, -o), t + max(0, o)] for t from 0. With the offsets ascending, the
 diagonals that a row meets are consecutive, and the rows fall into at most 2 D + 1 ranges that meet the same ones: in a
@@ -9,15 +9,21 @@ More than ``depth`` diagonals are taken in several passes over a block of rows w
 nearest cache.
 """
 
-from tilewright.base.errors import UsageError
+from dataclasses import dataclass
+
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.print.elements import C_ELEMENTS, REALS, itemsize
+from tilewright.codegen import ir
+from tilewright.codegen.ir.builder import Builder, Value, least, most, select
+from tilewright.codegen.matrices.registers import ARRAYS, BYTE, INDICES, put, real_element, share, sweep
+from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.tilings.unrolling import Unrolling
 
 SIZES = ("rows", "columns", "diagonals", "threads", "stream", "add")
 """What ``size`` holds: the matrix' extents, its number of diagonals, threads, whether results go past the caches, and
 whether they are added to what y holds."""
+_VERSION = 2
+"""Raised when texts change for the same unrolling."""
 
 
 def emit_dia(dtype: str, how: Unrolling) -> KernelSource[None]:
@@ -28,7 +34,7 @@ def emit_dia(dtype: str, how: Unrolling) -> KernelSource[None]:
 
     Args:
         dtype: ``float32`` or ``float64``.
-        how: Unrolling; vectors wider than the machine's work, slower.
+        how: Unrolling.
 
     Returns:
         The source.
@@ -36,191 +42,186 @@ def emit_dia(dtype: str, how: Unrolling) -> KernelSource[None]:
     Raises:
         UsageError: If there is no such kernel.
     """
-    entry = f"tw_dia_{fingerprint(dtype, how, _ROWS, _RANGES, _ENTRY)[:12]}"
-    return c_source(library(dtype, how) + _ENTRY.replace("ENTRY", entry), entry)
+    entry = f"tw_dia_{fingerprint(dtype, how, _VERSION)[:12]}"
+    functions = library(dtype, how)
+    return c_source(c.print_unit((*functions, _entry(real_element(dtype), functions[-1], entry))), entry)
 
 
-def library(dtype: str, how: Unrolling) -> str:
-    """Write the part that other units build on: ``dia_rows(m, x, y, from, to, stream, add)`` for a ``struct dia``.
+def library_text(dtype: str, how: Unrolling) -> str:
+    """Write the functions that a file of the user's language builds on, see :func:`library`.
 
     Raises:
         UsageError: If there are no such kernels.
     """
-    head = vector_head(dtype, how.vector_bytes)
-    passes = [_pass(count, how.vectors) for count in range(1, how.depth + 1)]
-    table = ", ".join(f"dia_pass{count}" for count in range(1, how.depth + 1))
-    tail = _RANGES.replace("TABLE", table).replace("DEPTH", str(how.depth)).replace("BLOCK", str(how.block))
-    return "\n".join([head, *passes, tail])
+    return c.print_unit(library(dtype, how))
 
 
-def vector_head(dtype: str, vector_bytes: int) -> str:
-    """Write types, the vector width and a store past the caches.
+def library(dtype: str, how: Unrolling) -> tuple[ir.Function, ...]:
+    """Make the functions that other units build on.
+
+    Returns:
+        The functions; the last is ``dia_rows(columns, count, offset, diagonal, x, y, from, to, stream, add)``: y[from …
+        to - 1] (+)= these rows of A x.
 
     Raises:
-        UsageError: If C kernels do not compute in the element type.
+        UsageError: If there are no such kernels.
     """
-    if dtype not in REALS:
-        raise UsageError(f"sparse kernels compute in {' or '.join(REALS)}, got {dtype!r}")
-    name, size = C_ELEMENTS[dtype], itemsize(dtype)
-    lanes = vector_bytes // size
-    return _HEAD.format(type=name, bytes=vector_bytes, lanes=lanes, word=_WORDS[size])
+    real = real_element(dtype)
+    passes = [_pass(real, count, how.vectors) for count in range(1, how.depth + 1)]
+    together = _range(real, passes, how)
+    return (*passes, together, _rows(real, together))
 
 
-def _pass(count: int, vectors: int) -> str:
-    """Write y (+)= the products of ``count`` diagonals, for consecutive rows; pointers stand at the first row.
+@dataclass(slots=True)
+class Matrix:
+    """A matrix among the parameters of a function.
 
-    Whether to add and how to store are constants of each of the four copies that the compiler makes: with a choice
-    inside the loop it would round the products of some rows before adding them, and of others not.
+    Attributes:
+        columns: Its columns.
+        count: Its diagonals.
+        offset: Their offsets, ascending.
+        diagonal: Their addresses.
     """
-    each = range(count)
-    names = ", ".join(f"*const a{d} = a[{d}], *const x{d} = x[{d}]" for d in each)
-    wide = []
-    for v in range(vectors):
-        at = f"i + {v} * LANES" if v else "i"
-        term = [f"*(const vec *)(a{d} + {at}) * *(const vec *)(x{d} + {at})" for d in each]
-        wide += [f"    vec s{v};", f"    if (add) {{ s{v} = *(const vec *)(y + {at}); s{v} += {term[0]}; }}"]
-        wide += [f"    else s{v} = {term[0]};", *(f"    s{v} += {product};" for product in term[1:])]
-    places = [(f"y + i + {v} * LANES", f"s{v}") for v in range(vectors)]
-    single = "real s; if (add) { s = y[i]; s += a0[i] * x0[i]; } else s = a0[i] * x0[i]; "
-    single += " ".join(f"s += a{d}[i] * x{d}[i];" for d in each[1:])
-    return _ROWS.format(
-        count=count,
-        names=names,
-        single=single,
-        step=vectors,
-        wide="\n".join(wide),
-        past="\n".join(f"      past({place}, {value});" for place, value in places),
-        plain="\n".join(f"      *(vec *)({place}) = {value};" for place, value in places),
+
+    columns: Value
+    count: Value
+    offset: Value
+    diagonal: Value
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        """What a function of the library is given for it."""
+        return self.columns, self.count, self.offset, self.diagonal
+
+
+def _many(real: ir.Element) -> ir.Pointer:
+    """The type of a table of addresses."""
+    return ir.const_pointer(ir.const_pointer(real))
+
+
+def matrix_params(b: Builder, real: ir.Element) -> Matrix:
+    """Add a matrix to the parameters of a function."""
+    return Matrix(
+        columns=b.param("columns", ir.INDEX),
+        count=b.param("count", ir.INDEX),
+        offset=b.param("offset", INDICES),
+        diagonal=b.param("diagonal", _many(real)),
     )
 
 
-_WORDS = {4: "int", 8: "long long"}
+def _pass(real: ir.Element, count: int, vectors: int) -> ir.Function:
+    """Compute y (+)= the products of ``count`` diagonals, for consecutive rows; pointers stand at the first row.
 
-_HEAD = """#include <stdint.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-typedef {type} real;
-typedef real vec __attribute__((vector_size({bytes}), aligned(sizeof(real)), may_alias));
-typedef {word} lanes __attribute__((vector_size({bytes}), aligned(sizeof(real)), may_alias));
-enum {{ LANES = {lanes}, BYTES = {bytes} }};
-static inline int64_t least(int64_t a, int64_t b) {{ return a < b ? a : b; }}
-static inline int64_t most(int64_t a, int64_t b) {{ return a > b ? a : b; }}
-/* Store to a vector's own boundary, past the caches where the CPU can. */
-static inline void past(real *to, vec v) {{
-#if defined(__clang__)
-  typedef real whole __attribute__((vector_size({bytes}), may_alias));
-  __builtin_nontemporal_store((whole)v, (whole *)to);
-#elif defined(__AVX512F__) && {bytes} == 64
-  typedef float wide __attribute__((vector_size(64)));
-  __builtin_ia32_movntps512((float *)to, (wide)v);
-#elif defined(__AVX__) && {bytes} == 32
-  typedef float wide __attribute__((vector_size(32)));
-  __builtin_ia32_movntps256((float *)to, (wide)v);
-#elif defined(__SSE__) && {bytes} == 16
-  typedef float wide __attribute__((vector_size(16)));
-  __builtin_ia32_movntps((float *)to, (wide)v);
-#else
-  *(vec *)to = v;
-#endif
-}}
-/* What went past the caches is seen by whoever comes after. */
-static inline void settle(void) {{
-#ifdef __SSE__
-  __builtin_ia32_sfence();
-#endif
-}}
-/* The share of a thread: consecutive, at whole cache lines. */
-static inline int64_t share(int64_t n, int thread, int threads) {{
-  const int64_t units = (n + 63) / 64;
-  return least(n, units * thread / threads * 64);
-}}"""
+    Whether to add and how to store are known in each of the four loops: with a choice inside the loop the compiler
+    would round the products of some rows before adding them, and of others not.
+    """
+    b = Builder(f"dia_pass{count}")
+    a, x = b.param("a", _many(real)), b.param("x", _many(real))
+    y, n = b.param("y", ir.pointer(real)), b.param("n", ir.INDEX)
+    stream, add = b.param("stream", ir.INDEX), b.param("add", ir.INDEX)
+    diagonals = [b.let(f"a{d}", a[d]) for d in range(count)]
+    vector = [b.let(f"x{d}", x[d]) for d in range(count)]
 
-_ROWS = """
-static inline __attribute__((always_inline)) void dia_loop{count}(const real *const *a, const real *const *x, real *y,
-                                                                 int64_t n, const int stream, const int add) {{
-  const real {names};
-  int64_t i = 0;
-  if (stream)
-    for (; i < n && ((uintptr_t)(y + i) & (BYTES - 1)); ++i) {{
-      {single} y[i] = s;
-    }}
-  for (; i + {step} * LANES <= n; i += {step} * LANES) {{
-{wide}
-    if (stream) {{
-{past}
-    }} else {{
-{plain}
-    }}
-  }}
-  for (; i < n; ++i) {{
-    {single} y[i] = s;
-  }}
-}}
-static void dia_pass{count}(const real *const *a, const real *const *x, real *y, int64_t n, int stream, int add) {{
-  if (stream) add ? dia_loop{count}(a, x, y, n, 1, 1) : dia_loop{count}(a, x, y, n, 1, 0);
-  else add ? dia_loop{count}(a, x, y, n, 0, 1) : dia_loop{count}(a, x, y, n, 0, 0);
-}}"""
+    def loop(*, past: bool, more: bool) -> None:
+        def whole(at: Value) -> None:
+            lanes = b.lanes(real)
+            sums = []
+            for v in range(vectors):
+                place = at + lanes * v
+                terms = [d.vector(place) * e.vector(place) for d, e in zip(diagonals, vector, strict=True)]
+                total = b.mutable(f"s{v}", y.vector(place) + terms[0] if more else terms[0])
+                for term in terms[1:]:
+                    b.set(total, total + term)
+                sums.append((place, total))
+            for place, total in sums:
+                put(b, y, place, total, past=past)
 
-_RANGES = """
-struct dia { int64_t rows, columns, count; const int64_t *offset; const real *const *diagonal; };
-typedef void dia_pass(const real *const *, const real *const *, real *, int64_t, int, int);
-static dia_pass *const dia_passes[DEPTH] = {TABLE};
-/* y[from ... to - 1] (+)= the products of diagonals first ... last - 1, which all these rows meet. */
-static void dia_range(const struct dia *m, int64_t first, int64_t last, const real *x, real *y, int64_t from,
-                      int64_t to, int stream, int add) {
-  const int one = last - first <= DEPTH;
-  const int64_t high = one ? to - from : BLOCK;
-  if (first == last && !add)
-    for (int64_t i = from; i < to; ++i) y[i] = 0;
-  for (int64_t row = from; row < to; row += high) {
-    const int64_t n = least(high, to - row);
-    for (int64_t d = first; d < last; d += DEPTH) {
-      const int64_t k = least(DEPTH, last - d);
-      const real *a[DEPTH], *b[DEPTH];
-      for (int64_t j = 0; j < k; ++j) {
-        const int64_t o = m->offset[d + j];
-        a[j] = m->diagonal[d + j] + (o < 0 ? row + o : row);
-        b[j] = x + row + o;
-      }
-      dia_passes[k - 1](a, b, y + row, n, one && stream, add || d > first);
-    }
-  }
-}
-/* y[from ... to - 1] (+)= these rows of A x. */
-static void dia_rows(const struct dia *m, const real *x, real *y, int64_t from, int64_t to, int stream, int add) {
-  for (int64_t row = from; row < to;) {
-    int64_t first = 0, last = m->count, end = to;
-    while (first < last && m->offset[first] < -row) ++first;
-    while (last > first && m->offset[last - 1] >= m->columns - row) --last;
-    /* the next row that meets one more below, or one less above */
-    if (first > 0) end = least(end, -m->offset[first - 1]);
-    if (last > first) end = least(end, m->columns - m->offset[last - 1]);
-    dia_range(m, first, last, x, y, row, end, stream, add);
-    row = end;
-  }
-  if (stream) settle();
-}
-"""
+        def single(at: Value) -> None:
+            terms = [d[at] * e[at] for d, e in zip(diagonals, vector, strict=True)]
+            total = b.mutable("s", y[at] + terms[0] if more else terms[0])
+            for term in terms[1:]:
+                b.set(total, total + term)
+            y[at] = total
 
-_ENTRY = """
-void ENTRY(void *const *array, const int64_t *size, void *work, const void *unused) {
-  (void)work; (void)unused;
-  const struct dia m = {size[0], size[1], size[2], array[2], array[3]};
-  const real *x = array[0];
-  real *y = array[1];
-  const int stream = (int)size[4], add = (int)size[5];
-#ifdef _OPENMP
-  const int threads = (int)size[3];
-  if (threads > 1) {
-#pragma omp parallel num_threads(threads)
-    {
-      const int t = omp_get_thread_num(), all = omp_get_num_threads();
-      dia_rows(&m, x, y, share(m.rows, t, all), share(m.rows, t + 1, all), stream, add);
-    }
-    return;
-  }
-#endif
-  dia_rows(&m, x, y, 0, m.rows, stream, add);
-}
-"""
+        sweep(b, n, real, vectors, whole, single, aligned=y if past else None)
+
+    for past in (True, False):
+        with b.when(stream.differs(0)) if past else b.otherwise():
+            with b.when(add.differs(0)):
+                loop(past=past, more=True)
+            with b.otherwise():
+                loop(past=past, more=False)
+    return b.function()
+
+
+def _range(real: ir.Element, passes: list[ir.Function], how: Unrolling) -> ir.Function:
+    """Compute y[from … to - 1] (+)= the products of diagonals first … last - 1, which all these rows meet."""
+    b = Builder("dia_range")
+    m = matrix_params(b, real)
+    first, last = b.param("first", ir.INDEX), b.param("last", ir.INDEX)
+    x, y = b.param("x", ir.const_pointer(real)), b.param("y", ir.pointer(real))
+    start, stop = b.param("from", ir.INDEX), b.param("to", ir.INDEX)
+    stream, add = b.param("stream", ir.INDEX), b.param("add", ir.INDEX)
+    one = b.let("one", last - first <= how.depth)
+    high = b.let("high", select(one, stop - start, how.block))
+    with b.when(first.equals(last) & add.equals(0)), b.loop("i", start, stop) as i:
+        y[i] = 0.0
+    with b.loop("step", 0, (stop - start + high - 1) / most(high, 1)) as step:
+        row = b.let("row", start + step * high)
+        n = b.let("n", least(high, stop - row))
+        with b.loop("d", first, last, how.depth) as d:
+            k = b.let("k", least(last - d, how.depth))
+            table = ir.pointer(ir.const_pointer(real))
+            diagonals, vectors = b.array("a", table, how.depth), b.array("b", table, how.depth)
+            with b.loop("j", 0, k) as j:
+                o = b.let("o", m.offset[d + j])
+                diagonals[j] = m.diagonal[d + j] + row + least(o, 0)
+                vectors[j] = x + row + o
+            for count, each in enumerate(passes, 1):
+                with b.when(k.equals(count)):
+                    # Several passes over a block read its results again: only those of one pass go past the caches.
+                    past = stream.differs(0) & one
+                    b.call(each, diagonals, vectors, y + row, n, past, add.differs(0) | (d > first))
+    return b.function()
+
+
+def _rows(real: ir.Element, together: ir.Function) -> ir.Function:
+    """Compute y[from … to - 1] (+)= these rows of A x."""
+    b = Builder("dia_rows")
+    m = matrix_params(b, real)
+    x, y = b.param("x", ir.const_pointer(real)), b.param("y", ir.pointer(real))
+    start, stop = b.param("from", ir.INDEX), b.param("to", ir.INDEX)
+    stream, add = b.param("stream", ir.INDEX), b.param("add", ir.INDEX)
+    row = b.mutable("row", start)
+    with b.loop_while(row < stop):
+        first, last, end = b.mutable("first", 0), b.mutable("last", m.count), b.mutable("end", stop)
+        with b.loop("d", 0, m.count) as d:
+            b.set(first, first + (m.offset[d] < -row))
+            b.set(last, last - (m.offset[d] >= m.columns - row))
+        b.set(last, most(first, last))
+        b.comment("the next row that meets one more below, or one less above")
+        with b.when(first > 0):
+            b.set(end, least(end, -m.offset[first - 1]))
+        with b.when(last > first):
+            b.set(end, least(end, m.columns - m.offset[last - 1]))
+        b.call(together, *m.arguments, first, last, x, y, row, end, stream, add)
+        b.set(row, end)
+    with b.when(stream.differs(0)):
+        b.intrinsic("fence", real)
+    return b.function()
+
+
+def _entry(real: ir.Element, rows: ir.Function, entry: str) -> ir.Function:
+    b = Builder(entry, kind="entry")
+    array, size = b.param("array", ARRAYS), b.param("size", INDICES)
+    b.param("work", ir.pointer(BYTE))
+    b.param("unused", ir.pointer(BYTE))
+    x, y = array[0].to(ir.const_pointer(real)), array[1].to(ir.pointer(real))
+    n = b.let("rows", size[0])
+    m = Matrix(size[1], size[2], array[2].to(INDICES), array[3].to(_many(real)))
+    with b.when(size[3] > 1), b.parallel(size[3]):
+        low, high = (share(n, b.thread + more, b.threads) for more in (0, 1))
+        b.call(rows, *m.arguments, x, y, low, high, size[4], size[5])
+    with b.otherwise():
+        b.call(rows, *m.arguments, x, y, 0, n, size[4], size[5])
+    return b.function()

@@ -1,17 +1,26 @@
-"""OpenCL and CUDA kernels of matrices of diagonals and of Krylov methods' vector operations.
+"""GPU kernels of matrices of diagonals and of Krylov methods' vector operations.
 
-One text for both, with a thin layer of macros. Every loop advances by the whole grid, and every element is read at the
-loop's own index, so vectors may be longer than the grid (the published example reads at the thread's number instead).
-Sums are reduced within a group through shared memory and finished on the device by one more group.
+Every loop advances by the whole grid, and every element is read at the loop's own index, so vectors may be longer than
+the grid (the published example reads at the thread's number instead). Sums are reduced within a group through shared
+memory and finished on the device by one more group.
 """
+
+from contextlib import AbstractContextManager
 
 from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.matrices.vectors import VectorKernel
-from tilewright.codegen.print.elements import GPU_ELEMENTS, REALS
+from tilewright.codegen import ir
+from tilewright.codegen.ir.builder import Builder, Number, Value, select
+from tilewright.codegen.matrices.vectors import VectorKernel, compute
+from tilewright.codegen.print.elements import REALS
+from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
+
+_WHOLE = ir.const_pointer(ir.WIDE)
+_VERSION = 2
+"""Raised when texts change for the same arguments."""
 
 
 def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelSource[None]:
@@ -32,10 +41,24 @@ def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelS
     Raises:
         UsageError: If there is no such kernel.
     """
-    entry = f"tw_dia_gpu_{fingerprint(dtype, dialect, threads, unroll, _DIA)[:12]}"
-    head = _head(dtype, dialect, threads)
-    text = _DIA.replace("ENTRY", entry).replace("UNROLLED", f"#pragma unroll {unroll}" if unroll > 1 else "")
-    return _source(head + text, dtype, dialect, threads, entry)
+    real = _real(dtype, dialect, threads)
+    entry = f"tw_dia_gpu_{fingerprint(dtype, dialect, threads, unroll, _VERSION)[:12]}"
+    b = Builder(entry, kind="kernel", threads=threads)
+    values, start, offset = (
+        b.param(name, kind)
+        for name, kind in (("values", ir.const_pointer(real)), ("start", _WHOLE), ("offset", _WHOLE))
+    )
+    x, y = b.param("x", ir.const_pointer(real)), b.param("y", ir.pointer(real))
+    rows, columns, diagonals = (b.param(name, ir.WIDE) for name in ("rows", "columns", "diagonals"))
+    # A row per turn of a thread: neighbours in the group read neighbours of every diagonal.
+    with _grid(b, rows, threads) as i:
+        total = b.mutable("s", 0.0, real)
+        with b.loop("d", 0, diagonals, kind=ir.WIDE, unroll=unroll if unroll > 1 else 0) as d:
+            column = b.let("column", i + offset[d])
+            with b.when((column >= 0) & (column < columns)):
+                b.set(total, total + values[start[d] + select(column < i, column, i)] * x[column])
+        y[i] = total
+    return _source((b.function(),), dtype, dialect, threads, entry)
 
 
 def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int) -> KernelSource[None]:
@@ -60,41 +83,38 @@ def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int)
     """
     if threads & (threads - 1):
         raise UsageError(f"sums are halved, so the threads of a group are a power of two, got {threads}")
-    entry = f"tw_vectors_gpu_{fingerprint(what, dtype, dialect, threads, _VECTORS, _SUM)[:12]}"
-    vectors = ", ".join(f"GLOBAL {'' if name in what.written else 'const '}real *p_{name}" for name in what.vectors)
-    scalars = "".join(f", real {name}" for name in what.scalars)
-    work, number = [f"real {name} = p_{name}[i];" for name in what.read], 0
-    declared = set(what.read)
-    for each in what.operations:
-        if each.target:
-            work.append(f"{'' if each.target in declared else 'real '}{each.target} = {each.formula};")
-            declared.add(each.target)
-        else:
-            work.append(f"t{number} += {each.formula};")
-            number += 1
-    work += [f"p_{name}[i] = {name};" for name in what.written]
-    sums = range(what.sums)
-    text = _VECTORS.format(
-        entry=entry,
-        arguments=vectors + scalars + (", GLOBAL real *part" if what.sums else ""),
-        shared="SHARED real chip[THREADS];" if what.sums else "",
-        zeros=" ".join(f"real t{k} = 0;" for k in sums),
-        work=" ".join(work),
-        totals="\n".join(
-            f"  t{k} = total(chip, t{k});\n  if (THREAD == 0) part[GROUP * {what.sums} + {k}] = t{k};" for k in sums
-        ),
-    )
-    head = _head(dtype, dialect, threads)
-    if not what.sums:
-        return _source(head + text, dtype, dialect, threads, entry)
-    finish = f"{entry}_finish"
-    last = _FINISH.replace("FINISH", finish).replace("SUMS", str(what.sums))
-    return _source(head + _SUM + text + last, dtype, dialect, threads, entry, finish)
+    real = _real(dtype, dialect, threads)
+    entry = f"tw_vectors_gpu_{fingerprint(what, dtype, dialect, threads, _VERSION)[:12]}"
+    b = Builder(entry, kind="kernel", threads=threads)
+    pointers = {name: b.param(f"p_{name}", ir.Pointer(real, const=name not in what.written)) for name in what.vectors}
+    scalars = {name: b.param(name, real) for name in what.scalars}
+    part = b.param("part", ir.pointer(real)) if what.sums else None
+    n = b.param("n", ir.WIDE)
+    chip = b.array("chip", ir.shared_pointer(real), threads) if part is not None else None
+    totals = [b.mutable(f"t{k}", 0.0, real) for k in range(what.sums)]
+    with _grid(b, n, threads) as i:
+        values: dict[str, Value | Number] = {
+            **scalars,
+            **{name: b.let(f"e_{name}", pointers[name][i]) for name in what.read},
+        }
+        for total, term in zip(totals, compute(what, values, b), strict=True):
+            b.set(total, total + term)
+        for name in what.written:
+            pointers[name][i] = values[name]
+    if part is None or chip is None:
+        return _source((b.function(),), dtype, dialect, threads, entry)
+    joined = _total(real, threads)
+    for k, total in enumerate(totals):
+        _joined(b, joined, chip, total, part, b.group * what.sums + k)
+    finish = _finish(f"{entry}_finish", joined, real, threads, what.sums)
+    return _source((joined, b.function(), finish), dtype, dialect, threads, entry, finish.name)
 
 
-def _source(text: str, dtype: str, dialect: str, threads: int, *entries: str) -> KernelSource[None]:
+def _source(
+    functions: tuple[ir.Function, ...], dtype: str, dialect: str, threads: int, *entries: str
+) -> KernelSource[None]:
     return KernelSource(
-        text=text,
+        text=print_gpu(functions, dialect),
         dialect=dialect,
         kernels=tuple(EntryPoint(entry=entry, threads=threads) for entry in entries),
         layout=None,
@@ -102,7 +122,7 @@ def _source(text: str, dtype: str, dialect: str, threads: int, *entries: str) ->
     )
 
 
-def _head(dtype: str, dialect: str, threads: int) -> str:
+def _real(dtype: str, dialect: str, threads: int) -> ir.Element:
     if dialect not in DIALECTS or dtype not in REALS:
         raise UsageError(
             f"there is no sparse kernel for {dtype!r} in {dialect!r}",
@@ -110,82 +130,47 @@ def _head(dtype: str, dialect: str, threads: int) -> str:
         )
     if not 1 <= threads <= MAX_BLOCK_THREADS:
         raise UsageError(f"a group has 1 to {MAX_BLOCK_THREADS} threads, got {threads}")
-    double = dialect == "opencl" and dtype == "float64"
-    extension = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if double else ""
-    return f"{extension}{_DIALECT[dialect]}\ntypedef {GPU_ELEMENTS[dtype]} real;\n#define THREADS {threads}\n"
+    return ir.element(dtype)
 
 
-_DIALECT = {
-    "opencl": """#define KERNEL __kernel void
-#define DEVICE inline
-#define GLOBAL __global
-#define SHARED __local
-#define POINTS_SHARED __local
-#define GROUP ((int)get_group_id(0))
-#define GROUPS ((int)get_num_groups(0))
-#define THREAD ((int)get_local_id(0))
-#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
-typedef long wide;""",
-    "cuda": """#define KERNEL extern "C" __global__ void
-#define DEVICE __device__ __forceinline__
-#define GLOBAL
-#define SHARED __shared__
-#define POINTS_SHARED
-#define GROUP ((int)blockIdx.x)
-#define GROUPS ((int)gridDim.x)
-#define THREAD ((int)threadIdx.x)
-#define BARRIER __syncthreads()
-typedef long long wide;""",
-}
+def _grid(b: Builder, n: Value, threads: int) -> AbstractContextManager[Value]:
+    """A loop over n elements that all threads of the grid share."""
+    first = b.value(ir.wide(b.group.node)) * threads + b.thread
+    return b.loop("i", first, n, b.value(ir.wide(b.groups.node)) * threads, kind=ir.WIDE)
 
-_DIA = """
-/* A row per turn of a thread: neighbours in the group read neighbours of every diagonal. */
-KERNEL ENTRY(GLOBAL const real *values, GLOBAL const wide *start, GLOBAL const wide *offset, GLOBAL const real *x,
-             GLOBAL real *y, wide rows, wide columns, wide diagonals) {
-  for (wide i = (wide)GROUP * THREADS + THREAD; i < rows; i += (wide)GROUPS * THREADS) {
-    real s = 0;
-UNROLLED
-    for (wide d = 0; d < diagonals; ++d) {
-      const wide column = i + offset[d];
-      if (column >= 0 && column < columns) s += values[start[d] + (column < i ? column : i)] * x[column];
-    }
-    y[i] = s;
-  }
-}
-"""
 
-_SUM = """
-/* The sum of a value over the threads of a group, for thread 0. */
-DEVICE real total(POINTS_SHARED real *chip, real value) {
-  chip[THREAD] = value;
-  BARRIER;
-  for (int span = THREADS / 2; span > 0; span /= 2) {
-    if (THREAD < span) chip[THREAD] += chip[THREAD + span];
-    BARRIER;
-  }
-  const real all = chip[0];
-  BARRIER;
-  return all;
-}
-"""
+def _total(real: ir.Element, threads: int) -> ir.Function:
+    """Return the sum of a value over the threads of a group, by halves; all of them call it."""
+    b = Builder("total", kind="inline")
+    chip, value = b.param("chip", ir.shared_pointer(real)), b.param("value", real)
+    chip[b.thread] = value
+    b.barrier()
+    span = threads // 2
+    while span:
+        with b.when(b.thread < span):
+            chip[b.thread] = chip[b.thread] + chip[b.thread + span]
+        b.barrier()
+        span //= 2
+    found = b.let("all", chip[0])
+    b.barrier()
+    return b.function(found)
 
-_VECTORS = """
-KERNEL {entry}({arguments}, wide n) {{
-  {shared}
-  {zeros}
-  for (wide i = (wide)GROUP * THREADS + THREAD; i < n; i += (wide)GROUPS * THREADS) {{ {work} }}
-{totals}
-}}
-"""
 
-_FINISH = """
-KERNEL FINISH(GLOBAL real *part, int groups) {
-  SHARED real chip[THREADS];
-  for (int k = 0; k < SUMS; ++k) {
-    real t = 0;
-    for (int g = THREAD; g < groups; g += THREADS) t += part[g * SUMS + k];
-    t = total(chip, t);
-    if (THREAD == 0) part[k] = t;
-  }
-}
-"""
+def _joined(b: Builder, joined: ir.Function, chip: Value, total: Value, part: Value, place: Value | int) -> None:
+    """Store the sum over the threads of a group."""
+    b.set(total, b.call(joined, chip, total))
+    with b.when(b.thread.equals(0)):
+        part[place] = total
+
+
+def _finish(name: str, joined: ir.Function, real: ir.Element, threads: int, sums: int) -> ir.Function:
+    """Add up the sums of all groups: the kernel of one more."""
+    b = Builder(name, kind="kernel", threads=threads)
+    part, groups = b.param("part", ir.pointer(real)), b.param("groups", ir.INDEX)
+    chip = b.array("chip", ir.shared_pointer(real), threads)
+    for k in range(sums):
+        total = b.mutable(f"t{k}", 0.0, real)
+        with b.loop("g", b.thread, groups, threads) as g:
+            b.set(total, total + part[g * sums + k])
+        _joined(b, joined, chip, total, part, k)
+    return b.function()

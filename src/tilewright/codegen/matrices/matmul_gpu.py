@@ -1,20 +1,25 @@
-"""OpenCL and CUDA kernels of two fused products that never store the intermediate.
+"""GPU kernels of two fused products that never store the intermediate.
 
-One text for both, behind the macros of every GPU text (``gpu_prelude``). A group owns a block of R's rows (left
+A group owns a block of R's rows (left
 fusion) or columns (right) and keeps a block X by Y of the intermediate T in shared memory, as
 :mod:`tilewright.costs.chain` counts it. Both products run on the same routine: slices of depth Z of the two operands
-are staged in shared memory, and every thread multiplies ROWS by COLUMNS cells in registers. Off-chip words move
-through LOAD and STORE only, which count them if asked to.
+are staged in shared memory, and every thread multiplies ROWS by COLUMNS cells in registers. A kernel counts the
+words that it moves between memory and chip if asked to.
 """
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.print.elements import GPU_ELEMENTS
-from tilewright.codegen.print.gpu_prelude import DIALECTS, prelude
+from tilewright.codegen import ir
+from tilewright.codegen.ir.builder import Builder, Value, least
+from tilewright.codegen.print.elements import REALS
+from tilewright.codegen.print.gpu import print_gpu
+from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.tilings.unrolling import GroupBlock
 
-_BYTES = {"float32": 4, "float64": 8}
+_COUNT = ir.element("uint32")
+_VERSION = 2
+"""Raised when texts change for the same arguments."""
 
 
 def emit_gpu(fusion: str, dtype: str, dialect: str, block: GroupBlock, *, counting: bool = False) -> KernelSource[None]:
@@ -36,38 +41,21 @@ def emit_gpu(fusion: str, dtype: str, dialect: str, block: GroupBlock, *, counti
     Raises:
         UsageError: If there is no such kernel, or the block's sizes do not divide.
     """
-    if dialect not in DIALECTS or fusion not in {"left", "right"} or dtype not in _BYTES:
+    if dialect not in DIALECTS or fusion not in {"left", "right"} or dtype not in REALS:
         raise UsageError(
             f"there is no fused kernel {fusion!r} for {dtype!r} in {dialect!r}",
-            f"fusions are left and right, types {', '.join(_BYTES)}, dialects {', '.join(DIALECTS)}",
+            f"fusions are left and right, types {', '.join(REALS)}, dialects {', '.join(DIALECTS)}",
         )
     (x, y), (rows, columns) = block.tile, block.cells
     if min(x, y, rows, columns, block.depth) < 1 or x % rows or y % columns:
         raise UsageError(f"a thread's cells {block.cells} must divide the tile {block.tile}")
-    entry = f"tw_fused_{fusion}_{fingerprint(fusion, dtype, dialect, block, counting)[:12]}"
-    constants = {
-        "X": x,
-        "Y": y,
-        "Z": block.depth,
-        "ROWS": rows,
-        "COLUMNS": columns,
-        "ACROSS": y // columns,
-        "DOWN": x // rows,
-        "THREADS": block.threads,
-    }
-    lines = [
-        prelude(dialect, (dtype,), index=False),
-        f"typedef {GPU_ELEMENTS[dtype]} real;",
-        *(f"#define {key} {value}" for key, value in constants.items()),
-    ]
-    lines += [
-        _COUNTED if counting else _UNCOUNTED,
-        _MULTIPLY,
-        (_LEFT if fusion == "left" else _RIGHT).replace("ENTRY", entry),
-    ]
-    shared = (x * y + (x + y) * block.depth) * _BYTES[dtype]
+    real = ir.element(dtype)
+    entry = f"tw_fused_{fusion}_{fingerprint(fusion, dtype, dialect, block, counting, _VERSION)[:12]}"
+    parts = _Parts(real, block, counting=counting)
+    kernel = (_left if fusion == "left" else _right)(parts, entry)
+    shared = (x * y + (x + y) * block.depth) * real.bytes
     return KernelSource(
-        text="\n".join(lines) + "\n",
+        text=print_gpu((*parts.functions, kernel), dialect),
         dialect=dialect,
         kernels=(EntryPoint(entry=entry, threads=block.threads, shared_bytes=shared),),
         layout=None,
@@ -75,105 +63,173 @@ def emit_gpu(fusion: str, dtype: str, dialect: str, block: GroupBlock, *, counti
     )
 
 
-_UNCOUNTED = """#define COUNTER
-#define PASS
-#define LOAD(a, i) ((a)[i])
-#define STORE(a, i, v) ((a)[i] = (v))"""
+class _Parts:
+    """The functions that both kernels are made of.
 
-_COUNTED = """#define COUNTER , TW_GLOBAL unsigned int *count
-#define PASS , count
-#define LOAD(a, i) (TW_COUNT(count), (a)[i])
-#define STORE(a, i, v) (TW_COUNT(count), (a)[i] = (v))"""
+    Attributes:
+        functions: All of them, callees first.
+    """
 
-_MULTIPLY = """
-/* Stage rows i0 ... of height down and columns j0 ... of width across of a (rows x columns); zeros outside. */
-TW_FUNCTION void stage(TW_GLOBAL const real *a, TW_LOCAL real *to, int i0, int i1, int j0, int j1, int columns,
-                       int down, int across COUNTER) {
-  for (int n = TW_THREAD; n < down * across; n += THREADS) {
-    const int i = i0 + n / across, j = j0 + n % across;
-    to[n] = i < i1 && j < j1 ? LOAD(a, (size_t)i * columns + j) : (real)0;
-  }
-}
-/* cell += left (X x Z, rows apart by pitch) times right (Z x Y, rows apart by Y), for this thread's cells. */
-TW_FUNCTION void multiply(TW_LOCAL const real *left, int pitch, TW_LOCAL const real *right, int deep, real *cell) {
-  const int i0 = TW_THREAD / ACROSS, j0 = TW_THREAD % ACROSS;
-  for (int k = 0; k < deep; ++k)
-    for (int i = 0; i < ROWS; ++i)
-      for (int j = 0; j < COLUMNS; ++j)
-        cell[i * COLUMNS + j] += left[(i0 + i * DOWN) * pitch + k] * right[k * Y + j0 + j * ACROSS];
-}
-/* T = A B for rows i0 ... and columns j0 ..., A of n x depth, B of depth x m. */
-TW_FUNCTION void fill(TW_GLOBAL const real *a, TW_GLOBAL const real *b, TW_LOCAL real *t, TW_LOCAL real *sa,
-            TW_LOCAL real *sb, int i0, int n, int j0, int m, int depth COUNTER) {
-  real cell[ROWS * COLUMNS];
-  for (int c = 0; c < ROWS * COLUMNS; ++c) cell[c] = 0;
-  for (int k0 = 0; k0 < depth; k0 += Z) {
-    stage(a, sa, i0, n, k0, depth, depth, X, Z PASS);
-    stage(b, sb, k0, depth, j0, m, m, Z, Y PASS);
-    TW_BARRIER();
-    multiply(sa, Z, sb, Z, cell);
-    TW_BARRIER();
-  }
-  for (int c = 0; c < ROWS * COLUMNS; ++c)
-    t[(TW_THREAD / ACROSS + c / COLUMNS * DOWN) * Y + TW_THREAD % ACROSS + c % COLUMNS * ACROSS] = cell[c];
-  TW_BARRIER();
-}
-/* R (+)= cells, for rows i0 ... and columns j0 .... */
-TW_FUNCTION void add(TW_GLOBAL real *r, const real *cell, int i0, int n, int j0, int m, int more COUNTER) {
-  for (int c = 0; c < ROWS * COLUMNS; ++c) {
-    const int i = i0 + TW_THREAD / ACROSS + c / COLUMNS * DOWN, j = j0 + TW_THREAD % ACROSS + c % COLUMNS * ACROSS;
-    if (i < n && j < m) {
-      const size_t at = (size_t)i * m + j;
-      const real before = more ? LOAD(r, at) : (real)0;
-      STORE(r, at, before + cell[c]);
-    }
-  }
-}"""
+    def __init__(self, real: ir.Element, block: GroupBlock, *, counting: bool) -> None:
+        self.real, self.block, self.counting = real, block, counting
+        (self.x, self.y), (self.rows, self.columns) = block.tile, block.cells
+        self.across, self.down = self.y // self.columns, self.x // self.rows
+        self.stage, self.multiply = self._stage(), self._multiply()
+        self.fill, self.add = self._fill(), self._add()
+        self.functions = (self.stage, self.multiply, self.fill, self.add)
 
-_START = """
-TW_KERNEL(THREADS) ENTRY(TW_GLOBAL const real *a1, TW_GLOBAL const real *a2, TW_GLOBAL const real *a3,
-                         TW_GLOBAL real *r, int p0, int p1, int p2, int p3 COUNTER) {
-  TW_SHARED real t[X * Y];
-  TW_SHARED real sa[X * Z];
-  TW_SHARED real sb[Z * Y];
-  real cell[ROWS * COLUMNS];"""
+    @property
+    def cells(self) -> int:
+        """Cells of a thread."""
+        return self.rows * self.columns
 
-_LEFT = (
-    _START
-    + """
-  const int i0 = TW_GROUP * X;
-  for (int j0 = 0; j0 < p2; j0 += Y) {
-    fill(a1, a2, t, sa, sb, i0, p0, j0, p2, p1 PASS);
-    for (int l0 = 0; l0 < p3; l0 += Y) {
-      for (int c = 0; c < ROWS * COLUMNS; ++c) cell[c] = 0;
-      for (int k0 = 0; k0 < Y && j0 + k0 < p2; k0 += Z) {
-        stage(a3, sb, j0 + k0, j0 + Y < p2 ? j0 + Y : p2, l0, p3, p3, Z, Y PASS);
-        TW_BARRIER();
-        multiply(t + k0, Y, sb, Y - k0 < Z ? Y - k0 : Z, cell);
-        TW_BARRIER();
-      }
-      add(r, cell, i0, p0, l0, p3, j0 > 0 PASS);
-    }
-  }
-}"""
-)
+    def counter(self, b: Builder) -> tuple[Value, ...]:
+        """Add the counter of words to a function's parameters, if there is one."""
+        return (b.param("count", ir.pointer(_COUNT)),) if self.counting else ()
 
-_RIGHT = (
-    _START
-    + """
-  const int j0 = TW_GROUP * Y;
-  for (int i0 = 0; i0 < p1; i0 += X) {
-    fill(a2, a3, t, sa, sb, i0, p1, j0, p3, p2 PASS);
-    for (int l0 = 0; l0 < p0; l0 += X) {
-      for (int c = 0; c < ROWS * COLUMNS; ++c) cell[c] = 0;
-      for (int k0 = 0; k0 < X && i0 + k0 < p1; k0 += Z) {
-        stage(a1, sa, l0, p0, i0 + k0, i0 + X < p1 ? i0 + X : p1, p1, X, Z PASS);
-        TW_BARRIER();
-        multiply(sa, Z, t + k0 * Y, X - k0 < Z ? X - k0 : Z, cell);
-        TW_BARRIER();
-      }
-      add(r, cell, l0, p0, j0, p3, i0 > 0 PASS);
-    }
-  }
-}"""
-)
+    @staticmethod
+    def count(b: Builder, counter: tuple[Value, ...]) -> None:
+        """A word moves."""
+        for each in counter:
+            b.intrinsic("count", _COUNT, each)
+
+    def zeros(self, b: Builder, cell: Value) -> None:
+        """Start sums."""
+        with b.loop("c", 0, self.cells) as c:
+            cell[c] = 0.0
+
+    def _stage(self) -> ir.Function:
+        """Stage rows i0 … of height down and columns j0 … of width across of a (columns wide); zeros outside."""
+        b = Builder("stage", kind="inline")
+        a, to = b.param("a", ir.const_pointer(self.real)), b.param("to", ir.shared_pointer(self.real))
+        i0, i1, j0, j1, columns, down, across = (
+            b.param(name, ir.INDEX) for name in ("i0", "i1", "j0", "j1", "columns", "down", "across")
+        )
+        counter = self.counter(b)
+        with b.loop("n", b.thread, down * across, self.block.threads) as n:
+            i, j = b.let("i", i0 + n / across), b.let("j", j0 + n % across)
+            with b.when((i < i1) & (j < j1)):
+                self.count(b, counter)
+                to[n] = a[b.value(ir.wide(i.node)) * columns + j]
+            with b.otherwise():
+                to[n] = 0.0
+        return b.function()
+
+    def _multiply(self) -> ir.Function:
+        """Add left (X x Z, rows apart by pitch) times right (Z x Y, rows apart by Y) to this thread's cells."""
+        b = Builder("multiply", kind="inline")
+        left, pitch = (
+            b.param("left", ir.Pointer(self.real, const=True, space=ir.Space.SHARED)),
+            b.param("pitch", ir.INDEX),
+        )
+        right = b.param("right", ir.Pointer(self.real, const=True, space=ir.Space.SHARED))
+        deep, cell = b.param("deep", ir.INDEX), b.param("cell", ir.private_pointer(self.real))
+        i0, j0 = b.let("i0", b.thread / self.across), b.let("j0", b.thread % self.across)
+        with (
+            b.loop("k", 0, deep) as k,
+            b.loop("i", 0, self.rows) as i,
+            b.loop("j", 0, self.columns) as j,
+        ):
+            at = i * self.columns + j
+            product = left[(i0 + i * self.down) * pitch + k] * right[k * self.y + j0 + j * self.across]
+            cell[at] = cell[at] + product
+        return b.function()
+
+    def place(self, b: Builder, c: Value) -> tuple[Value, Value]:
+        """Row and column in the tile of a thread's cell."""
+        row = b.thread / self.across + c / self.columns * self.down
+        return row, b.thread % self.across + c % self.columns * self.across
+
+    def _fill(self) -> ir.Function:
+        """Compute T = A B for rows i0 … and columns j0 …, A of n x depth, B of depth x m."""
+        b, shared, z = Builder("fill"), ir.shared_pointer(self.real), self.block.depth
+        a, other = b.param("a", ir.const_pointer(self.real)), b.param("b", ir.const_pointer(self.real))
+        t, sa, sb = b.param("t", shared), b.param("sa", shared), b.param("sb", shared)
+        i0, n, j0, m, depth = (b.param(name, ir.INDEX) for name in ("i0", "n", "j0", "m", "depth"))
+        counter = self.counter(b)
+        cell = b.array("cell", ir.private_pointer(self.real), self.cells)
+        self.zeros(b, cell)
+        with b.loop("k0", 0, depth, z) as k0:
+            b.call(self.stage, a, sa, i0, n, k0, depth, depth, self.x, z, *counter)
+            b.call(self.stage, other, sb, k0, depth, j0, m, m, z, self.y, *counter)
+            b.barrier()
+            b.call(self.multiply, sa, z, sb, z, cell)
+            b.barrier()
+        with b.loop("c", 0, self.cells) as c:
+            row, column = self.place(b, c)
+            t[row * self.y + column] = cell[c]
+        b.barrier()
+        return b.function()
+
+    def _add(self) -> ir.Function:
+        """Store R (+)= cells, for rows i0 … and columns j0 …."""
+        b = Builder("add")
+        r, cell = b.param("r", ir.pointer(self.real)), b.param("cell", ir.private_pointer(self.real))
+        i0, n, j0, m, more = (b.param(name, ir.INDEX) for name in ("i0", "n", "j0", "m", "more"))
+        counter = self.counter(b)
+        with b.loop("c", 0, self.cells) as c:
+            row, column = self.place(b, c)
+            i, j = b.let("i", row + i0), b.let("j", column + j0)
+            with b.when((i < n) & (j < m)):
+                at = b.let("at", b.value(ir.wide(i.node)) * m + j)
+                before = b.mutable("before", 0.0, self.real)
+                with b.when(more.differs(0)):
+                    self.count(b, counter)
+                    b.set(before, r[at])
+                self.count(b, counter)
+                r[at] = before + cell[c]
+        return b.function()
+
+
+class _Kernel:
+    """Names of a kernel: its matrices, extents, and memory on chip."""
+
+    def __init__(self, parts: _Parts, entry: str) -> None:
+        b = self.b = Builder(entry, kind="kernel", threads=parts.block.threads)
+        real = parts.real
+        self.a1, self.a2, self.a3 = (b.param(f"a{k}", ir.const_pointer(real)) for k in (1, 2, 3))
+        self.r = b.param("r", ir.pointer(real))
+        self.p = [b.param(f"p{k}", ir.INDEX) for k in range(4)]
+        self.counter = parts.counter(b)
+        shared, z = ir.shared_pointer(real), parts.block.depth
+        self.t = b.array("t", shared, parts.x * parts.y)
+        self.sa, self.sb = b.array("sa", shared, parts.x * z), b.array("sb", shared, z * parts.y)
+        self.cell = b.array("cell", ir.private_pointer(real), parts.cells)
+
+
+def _left(parts: _Parts, entry: str) -> ir.Function:
+    """R = (A1 A2) A3: a group owns rows of R."""
+    k, y, z = _Kernel(parts, entry), parts.y, parts.block.depth
+    b, (p0, p1, p2, p3) = k.b, k.p
+    i0 = b.let("i0", b.group * parts.x)
+    with b.loop("j0", 0, p2, y) as j0:
+        b.call(parts.fill, k.a1, k.a2, k.t, k.sa, k.sb, i0, p0, j0, p2, p1, *k.counter)
+        end = b.let("end", least(j0 + y, p2))
+        with b.loop("l0", 0, p3, y) as l0:
+            parts.zeros(b, k.cell)
+            with b.loop("k0", 0, least(p2 - j0, y), z) as k0:
+                b.call(parts.stage, k.a3, k.sb, j0 + k0, end, l0, p3, p3, z, y, *k.counter)
+                b.barrier()
+                b.call(parts.multiply, k.t + k0, y, k.sb, least(y - k0, z), k.cell)
+                b.barrier()
+            b.call(parts.add, k.r, k.cell, i0, p0, l0, p3, j0 > 0, *k.counter)
+    return b.function()
+
+
+def _right(parts: _Parts, entry: str) -> ir.Function:
+    """R = A1 (A2 A3): a group owns columns of R."""
+    k, x, z = _Kernel(parts, entry), parts.x, parts.block.depth
+    b, (p0, p1, p2, p3) = k.b, k.p
+    j0 = b.let("j0", b.group * parts.y)
+    with b.loop("i0", 0, p1, x) as i0:
+        b.call(parts.fill, k.a2, k.a3, k.t, k.sa, k.sb, i0, p1, j0, p3, p2, *k.counter)
+        end = b.let("end", least(i0 + x, p1))
+        with b.loop("l0", 0, p0, x) as l0:
+            parts.zeros(b, k.cell)
+            with b.loop("k0", 0, least(p1 - i0, x), z) as k0:
+                b.call(parts.stage, k.a1, k.sa, l0, p0, i0 + k0, end, p1, x, z, *k.counter)
+                b.barrier()
+                b.call(parts.multiply, k.sa, z, k.t + k0 * parts.y, least(x - k0, z), k.cell)
+                b.barrier()
+            b.call(parts.add, k.r, k.cell, l0, p0, j0, p3, i0 > 0, *k.counter)
+    return b.function()

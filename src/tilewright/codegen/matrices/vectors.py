@@ -8,17 +8,32 @@ Sums are taken over blocks of :data:`BLOCK` elements and the blocks' sums are ad
 result does not depend on the number of threads.
 """
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.matrices.dia import vector_head
+from tilewright.codegen import ir
+from tilewright.codegen.ir.builder import Builder, Number, Value, least
+from tilewright.codegen.matrices.registers import (
+    ARRAYS,
+    DOUBLE,
+    INDICES,
+    beyond_boundary,
+    lanes_of,
+    put,
+    real_element,
+    sweep,
+)
+from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 
 BLOCK = 4096
 """Elements per partial sum."""
+_VERSION = 2
+"""Raised when texts change for the same kernel."""
 MOST_TERMS = 16
 """Terms of one multiple AXPY."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -205,8 +220,50 @@ def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) ->
     )
 
 
-def emit_vectors(what: VectorKernel, dtype: str, vector_bytes: int, vectors: int) -> KernelSource[None]:
-    """Write a kernel in C.
+def compute(what: VectorKernel, values: dict[str, Value | Number], b: Builder, name: str = "") -> list[Value | Number]:
+    """Do a kernel's operations on one element, or on vectors of elements.
+
+    Args:
+        what: The kernel.
+        values: Its scalars and the elements that it reads, by name; afterwards also those that it writes.
+        b: The function that it is done in.
+        name: End of the new names.
+
+    Returns:
+        What is to be added to each sum.
+    """
+    terms = []
+    for number, each in enumerate(what.operations):
+        value = _evaluated(ast.parse(each.formula, mode="eval").body, values)
+        if each.target and isinstance(value, Value):
+            values[each.target] = b.let(f"{each.target}{number}{name}", value)
+        elif each.target:
+            values[each.target] = value
+        else:
+            terms.append(value)
+    return terms
+
+
+def _evaluated(node: ast.expr, values: Mapping[str, Value | Number]) -> Value | Number:
+    """A formula of names, whole numbers, + - * and parentheses."""
+    match node:
+        case ast.Name(name):
+            return values[name]
+        case ast.Constant(int(number)):
+            return number
+        case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, operand):
+            value = _evaluated(operand, values)
+            return -value if isinstance(sign, ast.USub) else value
+        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as sign, right):
+            a, b = _evaluated(left, values), _evaluated(right, values)
+            if isinstance(sign, ast.Mult):
+                return a * b
+            return a + b if isinstance(sign, ast.Add) else a - b
+    raise UsageError(f"{ast.unparse(node)!r} is no formula of a vector kernel", "write sums and products of names")
+
+
+def emit_vectors(what: VectorKernel, dtype: str, vectors: int) -> KernelSource[None]:
+    """Write a kernel for CPUs.
 
     ``array`` holds the vectors' addresses, ``size`` their length, the number of threads and whether vectors that are
     only written go past the caches; ``work`` has room for as many doubles as sums times blocks, and holds the sums
@@ -215,149 +272,115 @@ def emit_vectors(what: VectorKernel, dtype: str, vector_bytes: int, vectors: int
     Args:
         what: The kernel.
         dtype: ``float32`` or ``float64``.
-        vector_bytes: Bytes per vector register.
         vectors: Registers of elements per iteration.
 
     Returns:
         The source.
 
     Raises:
-        UsageError: If C kernels do not compute in that type.
+        UsageError: If there are no kernels in that type.
     """
-    head = vector_head(dtype, vector_bytes)
-    entry = f"tw_vectors_{fingerprint(what, dtype, vector_bytes, vectors, _TEXT, head)[:12]}"
-    fresh = [name for name in what.written if name not in what.read]
-    body = [f"    {_load(what, v)}\n    {_work(what, v)}" for v in range(vectors)]
-    stores = [_store(what, v, past=frozenset()) for v in range(vectors)]
-    pasts = [_store(what, v, past=frozenset(fresh)) for v in range(vectors)]
-    sums = range(what.sums)
-    text = _TEXT.format(
-        entry=entry,
-        block=BLOCK,
-        sums=what.sums,
-        most=max(1, what.sums),
-        pointers=" ".join(
-            f"{'real' if name in what.written else 'const real'} *const p_{name} = (real *)array[{i}] + from;"
-            for i, name in enumerate(what.vectors)
-        ),
-        scalars=" ".join(f"const real {name} = (real)scalar[{i}];" for i, name in enumerate(what.scalars)),
-        accumulators=" ".join(f"vec t{k}_{v} = zero;" for v in range(vectors) for k in sums),
-        singles=" ".join(f"real t{k} = 0;" for k in sums),
-        peel=f"  if (stream) for (; i < n && ((uintptr_t)(p_{fresh[0]} + i) & (BYTES - 1)); ++i) {{ {_single(what)} }}"
-        if fresh
-        else "",
-        aligned=" && ".join(f"!((uintptr_t)(p_{name} + i) & (BYTES - 1))" for name in fresh) or "0",
-        step=vectors,
-        body="\n".join(body),
-        past="\n".join(f"      {line}" for line in pasts),
-        plain="\n".join(f"      {line}" for line in stores),
-        single=_single(what),
-        finish=" ".join(_total(k, vectors) for k in sums),
-    )
-    return c_source(f"{head}\n{text}", entry)
+    real = real_element(dtype)
+    entry = f"tw_vectors_{fingerprint(what, dtype, vectors, _VERSION)[:12]}"
+    block = _Block(what, real, vectors, entry).function()
+    return c_source(c.print_unit((block, _entry(what, real, block, entry))), entry)
 
 
-def _at(v: int) -> str:
-    return f"i + {v} * LANES" if v else "i"
+class _Block:
+    """Makes the function that computes elements from … from + n - 1; their sums go to ``sum``."""
 
+    def __init__(self, what: VectorKernel, real: ir.Element, vectors: int, entry: str) -> None:
+        b = self.b = Builder(f"{entry}_block")
+        self.what, self.real, self.vectors = what, real, vectors
+        self.register = ir.vector(real)
+        array, start, self.n = b.param("array", ARRAYS), b.param("from", ir.INDEX), b.param("n", ir.INDEX)
+        self.stream = b.param("stream", ir.INDEX)
+        scalar, self.total = b.param("scalar", ir.const_pointer(DOUBLE)), b.param("sum", ir.pointer(DOUBLE))
+        self.pointers = {}
+        for number, name in enumerate(what.vectors):
+            kind = ir.Pointer(real, const=name not in what.written)
+            self.pointers[name] = b.let(f"p_{name}", array[number].to(kind) + start)
+        self.scalars = {name: b.let(name, scalar[number].to(real)) for number, name in enumerate(what.scalars)}
+        self.fresh = [name for name in what.written if name not in what.read]
+        self.wide = [[b.mutable(f"t{k}_{v}", 0.0, self.register) for v in range(vectors)] for k in range(what.sums)]
+        self.single = [b.mutable(f"t{k}", 0.0, real) for k in range(what.sums)]
 
-def _load(what: VectorKernel, v: int) -> str:
-    return " ".join(f"vec {name}_{v} = *(const vec *)(p_{name} + {_at(v)});" for name in what.read)
-
-
-def _work(what: VectorKernel, v: int) -> str:
-    """Write the operations on one register of every vector."""
-    parts, number = [], 0
-    declared = set(what.read)
-    for each in what.operations:
-        formula = _NAME.sub(lambda m: f"{m[0]}_{v}" if m[0] in what.vectors else m[0], each.formula)
-        if each.target:
-            kind = "" if each.target in declared else "vec "
-            declared.add(each.target)
-            parts.append(f"{kind}{each.target}_{v} = {formula};")
+    def function(self) -> ir.Function:
+        b = self.b
+        if self.fresh:
+            places = [beyond_boundary(b, self.pointers[name]) for name in self.fresh]
+            past = self.stream.differs(0)
+            for place in places[1:]:  # all meet a boundary of vectors at the same element
+                past = past & place.equals(places[0])
+            with b.when(past):
+                self.sweep(past=True)
+            with b.otherwise():
+                self.sweep(past=False)
         else:
-            parts.append(f"t{number}_{v} += {formula};")
-            number += 1
-    return " ".join(parts)
+            self.sweep(past=False)
+        for k, wide in enumerate(self.wide):
+            parts = wide
+            while len(parts) > 1:
+                pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+                parts = [pair[0] + pair[1] if len(pair) == 2 else pair[0] for pair in pairs]
+            self.total[k] = lanes_of(b, f"s{k}", b.let(f"all{k}", parts[0]), self.single[k].to(DOUBLE))
+        return b.function()
+
+    def sweep(self, *, past: bool) -> None:
+        aligned = self.pointers[self.fresh[0]] if past else None
+        whole = lambda at: self.registers(at, past=past)  # noqa: E731
+        sweep(self.b, self.n, self.real, self.vectors, whole, self.one, aligned=aligned)
+
+    def one(self, at: Value) -> None:
+        """One element."""
+        values: dict[str, Value | Number] = {
+            **self.scalars,
+            **{name: self.b.let(f"e_{name}", self.pointers[name][at]) for name in self.what.read},
+        }
+        for total, term in zip(self.single, compute(self.what, values, self.b), strict=True):
+            self.b.set(total, total + term)
+        for name in self.what.written:
+            self.pointers[name][at] = values[name]
+
+    def registers(self, at: Value, *, past: bool) -> None:
+        """Registers of elements: all of them are computed before any is stored."""
+        b, found = self.b, []
+        for v in range(self.vectors):
+            place = at + b.lanes(self.real) * v
+            values: dict[str, Value | Number] = {
+                **self.scalars,
+                **{name: b.let(f"e_{name}_{v}", self.pointers[name].vector(place)) for name in self.what.read},
+            }
+            for total, term in zip(self.wide, compute(self.what, values, b, f"_{v}"), strict=True):
+                b.set(total[v], total[v] + term)
+            found.append((place, values))
+        for place, values in found:
+            for name in self.what.written:
+                value = values[name]
+                if not isinstance(value, Value) or value.type != self.register:
+                    value = b.splat(value, self.register)
+                put(b, self.pointers[name], place, value, past=past and name in self.fresh)
 
 
-def _store(what: VectorKernel, v: int, past: frozenset[str]) -> str:
-    return " ".join(
-        f"past(p_{name} + {_at(v)}, {name}_{v});" if name in past else f"*(vec *)(p_{name} + {_at(v)}) = {name}_{v};"
-        for name in what.written
-    )
+def _entry(what: VectorKernel, real: ir.Element, block: ir.Function, entry: str) -> ir.Function:
+    b = Builder(entry, kind="entry")
+    array, size = b.param("array", ARRAYS), b.param("size", INDICES)
+    work, scalar = b.param("work", ir.pointer(DOUBLE)), b.param("scalar", ir.const_pointer(DOUBLE))
+    n, stream = b.let("n", size[0]), b.let("stream", size[2])
+    blocks = b.let("blocks", (n + (BLOCK - 1)) / BLOCK)
 
+    def one(at: Value) -> None:
+        b.call(block, array, at * BLOCK, least(n - at * BLOCK, BLOCK), stream, scalar, work + at * what.sums)
+        with b.when(stream.differs(0)):
+            b.intrinsic("fence", real)
 
-def _single(what: VectorKernel) -> str:
-    """Write the operations on one element."""
-    parts = [f"real {name} = p_{name}[i];" for name in what.read]
-    number = 0
-    declared = set(what.read)
-    for each in what.operations:
-        if each.target:
-            kind = "" if each.target in declared else "real "
-            declared.add(each.target)
-            parts.append(f"{kind}{each.target} = {each.formula};")
-        else:
-            parts.append(f"t{number} += {each.formula};")
-            number += 1
-    return " ".join([*parts, *(f"p_{name}[i] = {name};" for name in what.written)])
-
-
-def _total(k: int, vectors: int) -> str:
-    """Add up the accumulators of one sum: registers in pairs, then lanes."""
-    names = [f"t{k}_{v}" for v in range(vectors)]
-    while len(names) > 1:
-        pairs = [" + ".join(names[i : i + 2]) for i in range(0, len(names), 2)]
-        names = [f"({pair})" for pair in pairs]
-    lanes = f"{{ const vec all = {names[0]}; for (int l = 0; l < LANES; ++l) s += all[l]; }}"
-    return f"{{ double s = t{k}; {lanes} sum[{k}] = s; }}"
-
-
-_TEXT = """
-/* Elements from ... from + n - 1; their sums go to sum. */
-static void block(void *const *array, int64_t from, int64_t n, int stream, const double *scalar, double *sum) {{
-  {pointers}
-  {scalars}
-  const vec zero = {{0}};
-  {accumulators}
-  {singles}
-  int64_t i = 0;
-  (void)zero; (void)scalar; (void)sum; (void)stream;
-{peel}
-  if (stream && {aligned})
-    for (; i + {step} * LANES <= n; i += {step} * LANES) {{
-{body}
-{past}
-    }}
-  for (; i + {step} * LANES <= n; i += {step} * LANES) {{
-{body}
-{plain}
-  }}
-  for (; i < n; ++i) {{ {single} }}
-  {finish}
-}}
-
-void {entry}(void *const *array, const int64_t *size, double *work, const double *scalar) {{
-  const int64_t n = size[0], blocks = (n + {block} - 1) / {block};
-  const int stream = (int)size[2];
-  double total[{most}] = {{0}};
-#ifdef _OPENMP
-  if (size[1] > 1) {{
-#pragma omp parallel for schedule(static) num_threads((int)size[1])
-    for (int64_t b = 0; b < blocks; ++b) {{
-      block(array, b * {block}, least({block}, n - b * {block}), stream, scalar, work + b * {sums});
-      if (stream) settle();
-    }}
-  }} else
-#endif
-  {{
-    for (int64_t b = 0; b < blocks; ++b)
-      block(array, b * {block}, least({block}, n - b * {block}), stream, scalar, work + b * {sums});
-    if (stream) settle();
-  }}
-  for (int64_t b = 0; b < blocks; ++b)
-    for (int k = 0; k < {sums}; ++k) total[k] += work[b * {sums} + k];
-  for (int k = 0; k < {sums}; ++k) work[k] = total[k];
-}}
-"""
+    with b.when(size[1] > 1), b.parallel(size[1]), b.loop("b", 0, blocks, share="static") as at:
+        one(at)
+    with b.otherwise(), b.loop("b", 0, blocks) as at:
+        one(at)
+    for k in range(what.sums):
+        total = b.mutable(f"total{k}", 0.0, DOUBLE)
+        with b.loop("b", 0, blocks) as at:
+            b.set(total, total + work[at * what.sums + k])
+        work[k] = total
+    return b.function()

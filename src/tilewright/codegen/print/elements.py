@@ -27,6 +27,7 @@ GPU_ELEMENTS = {
     "uint8": "unsigned char",
     "uint16": "unsigned short",
     "uint32": "unsigned int",
+    "uint64": "tw_unsigned",
 }
 """Element types in texts for GPUs, where they are the same in CUDA C++ and OpenCL C, or a macro makes them so."""
 REALS = ("float32", "float64")

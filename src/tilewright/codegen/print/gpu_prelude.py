@@ -5,7 +5,8 @@ Every GPU text of this package starts with it and uses nothing of either languag
 - ``TW_KERNEL(threads)`` starts a kernel of groups of so many threads, ``TW_FUNCTION`` any other function,
 - ``TW_GLOBAL`` and ``TW_LOCAL`` qualify pointers to memory and to the chip, ``TW_SHARED`` declares an array on chip,
 - ``TW_ROOM_PARAM`` and ``TW_ROOM`` declare one whose size is given at the launch,
-- ``TW_GROUP`` and ``TW_THREAD`` number groups and threads, ``TW_BARRIER()`` lets the threads of a group meet,
+- ``TW_GROUP`` and ``TW_THREAD`` number groups and threads, ``TW_GROUPS`` counts groups,
+- ``TW_BARRIER()`` lets the threads of a group meet, ``TW_COUNT`` adds one for all threads that come,
 - ``TW_ALIGNED`` says of a pointer that its address is a multiple of some bytes,
 - ``TW_UNROLL`` and ``TW_UNROLL_BY(n)`` ask for unrolling where the compiler is one that gains by it.
 """

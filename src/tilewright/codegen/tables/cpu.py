@@ -1,4 +1,4 @@
-"""C kernels of recurrences: orthogonal tiles in wavefronts, anti-diagonals in vectors inside a tile.
+"""Kernels of recurrences for CPUs: orthogonal tiles in wavefronts, anti-diagonals in vectors inside a tile.
 
 A thread owns every so many rows of tiles and walks to the right; it waits for the tile above, so that the tiles of an
 anti-diagonal run at the same time. In a tile, value (r, c) of a table lies at place r of the row d = r + c of a ring,
@@ -9,18 +9,30 @@ wanted. Wanted tables get their cells some anti-diagonals at a time, in runs alo
 """
 
 import re
+from dataclasses import dataclass
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen import ir
+from tilewright.codegen.expression import scalar_name
+from tilewright.codegen.ir.builder import Builder, Value, least, most
+from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource, c_source
-from tilewright.codegen.tables.expression import C, Places, lower
+from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
 from tilewright.programs.expression import Read
 from tilewright.programs.table import Recurrence
 
 SIZES = ("m", "n", "t", "s", "threads", "tables", "fold", "own")
 """What ``size`` holds: extents, the tile, threads, whether tables are wanted, whether all cells are folded, and bytes
 of ``work`` per thread; then the columns of every matrix."""
+_FLAG = 16
+"""Numbers of 64 bits from one flag to the next: two cache lines."""
+_BYTE = ir.element("uint8")
+_FLAGS = ir.element("int64")
+_VERSION = 2
+"""Raised when texts change for the same recurrence."""
 
 
 def work_bytes(program: Recurrence, itemsize: int, tile: tuple[int, int], kept: int) -> int:
@@ -44,7 +56,7 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...], kept:
     ``array`` holds pointers to, for every table: the rows above (``up`` x ``left + n``), the columns on the left
     (``m`` x ``left``) and the table (``m`` x ``n``); then the inputs in order, the flags (128 bytes per row of tiles)
     and the results: the last cell of the first table, and what its cells fold to, one per row of tiles. ``size`` holds
-    what :data:`SIZES` says, the last argument pointers to the scalars.
+    what :data:`SIZES` says, ``work`` starts at a cache line, the last argument holds pointers to the scalars.
 
     Args:
         program: The recurrence; no read goes up and to the right.
@@ -56,239 +68,283 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...], kept:
         The source.
 
     Raises:
-        UsageError: If the recurrence cannot be cut into orthogonal tiles, or an operator has no C code.
+        UsageError: If the recurrence cannot be cut into orthogonal tiles, or a constant does not fit its type.
     """
     offsets = [offset for many in program.reads.values() for offset in many]
     if dtype not in C_ELEMENTS or any(o[1] > 0 for o in offsets):
         raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles in {dtype}", "use backend='numpy'")
-    key = fingerprint("table", program, dtype, floating, _UNIT, _TILE, kept)[:12]
+    key = fingerprint("table", program, dtype, floating, kept, _VERSION)[:12]
     entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
-    kinds = tuple(
-        C_ELEMENTS[dtype] if each.kind == "matrix" or each.name in floating else "int32_t" for each in program.inputs
-    )
-    up, left = program.reach
-    names = {
-        "ENTRY": entry,
-        "TYPE": C_ELEMENTS[dtype],
-        "TABLES": str(len(program.tables)),
-        "UP": str(up),
-        "LEFT": str(left),
-        "KEPT": str(kept),
-        "FOLD": fold_text(program, dtype),
-        "BODY": "\n".join(_body(program, dtype)),
-        "DECLARE": "\n".join(_declarations(program, kinds)),
-        "ROWS": "\n".join(_rows(program, kinds)),
-        "BACK": "\n".join(_reversed(program, kinds)),
-    }
-    text = _UNIT.replace("$TILE", _TILE)
-    for name, value in names.items():
-        text = text.replace(f"${name}$", value)
-    return c_source(text, entry, strict=True)
+    cells = _cells(program, dtype, floating, entry)
+    keep = _keep(element_of(dtype), kept, entry)
+    whole = _Tiles(program, dtype, floating, kept, cells, keep).function(entry)
+    return c_source(c.print_unit((cells, keep, whole), vectorized=True), entry, strict=True)
 
 
-def fold_text(program: Recurrence, dtype: str) -> str:
-    """Write how a and b are joined by the semiring's addition."""
-    nan = " | (b != b)" if dtype.startswith("float") else ""
-    return {
-        "maximum": f"((b > a){nan}) ? b : a",
-        "minimum": f"((b < a){nan}) ? b : a",
-        "or": "a | b",
-    }[program.semiring.plus]
+def _distances(program: Recurrence) -> list[tuple[str, int]]:
+    """The earlier anti-diagonals that are read, as tables and distances."""
+    return sorted({(name, -o[0] - o[1]) for name, offsets in program.reads.items() for o in offsets})
 
 
-def _declarations(program: Recurrence, kinds: tuple[str, ...]) -> list[str]:
-    """Name the inputs and the scalars."""
-    first = 3 * len(program.tables)
-    lines = [
-        f"  const {kind} *const in_{each.name} = array[{first + number}];"
-        for number, (each, kind) in enumerate(zip(program.inputs, kinds, strict=True))
-    ]
-    lines.append(f"  flag *const flags = array[{first + len(kinds)}];")
-    lines.append(
-        f"  real *const last = array[{first + len(kinds) + 1}], *const folded = array[{first + len(kinds) + 2}];"
-    )
-    matrices = [each.name for each in program.inputs if each.kind == "matrix"]
-    lines += [f"  const int64_t wide_{name} = size[{len(SIZES) + number}];" for number, name in enumerate(matrices)]
-    lines += [
-        f"  const real c_{name} = *(const real *)scalar[{number}];" for number, name in enumerate(program.scalars)
-    ]
-    return lines
+def _cells(program: Recurrence, dtype: str, floating: tuple[str, ...], entry: str) -> ir.Function:
+    """Compute cells ``low`` to ``high`` of an anti-diagonal.
 
-
-def _reversed(program: Recurrence, kinds: tuple[str, ...]) -> list[str]:
-    """Copy the columns' inputs backwards, so that they are contiguous along an anti-diagonal."""
-    lines = []
-    pairs = [(each.name, kind) for each, kind in zip(program.inputs, kinds, strict=True) if each.kind == "column"]
-    for number, (name, kind) in enumerate(pairs):
-        lines.append(f"        {kind} *const back_{name} = ({kind} *)(backs + {number} * 8 * s);")
-        lines.append(f"        for (int64_t c = 0; c < columns; ++c) back_{name}[columns - 1 - c] = in_{name}[j0 + c];")
-    return lines
-
-
-def _rows(program: Recurrence, kinds: tuple[str, ...]) -> list[str]:
-    """Name the rows of the ring that the inner loop reads and writes."""
-    distances = {(name, -o[0] - o[1]) for name, offsets in program.reads.items() for o in offsets}
-    place = {name: number for number, name in enumerate(program.tables)}
-    lines = [
-        f"        const real *restrict const {name}_{far} = AT({place[name]}, d - {far});"
-        for name, far in sorted(distances)
-    ]
-    lines += [f"        real *restrict const {name}_0 = AT({number}, d);" for name, number in place.items()]
-    for each, kind in zip(program.inputs, kinds, strict=True):
-        if each.kind == "row":
-            lines.append(f"        const {kind} *restrict const at_{each.name} = in_{each.name} + i0;")
-        elif each.kind == "column":
-            lines.append(f"        const {kind} *restrict const at_{each.name} = back_{each.name} + columns - 1 - d;")
-    return lines
-
-
-def _body(program: Recurrence, dtype: str) -> list[str]:
+    Parameters: rows of the ring, those that are read and those that are written; inputs from the tile's first row on (a
+    column's backwards, a cell's along the anti-diagonal), matrices with their columns, scalars, and the bounds.
+    """
+    b, real = Builder(f"{entry}_cells", kind="inline", distinct=True), element_of(dtype)
+    rows = {(name, far): b.param(f"{name}_{far}", ir.const_pointer(real)) for name, far in _distances(program)}
+    now = {name: b.param(f"{name}_0", ir.pointer(real)) for name in program.tables}
+    inputs, widths = {}, {}
+    for each in program.inputs:
+        kind = ir.const_pointer(input_type(program, each.name, dtype, floating))
+        inputs[each.name] = b.param(f"at_{each.name}", kind)
+        if each.kind == "matrix":
+            widths[each.name] = b.param(f"wide_{each.name}", ir.INDEX)
+    for name in program.scalars:
+        b.param(scalar_name(name), real)
+    low, high, columns = (b.param(name, ir.INDEX) for name in ("low", "high", "n"))
     kinds = {each.name: each.kind for each in program.inputs}
+    with b.loop("r", low, high + 1, independent=True) as r:
 
-    def read(node: Read) -> str:
-        if node.field not in kinds:
-            if not any(node.offset):
-                return f"now_{node.field}"
-            return f"{node.field}_{-node.offset[0] - node.offset[1]}[r - {-node.offset[0]}]"
-        if kinds[node.field] == "cell":
-            return f"in_{node.field}[(i0 + r) * n + j0 + d - r]"
-        return f"at_{node.field}[r]"
+        def read(node: Read) -> Value:
+            if node.field in kinds:
+                return inputs[node.field][r * (columns - 1) if kinds[node.field] == "cell" else r]
+            return rows[node.field, -node.offset[0] - node.offset[1]][r + node.offset[0]]
 
-    places = Places(
-        read=read,
-        lookup=lambda name, row, column: f"in_{name}[{row} * wide_{name} + {column}]",
-        dtype=dtype,
-        words=C,
-    )
-    lines = []
-    for number, statement in enumerate(program.statements):
-        body, value = lower(statement.tape, places, f"v{number}_")
-        lines += [f"          {line}" for line in body]
-        lines.append(f"          const real now_{statement.table} = {value};")
-        lines.append(f"          {statement.table}_0[r] = now_{statement.table};")
-    return lines
+        def lookup(name: str, row: Value, column: Value) -> Value:
+            return inputs[name][row * widths[name] + column]
+
+        for name, value in lower_cells(b, program, dtype, read, lookup):
+            now[name][r] = value
+    return b.function()
 
 
-_TILE = """
-      for (int64_t k = 0; k < TABLES; ++k)
-        for (int64_t p = 0; p < UP; ++p)
-          for (int64_t q = 0; q < LEFT; ++q)
-            if (columns - LEFT + q >= 0)
-              next[(k * UP + p) * LEFT + q] = above(k)[p * (LEFT + n) + j0 + columns + q];
-      for (int64_t d = -(UP + LEFT); d < rows + columns - 1; ++d) {
-        for (int64_t k = 0; k < TABLES; ++k) {
-          real *const row = AT(k, d);
-          for (int64_t r = -UP; r < 0; ++r) {
-            const int64_t c = d - r;
-            if (c >= -LEFT && c < columns)
-              row[r] = c < 0 ? corner[(k * UP + r + UP) * LEFT + c + LEFT]
-                             : above(k)[(r + UP) * (LEFT + n) + LEFT + j0 + c];
-          }
-          for (int64_t c = -LEFT; c < 0; ++c)
-            if (d - c >= 0 && d - c < rows) row[d - c] = beside[(k * t + d - c) * LEFT + c + LEFT];
+def _keep(real: ir.Element, kept: int, entry: str) -> ir.Function:
+    """Copy the last anti-diagonals of a tile, up to d, into the table's rows: runs of neighbours, not single cells."""
+    b = Builder(f"{entry}_keep", distinct=True)
+    whole, n = b.param("whole", ir.pointer(real)), b.param("n", ir.INDEX)
+    old, apart = b.param("kept", ir.const_pointer(real)), b.param("apart", ir.INDEX)
+    d, rows, columns = (b.param(name, ir.INDEX) for name in ("d", "rows", "columns"))
+    first, end = b.let("first", d - d % kept), b.let("end", least(rows - 1, d))
+    with b.loop("r", most(first - columns + 1, 0), end + 1) as r:
+        low, high = b.let("from", most(first, r)), b.let("to", least(d, r + columns - 1))
+        row, column = b.let("row", whole + r * (n - 1)), b.let("column", old + r - first * apart)
+        with b.when((high - low).equals(kept - 1)), b.loop("e", 0, kept) as e:
+            row[first + e] = column[(first + e) * apart]
+        with b.otherwise(), b.loop("e", low, high + 1) as e:
+            row[e] = column[e * apart]
+    return b.function()
+
+
+@dataclass(slots=True)
+class _Tile:
+    """Names of the tile that is being computed: place, extents, and what its surroundings lie in."""
+
+    a: Value
+    i0: Value
+    j0: Value
+    rows: Value
+    columns: Value
+    ring: Value
+    beside: Value
+    corner: Value
+    next: Value
+    kept: Value
+    backs: dict[str, Value]
+
+
+class _Tiles:
+    """The function that walks over tiles."""
+
+    def __init__(
+        self,
+        program: Recurrence,
+        dtype: str,
+        floating: tuple[str, ...],
+        kept: int,
+        cells: ir.Function,
+        keep: ir.Function,
+    ) -> None:
+        self.program, self.dtype, self.floating, self.kept = program, dtype, floating, kept
+        self.cells, self.keep = cells, keep
+        self.real = element_of(dtype)
+        self.up, self.left = program.reach
+        self.ring = self.up + self.left + 1
+        self.tables = len(program.tables)
+
+    def function(self, entry: str) -> ir.Function:
+        b = self.b = Builder(entry, kind="entry")
+        self.array = b.param("array", ir.const_pointer(ir.pointer(_BYTE)))
+        self.size = b.param("size", ir.const_pointer(ir.INDEX))
+        work = b.param("work", ir.pointer(_BYTE))
+        scalar = b.param("scalar", ir.const_pointer(ir.pointer(self.real)))
+        self.m, self.n, self.t, self.s = (b.let(name, self.size[place]) for place, name in enumerate("mnts"))
+        self.tall = b.let("tall", (self.m + self.t - 1) / self.t)
+        self.wide = b.let("wide", (self.n + self.s - 1) / self.s)
+        first, count = 3 * self.tables, len(self.program.inputs)
+        self.inputs = {
+            each.name: b.let(f"in_{each.name}", self.pointer(first + number, self.kind(each.name), const=True))
+            for number, each in enumerate(self.program.inputs)
         }
-        const int64_t low = max64(0, d - columns + 1), high = min64(rows - 1, d);
-        if (d < 0) continue;
-$ROWS$
-#pragma GCC ivdep
-        for (int64_t r = low; r <= high; ++r) {
-$BODY$
-        }
-        for (int64_t k = 0; k < TABLES; ++k) {
-          const real *const row = AT(k, d);
-          for (int64_t r = max64(low, rows - UP); r <= high; ++r)
-            above(k)[(r - rows + UP) * (LEFT + n) + LEFT + j0 + d - r] = row[r];
-          for (int64_t c = max64(0, columns - LEFT); c < columns; ++c)
-            if (d - c >= low && d - c <= high) beside[(k * t + d - c) * LEFT + c - columns + LEFT] = row[d - c];
-          if (size[5]) {
-            memcpy(kept + (k * KEPT + d % KEPT) * (t + KEPT) + low, row + low, (size_t)(high - low + 1) * sizeof(real));
-            if (d % KEPT == KEPT - 1 || d == rows + columns - 2)
-              keep((real *)array[3 * k + 2] + i0 * n + j0, n, kept + k * KEPT * (t + KEPT), t + KEPT, d, rows, columns);
-          }
-        }
-        if (size[6]) {
-          const real *const row = AT(0, d);
-          for (int64_t r = low; r <= high; ++r) sum = fold(sum, row[r]);
-        }
-        if (a == tall - 1 && b == wide - 1 && d == rows + columns - 2) *last = AT(0, d)[rows - 1];
-      }
-      real *const old = corner;
-      corner = next;
-      next = old;
-"""
+        self.flags = b.let("flags", self.pointer(first + count, _FLAGS))
+        self.last = b.let("last", self.pointer(first + count + 1, self.real))
+        self.folded = b.let("folded", self.pointer(first + count + 2, self.real))
+        matrices = [each.name for each in self.program.inputs if each.kind == "matrix"]
+        self.widths = {name: b.let(f"wide_{name}", self.size[len(SIZES) + k]) for k, name in enumerate(matrices)}
+        self.scalars = [b.let(scalar_name(name), scalar[k][0]) for k, name in enumerate(self.program.scalars)]
+        self.wanted, self.folds = b.let("wanted", self.size[5]), b.let("folds", self.size[6])
+        with b.parallel(self.size[4]):
+            self.thread(work)
+        return b.function()
 
-_UNIT = """#include <stdint.h>
-#include <string.h>
-#include <sched.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
-typedef $TYPE$ real;
-typedef struct { int64_t value; char away[120]; } flag;
-enum { TABLES = $TABLES$, UP = $UP$, LEFT = $LEFT$, RING = UP + LEFT + 1, KEPT = $KEPT$ };
-static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline real fold(real a, real b) { return $FOLD$; }
-/* Copies the last anti-diagonals of a tile, up to d, into the table's rows: runs of neighbours, not single cells. */
-static void keep(real *whole, int64_t n, const real *kept, int64_t apart, int64_t d, int64_t rows, int64_t columns) {
-  const int64_t first = d - d % KEPT, end = min64(rows - 1, d);
-  for (int64_t r = max64(0, first - columns + 1); r <= end; ++r) {
-    const int64_t from = max64(first, r), to = min64(d, r + columns - 1);
-    real *const row = whole + r * (n - 1);
-    const real *const column = kept + r - first * apart;
-    if (to - from == KEPT - 1)
-      for (int64_t e = 0; e < KEPT; ++e) row[first + e] = column[(first + e) * apart];
-    else
-      for (int64_t e = from; e <= to; ++e) row[e] = column[e * apart];
-  }
-}
-static void await(const flag *other, int64_t value) {
-  for (int64_t turn = 0; __atomic_load_n(&other->value, __ATOMIC_ACQUIRE) < value; ++turn)
-    if (turn > 256) sched_yield();
-}
+    def kind(self, name: str) -> ir.Element:
+        return input_type(self.program, name, self.dtype, self.floating)
 
-void $ENTRY$(void *const *array, const int64_t *size, char *work, void *const *scalar) {
-  const int64_t m = size[0], n = size[1], t = size[2], s = size[3];
-  const int64_t tall = (m + t - 1) / t, wide = (n + s - 1) / s;
-  (void)scalar;
-$DECLARE$
-#define AT(k, d) (ring + ((k) * RING + ((d) + 2 * RING) % RING) * (t + UP) + UP)
-#define above(k) ((real *)array[3 * (k)])
-  #pragma omp parallel num_threads((int)size[4])
-  {
-#ifdef _OPENMP
-    const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
-#else
-    const int64_t me = 0, all = 1;
-#endif
-    char *const mine = work + me * size[7];
-    real *const ring = (real *)mine, *const beside = ring + TABLES * RING * (t + UP);
-    real *corner = beside + TABLES * t * LEFT, *next = corner + TABLES * UP * LEFT;
-    real *const kept = next + TABLES * UP * LEFT;
-    char *const backs = (char *)(((uintptr_t)(kept + TABLES * KEPT * (t + KEPT)) + 63) & ~(uintptr_t)63);
-    (void)backs;
-    for (int64_t a = me; a < tall; a += all) {
-      const int64_t i0 = a * t, rows = min64(t, m - i0);
-      real sum = folded[a];
-      for (int64_t k = 0; k < TABLES; ++k) {
-        const real *const edge = (const real *)array[3 * k + 1];
-        memcpy(beside + k * t * LEFT, edge + i0 * LEFT, (size_t)(rows * LEFT) * sizeof(real));
-        for (int64_t p = 0; p < UP; ++p)
-          for (int64_t q = 0; q < LEFT; ++q)
-            corner[(k * UP + p) * LEFT + q] = a ? edge[(i0 - UP + p) * LEFT + q] : above(k)[p * (LEFT + n) + q];
-      }
-      for (int64_t b = 0; b < wide; ++b) {
-        const int64_t j0 = b * s, columns = min64(s, n - j0);
-        if (a) await(flags + a - 1, b + 1);
-$BACK$
-$TILE
-        __atomic_store_n(&flags[a].value, b + 1, __ATOMIC_RELEASE);
-      }
-      folded[a] = sum;
-    }
-  }
-}
-"""
+    def pointer(self, place: Value | int, kind: ir.Element, *, const: bool = False) -> Value:
+        """An array of the caller's."""
+        return self.array[place].to(ir.Pointer(kind, const=const))
+
+    def above(self, k: Value) -> Value:
+        """The rows above the tiles, of a table."""
+        return self.pointer(k * 3, self.real)
+
+    def thread(self, work: Value) -> None:
+        """What a thread does: every so many rows of tiles."""
+        b, t, up, left = self.b, self.t, self.up, self.left
+        me = b.let("me", b.thread)
+        mine = b.let("mine", work + me * self.size[7])
+        real = ir.pointer(self.real)
+        ring = b.let("ring", mine.to(real))
+        beside = b.let("beside", ring + (t + up) * (self.tables * self.ring))
+        corner = b.mutable("corner", beside + t * (self.tables * left))
+        following = b.mutable("next", corner + self.tables * up * left)
+        kept = b.let("kept", following + self.tables * up * left)
+        columns = [each.name for each in self.program.inputs if each.kind == "column"]
+        if columns:
+            used = b.let("used", kept - ring + (t + self.kept) * (self.tables * self.kept))
+            own = b.let("backs", mine + (used * self.real.bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
+        backs = {
+            name: b.let(f"back_{name}", (own + self.s * (8 * k)).to(ir.pointer(self.kind(name))))
+            for k, name in enumerate(columns)
+        }
+        with b.loop("a", me, self.tall, b.threads) as a:
+            i0 = b.let("i0", a * t)
+            rows = b.let("rows", least(t, self.m - i0))
+            total = b.mutable("sum", self.folded[a])
+            with b.loop("k", 0, self.tables) as k:
+                self.starts(a, k, i0, rows, beside, corner)
+            with b.loop("b", 0, self.wide) as column:
+                j0 = b.let("j0", column * self.s)
+                wide = b.let("columns", least(self.s, self.n - j0))
+                with b.when(a.differs(0)):
+                    b.intrinsic("await", _FLAGS, self.flags + (a - 1) * _FLAG, column + 1)
+                for name in columns:
+                    with b.loop("c", 0, wide) as c_:
+                        backs[name][wide - 1 - c_] = self.inputs[name][j0 + c_]
+                self.tile(_Tile(a, i0, j0, rows, wide, ring, beside, corner, following, kept, backs), column, total)
+                b.intrinsic("publish", _FLAGS, self.flags + a * _FLAG, column + 1)
+            self.folded[a] = total
+
+    def starts(self, a: Value, k: Value, i0: Value, rows: Value, beside: Value, corner: Value) -> None:
+        """What the first tile of a row of tiles finds on its left."""
+        b, up, left = self.b, self.up, self.left
+        edge = b.let("edge", self.pointer(k * 3 + 1, self.real, const=True))
+        with b.loop("z", 0, rows * left) as z:
+            beside[k * self.t * left + z] = edge[i0 * left + z]
+        with b.loop("p", 0, up) as p, b.loop("q", 0, left) as q:
+            place = (k * up + p) * left + q
+            with b.when(a.differs(0)):
+                corner[place] = edge[(i0 - up + p) * left + q]
+            with b.otherwise():
+                corner[place] = self.above(k)[p * (self.n + left) + q]
+
+    def tile(self, at: _Tile, column: Value, total: Value) -> None:
+        """Compute a tile, one anti-diagonal after the other."""
+        b, up, left = self.b, self.up, self.left
+        with (
+            b.loop("k", 0, self.tables) as k,
+            b.loop("p", 0, up) as p,
+            b.loop("q", 0, left) as q,
+            b.when(at.columns - left + q >= 0),
+        ):
+            at.next[(k * up + p) * left + q] = self.above(k)[p * (self.n + left) + at.j0 + at.columns + q]
+        with b.loop("d", -(up + left), at.rows + at.columns - 1) as d:
+            with b.loop("k", 0, self.tables) as k:
+                self.comes_in(at, k, d)
+            with b.when(d >= 0):
+                low = b.let("low", most(d - at.columns + 1, 0))
+                high = b.let("high", least(at.rows - 1, d))
+                self.diagonal(at, d, low, high)
+                with b.loop("k", 0, self.tables) as k:
+                    self.goes_out(at, k, d, low, high)
+                with b.when(self.folds.differs(0)):
+                    row = b.let("row", self.row(at, 0, d))
+                    with b.loop("r", low, high + 1) as r:
+                        b.set(total, joined(self.program, total, row[r]))
+                final = d.equals(at.rows + at.columns - 2)
+                with b.when(at.a.equals(self.tall - 1) & column.equals(self.wide - 1) & final):
+                    self.last[0] = self.row(at, 0, d)[at.rows - 1]
+        old = b.let("old", at.corner)
+        b.set(at.corner, at.next)
+        b.set(at.next, old)
+
+    def row(self, at: _Tile, k: Value | int, d: Value) -> Value:
+        """The row of a table's ring that holds an anti-diagonal, at the tile's first row."""
+        turn = (d + 2 * self.ring) % self.ring
+        place = (k * self.ring + turn) if k != 0 else turn
+        return at.ring + place * (self.t + self.up) + self.up
+
+    def comes_in(self, at: _Tile, k: Value, d: Value) -> None:
+        """Cells of an anti-diagonal above the tile and on its left."""
+        b, up, left = self.b, self.up, self.left
+        row = b.let("row", self.row(at, k, d))
+        with b.loop("r", -up, 0) as r:
+            c_ = b.let("c", d - r)
+            with b.when((c_ >= -left) & (c_ < at.columns)):
+                with b.when(c_ < 0):
+                    row[r] = at.corner[(k * up + r + up) * left + c_ + left]
+                with b.otherwise():
+                    row[r] = self.above(k)[(r + up) * (self.n + left) + left + at.j0 + c_]
+        with b.loop("c", -left, 0) as c_, b.when((d - c_ >= 0) & (d - c_ < at.rows)):
+            row[d - c_] = at.beside[(k * self.t + d - c_) * left + c_ + left]
+
+    def goes_out(self, at: _Tile, k: Value, d: Value, low: Value, high: Value) -> None:
+        """Cells of an anti-diagonal that the tiles below and on the right need, or the caller."""
+        b, up, left, kept = self.b, self.up, self.left, self.kept
+        row = b.let("row", self.row(at, k, d))
+        with b.loop("r", most(low, at.rows - up), high + 1) as r:
+            self.above(k)[(r - at.rows + up) * (self.n + left) + left + at.j0 + d - r] = row[r]
+        with (
+            b.loop("c", most(at.columns - left, 0), at.columns) as c_,
+            b.when((d - c_ >= low) & (d - c_ <= high)),
+        ):
+            at.beside[(k * self.t + d - c_) * left + c_ - at.columns + left] = row[d - c_]
+        with b.when(self.wanted.differs(0)):
+            whole = b.let("diagonal", at.kept + (k * kept + d % kept) * (self.t + kept))
+            with b.loop("r", low, high + 1, independent=True) as r:
+                whole[r] = row[r]
+            with b.when((d % kept).equals(kept - 1) | d.equals(at.rows + at.columns - 2)):
+                table = self.pointer(k * 3 + 2, self.real) + at.i0 * self.n + at.j0
+                old = at.kept + k * kept * (self.t + kept)
+                b.call(self.keep, table, self.n, old, self.t + kept, d, at.rows, at.columns)
+
+    def diagonal(self, at: _Tile, d: Value, low: Value, high: Value) -> None:
+        """Compute an anti-diagonal of all tables."""
+        place = {name: number for number, name in enumerate(self.program.tables)}
+        args: list[Value] = [self.row(at, place[name], d - far) for name, far in _distances(self.program)]
+        args += [self.row(at, number, d) for number in place.values()]
+        for each in self.program.inputs:
+            args.append(self.along(at, each.name, each.kind, d))
+            if each.kind == "matrix":
+                args.append(self.widths[each.name])
+        self.b.call(self.cells, *args, *self.scalars, low, high, self.n)
+
+    def along(self, at: _Tile, name: str, kind: str, d: Value) -> Value:
+        """An input, from where the first row of a tile reads it on an anti-diagonal."""
+        found = self.inputs[name]
+        if kind == "row":
+            return found + at.i0
+        if kind == "column":
+            return at.backs[name] + at.columns - 1 - d
+        return found + at.i0 * self.n + at.j0 + d if kind == "cell" else found

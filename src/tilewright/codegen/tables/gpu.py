@@ -11,28 +11,29 @@ Memory is linear in the extents unless the tables are wanted.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from tilewright.base.constants import MAX_BLOCK_THREADS, STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.print.elements import GPU_ELEMENTS, itemsize
-from tilewright.codegen.print.gpu import gpu_literal
-from tilewright.codegen.print.gpu_prelude import helper_name, prelude
+from tilewright.codegen import ir
+from tilewright.codegen.expression import scalar_name
+from tilewright.codegen.ir.builder import Builder, Value, least
+from tilewright.codegen.print.elements import itemsize
+from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.codegen.tables.cpu import fold_text
-from tilewright.codegen.tables.expression import Places, Words, check_fits, lower
-from tilewright.programs.expression import Apply, Read
+from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
+from tilewright.programs.expression import Read
 from tilewright.programs.table import Recurrence
 from tilewright.tilings.orthogonal import passed_bytes
 from tilewright.tilings.unrolling import TableShape
 
 ABOVE, BESIDE = 3, 2
 """Sets of edges that are kept."""
-_UNSIGNED = {
-    "opencl": {"int32": "uint", "int64": "ulong"},
-    "cuda": {"int32": "unsigned int", "int64": "unsigned long long"},
-}
-_FUNCTIONS = ("exp", "log", "sqrt")
+_VERSION = 2
+"""Raised when texts change for the same recurrence."""
 
 
 def emit_gpu_table(
@@ -59,32 +60,13 @@ def emit_gpu_table(
     Raises:
         UsageError: If a tile cannot be run by one group, or an operator has no code.
     """
-    up, left = program.reach
     passed = passed_bytes(program, shape.threads, itemsize(dtype))
     _check(program, shape, passed)
-    key = fingerprint("gpu table", program, dtype, floating, shape, dialect, _KERNEL)[:12]
+    key = fingerprint("gpu table", program, dtype, floating, shape, dialect, _VERSION)[:12]
     entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
-    values = {
-        "ENTRY": entry,
-        "THREADS": str(shape.threads),
-        "PARAMETERS": "\n    ".join(_parameters(program, floating)),
-        "BEGIN": "\n".join(_begin(program, floating, shape)),
-        "TURN": "\n".join(_turn(program, floating)),
-        "BODY": "\n".join(_body(program, dtype, floating, shape, dialect)),
-        "END": "\n".join(_end(program)),
-        "ROOM": " TW_ROOM_PARAM(real, room)" if _on_chip(program, shape) else "",
-        "CHIP": "  TW_ROOM(real, room)\n" if _on_chip(program, shape) else "",
-    }
-    text = _KERNEL
-    for name, value in values.items():
-        text = text.replace(f"${name}$", value)
-    ops = {node.op for s in program.statements for node in s.tape if isinstance(node, Apply)}
-    head = prelude(dialect, [dtype], [(name, dtype) for name in _FUNCTIONS if name in ops], strict=True)
-    numbers = {"TABLES": len(program.tables), "UP": up, "LEFT": left, "SUB": shape.sub, "THREADS": shape.threads}
-    names = ", ".join(f"{name} = {value}" for name, value in numbers.items())
-    fold = f"TW_FUNCTION real fold(real a, real b) {{ return {fold_text(program, dtype)}; }}"
+    kernel = _Kernel(program, dtype, floating, shape).function(entry)
     return KernelSource(
-        text=f"{head}typedef {GPU_ELEMENTS[dtype]} real;\nenum {{ {names}, HALO = {max(1, left)} }};\n{fold}\n\n{text}",
+        text=print_gpu((kernel,), dialect, strict=True),
         dialect=dialect,
         kernels=(EntryPoint(entry=entry, threads=shape.threads, shared_bytes=passed),),
         layout=None,
@@ -113,160 +95,202 @@ def _on_chip(program: Recurrence, shape: TableShape) -> tuple[str, ...]:
     return tuple(each.name for each in program.inputs if each.kind == "matrix" and shape.chip)
 
 
-def _kind(name: str, program: Recurrence, floating: tuple[str, ...]) -> str:
-    """The type of an input's values."""
-    matrix = next(each.kind for each in program.inputs if each.name == name) == "matrix"
-    return "real" if matrix or name in floating else "int"
+@dataclass(slots=True)
+class _Own:
+    """What a thread keeps of a table: rows above and the row it computes, and where they come from and go to.
+
+    Attributes:
+        above: The rows above tiles, in memory.
+        beside: The columns on the left of tiles, in memory.
+        whole: The table.
+        row: ``up + 1`` rows of ``left + sub`` cells of the thread's own: row 0 is the one that it computes.
+    """
+
+    above: Value
+    beside: Value
+    whole: Value
+    row: Value
 
 
-def _parameters(program: Recurrence, floating: tuple[str, ...]) -> list[str]:
-    lines = [
-        f"TW_GLOBAL real *above_{name}, TW_GLOBAL real *beside_{name}, TW_GLOBAL real *whole_{name},"
-        for name in program.tables
-    ]
-    lines += [f"TW_GLOBAL const {_kind(each.name, program, floating)} *in_{each.name}," for each in program.inputs]
-    matrices = [each.name for each in program.inputs if each.kind == "matrix"]
-    sizes = "".join(f", int tall_{name}, int wide_{name}" for name in matrices)
-    lines.append("TW_GLOBAL real *last, TW_GLOBAL real *folded, TW_GLOBAL const real *scalars,")
-    lines.append(f"int m, int n, int t, int wave, int first, int wanted, int joined{sizes}")
-    return lines
+class _Kernel:
+    """Makes one kernel."""
 
+    def __init__(self, program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape) -> None:
+        self.program, self.dtype, self.floating, self.shape = program, dtype, floating, shape
+        self.real = element_of(dtype)
+        self.up, self.left = program.reach
+        self.chip = _on_chip(program, shape)
 
-def _begin(program: Recurrence, floating: tuple[str, ...], shape: TableShape) -> list[str]:
-    """Scalars, matrices, the columns' inputs and the rows above."""
-    lines = [f"  const real c_{name} = scalars[{number}];" for number, name in enumerate(program.scalars)]
-    place = "room"
-    for name in _on_chip(program, shape):
-        lines.append(f"  TW_LOCAL real *const chip_{name} = {place};")
-        place = f"chip_{name} + tall_{name} * wide_{name}"
-        lines.append(f"  for (int z = p; z < tall_{name} * wide_{name}; z += THREADS) chip_{name}[z] = in_{name}[z];")
-    for each in program.inputs:
-        if each.kind == "column":
-            lines.append(f"  {_kind(each.name, program, floating)} x_{each.name}[SUB];")
-            lines.append(f"  TW_UNROLL\n  for (int c = 0; c < SUB; ++c) x_{each.name}[c] = in_{each.name}[AT(c)];")
-    for name in program.tables:
-        lines.append(f"  real w_{name}[UP + 1][LEFT + SUB];")
-        lines.append(
-            "  TW_UNROLL\n  for (int u = 1; u <= UP; ++u)\n    TW_UNROLL\n    for (int c = 0; c < LEFT + SUB; ++c)\n"
-            f"      w_{name}[u][c] = above_{name}[ROW(a, u) + tw_min(j0 + c, LEFT + n - 1)];"
-        )
-    corners = "; ".join(f"above_{name}[ROW(a + 1, u) + q] = beside_{name}[z]" for name in program.tables)
-    lines.append(
-        "  if (b == 0 && p == 0 && a + 1 < tall)\n    for (int u = 1; u <= UP; ++u)\n"
-        f"      for (int q = 0; q < LEFT; ++q) {{ const tw_wide z = (tw_wide)(i0 + t - u) * LEFT + q; {corners}; }}"
-    )
-    return lines
+    def kind(self, name: str) -> ir.Element:
+        return input_type(self.program, name, self.dtype, self.floating)
 
+    def function(self, entry: str) -> ir.Function:
+        b = self.b = Builder(entry, kind="kernel", threads=self.shape.threads)
+        real = ir.pointer(self.real)
+        tables = {
+            name: [b.param(f"{what}_{name}", real) for what in ("above", "beside", "whole")]
+            for name in self.program.tables
+        }
+        self.inputs = {
+            each.name: b.param(f"in_{each.name}", ir.const_pointer(self.kind(each.name)))
+            for each in self.program.inputs
+        }
+        self.last, self.folded = b.param("last", real), b.param("folded", real)
+        scalars = b.param("scalars", ir.const_pointer(self.real))
+        names = ("m", "n", "t", "wave", "first", "wanted", "joined")
+        self.m, self.n, self.t, wave, first, self.wanted, self.joins = (b.param(each, ir.INDEX) for each in names)
+        matrices = [each.name for each in self.program.inputs if each.kind == "matrix"]
+        self.sizes = {name: (b.param(f"tall_{name}", ir.INDEX), b.param(f"wide_{name}", ir.INDEX)) for name in matrices}
+        room = b.param("room", ir.shared_pointer(self.real)) if self.chip else None
+        length = 2 * self.shape.threads * len(tables) * max(1, self.left)
+        self.passed = b.array("passed", ir.shared_pointer(self.real), length)
+        self.a, self.p = b.let("a", first + b.group), b.let("p", b.thread)
+        self.column = b.let("b", wave - self.a)
+        self.tall, self.i0 = b.let("tall", (self.m + self.t - 1) / self.t), b.let("i0", self.a * self.t)
+        self.rows = b.let("rows", least(self.t, self.m - self.i0))
+        self.j0 = b.let("j0", (self.column * self.shape.threads + self.p) * self.shape.sub)
+        self.own = b.let("own", least(self.n - self.j0, self.shape.sub))
+        for number, name in enumerate(self.program.scalars):
+            b.let(scalar_name(name), scalars[number])
+        self.matrices = self.staged(room) if room is not None else {name: self.inputs[name] for name in matrices}
+        self.columns = {each.name: self.held(each.name) for each in self.program.inputs if each.kind == "column"}
+        self.tables = {name: self.rows_above(name, parts) for name, parts in tables.items()}
+        self.corners()
+        total = b.mutable("sum", self.folded[self.a * self.shape.threads + self.p])
+        b.barrier()
+        with b.loop("d", 0, self.rows + self.shape.threads - 1) as d:
+            r = b.let("r", d - self.p)
+            with b.when((r >= 0) & (r < self.rows)):
+                self.turn(d, b.let("i", self.i0 + r), total)
+            b.barrier()
+        with b.when(self.a + 1 < self.tall):
+            for own in self.tables.values():
+                with self.each("u", 1, self.up + 1) as u, self.each("c", 0, self.shape.sub) as c, b.when(c < self.own):
+                    own.above[self.line(self.a + 1, u) + self.left + self.j0 + c] = self.cell(own, u, c + self.left)
+        self.folded[self.a * self.shape.threads + self.p] = total
+        return b.function()
 
-def _turn(program: Recurrence, floating: tuple[str, ...]) -> list[str]:
-    """The rows' inputs, and what comes from the left."""
-    lines = [
-        f"      const {_kind(each.name, program, floating)} y_{each.name} = in_{each.name}[i];"
-        for each in program.inputs
-        if each.kind == "row"
-    ]
-    lines += [
-        "      TW_UNROLL\n      for (int q = 0; q < LEFT; ++q)\n"
-        f"        w_{name}[0][q] = p ? passed[PASSED(d + 1, p - 1, {number}) + q] : beside_{name}[LEFTS(b) + q];"
-        for number, name in enumerate(program.tables)
-    ]
-    return lines
+    def each(self, name: str, low: int, high: int) -> AbstractContextManager[Value]:
+        """A loop that the compiler unrolls whole, so that what it indexes lies in registers."""
+        return self.b.loop(name, low, high, unroll=ir.UNROLL_WHOLE)
 
+    def line(self, a: Value, u: Value) -> Value:
+        """Where row ``u`` above a row of tiles lies, in the set of the rows above that these tiles read."""
+        row = a % ABOVE * self.up + self.up - u
+        return self.b.value(ir.wide(row.node)) * (self.n + self.left)
 
-def _words(program: Recurrence, floating: tuple[str, ...], dialect: str) -> Words:
-    def literal(value: float, dtype: str) -> str:
-        if not dtype.startswith("float"):
-            check_fits(value, dtype)
-        return f"((real){gpu_literal(value, dtype)})"
+    def edge(self, column: Value, i: Value) -> Value:
+        """Where the columns on the left of a tile lie, in a row."""
+        part = self.b.value(ir.wide((column % BESIDE).node))
+        return (part * self.m + i) * self.left
 
-    return Words(
-        types=dict.fromkeys(GPU_ELEMENTS, "real"),
-        leaf=lambda read: "real" if read.field in program.tables else _kind(read.field, program, floating),
-        literal=literal,
-        function=helper_name,
-        unsigned=_UNSIGNED[dialect],
-    )
+    def place(self, d: Value, p: Value, number: int) -> Value:
+        """Where a thread puts what the next one reads in the next turn."""
+        turn = d % 2 * self.shape.threads + p
+        return (turn * len(self.program.tables) + number) * max(1, self.left)
 
+    def cell(self, own: _Own, u: Value | int, c: Value) -> Value:
+        return own.row[c + u * (self.left + self.shape.sub)]
 
-def _body(program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape, dialect: str) -> list[str]:
-    kinds = {each.name: each.kind for each in program.inputs}
-    left = program.reach[1]
+    def inside(self, c: Value) -> Value:
+        """A column of the thread's, or the table's last one."""
+        return least(self.j0 + c, self.n - 1)
 
-    def read(node: Read) -> str:
-        if node.field not in kinds:
-            if not any(node.offset):
-                return f"now_{node.field}"
-            return f"w_{node.field}[{-node.offset[0]}][c + {left + node.offset[1]}]"
-        if kinds[node.field] == "cell":
-            return f"in_{node.field}[(tw_wide)i * n + AT(c)]"
-        return f"x_{node.field}[c]" if kinds[node.field] == "column" else f"y_{node.field}"
+    def staged(self, room: Value) -> dict[str, Value]:
+        """Copy matrices to the chip."""
+        b, found, place = self.b, {}, room
+        for name in self.chip:
+            tall, wide = self.sizes[name]
+            found[name] = b.let(f"chip_{name}", place)
+            place = found[name] + tall * wide
+            with b.loop("z", self.p, tall * wide, self.shape.threads) as z:
+                found[name][z] = self.inputs[name][z]
+        return found
 
-    places = Places(
-        read=read,
-        lookup=lambda name, row, column: f"{'chip' if shape.chip else 'in'}_{name}[{row} * wide_{name} + {column}]",
-        dtype=dtype,
-        words=_words(program, floating, dialect),
-    )
-    lines = []
-    for number, statement in enumerate(program.statements):
-        body, value = lower(statement.tape, places, f"v{number}_")
-        lines += [f"        {line}" for line in body]
-        lines.append(f"        const real now_{statement.table} = {value};")
-        lines.append(f"        w_{statement.table}[0][LEFT + c] = now_{statement.table};")
-    first = program.tables[0]
-    stores = " ".join(f"whole_{name}[(tw_wide)i * n + j0 + c] = now_{name};" for name in program.tables)
-    lines.append(f"        if (wanted && c < own) {{ {stores} }}")
-    lines.append(f"        if (joined && c < own) sum = fold(sum, now_{first});")
-    lines.append(f"        if (i == m - 1 && j0 + c == n - 1) *last = now_{first};")
-    return lines
+    def held(self, name: str) -> Value:
+        """What a thread's columns take from an input."""
+        own = self.b.array(f"x_{name}", ir.private_pointer(self.kind(name)), self.shape.sub)
+        with self.each("c", 0, self.shape.sub) as c:
+            own[c] = self.inputs[name][self.inside(c)]
+        return own
 
+    def rows_above(self, name: str, parts: list[Value]) -> _Own:
+        """Begin with the rows above the tile."""
+        b, wide = self.b, self.left + self.shape.sub
+        row = b.array(f"w_{name}", ir.private_pointer(self.real), (self.up + 1) * wide)
+        above, beside, whole = parts
+        own = _Own(above, beside, whole, row)
+        with self.each("u", 1, self.up + 1) as u, self.each("c", 0, wide) as c:
+            at = self.line(self.a, u) + least(self.j0 + c, self.n + self.left - 1)
+            row[u * wide + c] = own.above[at]
+        return own
 
-def _end(program: Recurrence) -> list[str]:
-    """What goes to the right and, a row further, up."""
-    lines = []
-    for number, name in enumerate(program.tables):
-        lines.append(
-            "      TW_UNROLL\n      for (int q = 0; q < LEFT; ++q) {\n"
-            f"        if (p == THREADS - 1) beside_{name}[LEFTS(b + 1) + q] = w_{name}[0][SUB + q];\n"
-            f"        else passed[PASSED(d, p, {number}) + q] = w_{name}[0][SUB + q];\n      }}"
-        )
-        lines.append(
-            "      TW_UNROLL\n      for (int u = UP; u > 0; --u)\n        TW_UNROLL\n"
-            f"        for (int c = 0; c < LEFT + SUB; ++c) w_{name}[u][c] = w_{name}[u - 1][c];"
-        )
-    lines.append("    }\n    TW_BARRIER();\n  }\n  if (a + 1 < tall) {")
-    lines += [
-        "    TW_UNROLL\n    for (int u = 1; u <= UP; ++u)\n      TW_UNROLL\n      for (int c = 0; c < SUB; ++c)\n"
-        f"        if (c < own) above_{name}[ROW(a + 1, u) + LEFT + j0 + c] = w_{name}[u][LEFT + c];"
-        for name in program.tables
-    ]
-    return lines
+    def corners(self) -> None:
+        """Hand the left ends of the last rows of a tile on to the tiles below."""
+        b = self.b
+        with (
+            b.when(self.column.equals(0) & self.p.equals(0) & (self.a + 1 < self.tall)),
+            b.loop("u", 1, self.up + 1) as u,
+            b.loop("q", 0, self.left) as q,
+        ):
+            z = b.let("z", b.value(ir.wide((self.i0 + self.t - u).node)) * self.left + q)
+            for own in self.tables.values():
+                own.above[self.line(self.a + 1, u) + q] = own.beside[z]
 
+    def turn(self, d: Value, i: Value, total: Value) -> None:
+        """Compute the thread's cells of a row."""
+        b, program, left, sub = self.b, self.program, self.left, self.shape.sub
+        rows = {
+            each.name: b.let(f"y_{each.name}", self.inputs[each.name][i])
+            for each in program.inputs
+            if each.kind == "row"
+        }
+        for number, own in enumerate(self.tables.values()):
+            with self.each("q", 0, left) as q:
+                with b.when(self.p.differs(0)):
+                    own.row[q] = self.passed[self.place(d + 1, self.p - 1, number) + q]
+                with b.otherwise():
+                    own.row[q] = own.beside[self.edge(self.column, i) + q]
+        cells = {each.name for each in program.inputs if each.kind == "cell"}
+        with self.each("c", 0, sub) as c:
 
-_KERNEL = """#define AT(c) tw_min(j0 + (c), n - 1)
-#define ROW(a, u) ((tw_wide)((a) % 3 * UP + UP - (u)) * (LEFT + n))
-#define LEFTS(b) (((tw_wide)((b) & 1) * m + i) * LEFT)
-#define PASSED(d, p, k) (((((d) & 1) * THREADS + (p)) * TABLES + (k)) * HALO)
-TW_KERNEL($THREADS$) $ENTRY$(
-    $PARAMETERS$$ROOM$) {
-$CHIP$  TW_SHARED real passed[2 * THREADS * TABLES * HALO];
-  const int a = first + TW_GROUP, b = wave - a, p = TW_THREAD;
-  const int tall = (m + t - 1) / t, i0 = a * t, rows = tw_min(t, m - i0);
-  const int j0 = (b * THREADS + p) * SUB, own = tw_min(SUB, n - j0);
-$BEGIN$
-  real sum = folded[a * THREADS + p];
-  TW_BARRIER();
-  for (int d = 0; d < rows + THREADS - 1; ++d) {
-    const int r = d - p;
-    if (r >= 0 && r < rows) {
-      const int i = i0 + r;
-$TURN$
-      TW_UNROLL
-      for (int c = 0; c < SUB; ++c) {
-$BODY$
-      }
-$END$
-  }
-  folded[a * THREADS + p] = sum;
-}
-"""
+            def read(node: Read) -> Value:
+                if node.field in self.tables:
+                    return self.cell(self.tables[node.field], -node.offset[0], c + (left + node.offset[1]))
+                if node.field in cells:
+                    return self.inputs[node.field][b.value(ir.wide(i.node)) * self.n + self.inside(c)]
+                return rows[node.field] if node.field in rows else self.columns[node.field][c]
+
+            def lookup(name: str, row: Value, column: Value) -> Value:
+                return self.matrices[name][row * self.sizes[name][1] + column]
+
+            found = dict(self.stored(lower_cells(b, program, self.dtype, read, lookup, wrapping=True), c))
+            first = found[program.tables[0]]
+            with b.when(self.wanted.differs(0) & (c < self.own)):
+                at = b.let("at", b.value(ir.wide(i.node)) * self.n + self.j0 + c)
+                for name, value in found.items():
+                    self.tables[name].whole[at] = value
+            with b.when(self.joins.differs(0) & (c < self.own)):
+                b.set(total, joined(program, total, first))
+            with b.when(i.equals(self.m - 1) & (self.j0 + c).equals(self.n - 1)):
+                self.last[0] = first
+        self.hands_on(d, i)
+
+    def stored(self, cells: Iterator[tuple[str, Value]], c: Value) -> Iterator[tuple[str, Value]]:
+        """Put every table's cell where the thread's next ones find it."""
+        for name, value in cells:
+            self.tables[name].row[c + self.left] = value
+            yield name, value
+
+    def hands_on(self, d: Value, i: Value) -> None:
+        """What goes to the right and, a row further, up."""
+        b, left, sub = self.b, self.left, self.shape.sub
+        for number, own in enumerate(self.tables.values()):
+            with self.each("q", 0, left) as q:
+                with b.when(self.p.equals(self.shape.threads - 1)):
+                    own.beside[self.edge(self.column + 1, i) + q] = own.row[q + sub]
+                with b.otherwise():
+                    self.passed[self.place(d, self.p, number) + q] = own.row[q + sub]
+            for u in range(self.up, 0, -1):
+                with self.each("c", 0, left + sub) as c:
+                    own.row[c + u * (left + sub)] = own.row[c + (u - 1) * (left + sub)]
