@@ -60,7 +60,7 @@ def races_reported():
 @pytest.fixture(autouse=True, scope="session")
 def verified():
     """Whatever IR a test prints is verified first."""
-    from tilewright.codegen import gpu_emit, gpu_energy, gpu_micro, ir
+    from tilewright.codegen import gpu_emit, gpu_energy, gpu_micro, ir, pipeline_gpu
     from tilewright.codegen.matrices import gpu as gpu_matrices
     from tilewright.codegen.matrices import matmul_gpu
     from tilewright.codegen.print import c
@@ -77,7 +77,7 @@ def verified():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(c, "print_unit", first_verified(c.print_unit, gpu=False))
-        for module in (gpu_emit, gpu_energy, gpu_micro, gpu_table, gpu_matrices, matmul_gpu):
+        for module in (gpu_emit, gpu_energy, gpu_micro, pipeline_gpu, gpu_table, gpu_matrices, matmul_gpu):
             patch.setattr(module, "print_gpu", first_verified(module.print_gpu, gpu=True))
         yield
 
