@@ -17,7 +17,7 @@ FOLDER = Path(codegen.__file__).parent
 MODULES = (
     *("borders", "boundary", "box_rows", "box_sums", "emit", "expression", "header"),
     *("ir", "ir.build", "ir.divergence", "ir.nodes", "ir.rewrite", "ir.types", "ir.verify"),
-    *("print", "print.base", "print.c", "print.c_lift", "print.c_prelude", "print.elements"),
+    *("print", "print.base", "print.c", "print.c_lift", "print.c_numbers", "print.c_prelude", "print.elements"),
     *("print.cuda", "print.gpu", "print.gpu_prelude", "print.opencl"),
     *("lower", "lower.cpu", "lower.index", "lower.private", "lower.sweeps", "pipeline", "regroup"),
     *("row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
@@ -35,7 +35,7 @@ STRUCTURAL = {
     "box_rows._COPIED": "cells of three vectors, of 16 lanes at most: how large an array must be",
     "print.c._TABLE_LINE": "how many numbers stand in a line of text",
     "print.c._WIDTH": "how long a line of text is",
-    "print.c_lift._WIDTHS": "bytes of the vectors of processors",
+    "print.c_numbers.WIDTHS": "bytes of the vectors of processors",
     "ir.verify._OPERATORS": "how many operands an operator takes",
     "print.c_prelude._ALIGNED": "bytes of the elements that an instruction moves by",
     "row_pairs.TURNED": "the transform of F(2, 3): which values are added and subtracted",

@@ -8,13 +8,14 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.dtypes import is_number, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
 from tilewright.plan import Target
 from tilewright.programs.expression import Apply, Const
 from tilewright.programs.operators import OPERATORS
-from tilewright.programs.problem import DTYPES, without_model
+from tilewright.programs.problem import DTYPES
 from tilewright.programs.stencil import Program, with_coefficients
 from tilewright.runtime.device_arrays import DeviceArray, DeviceView, view
 from tilewright.runtime.session import Inputs
@@ -95,14 +96,9 @@ def costed(program: Program, scalars: Mapping[str, Any]) -> tuple[Program, dict[
 
     Raises:
         ArrayError: If a value is neither a number nor an array of numbers.
-        UsageError: If a name is none of the program's scalars, or a value is complex: code is for real numbers.
+        UsageError: If a name is none of the program's scalars.
     """
     values = scalar_values(program, scalars)
-    for name, value in values.items():
-        if np.dtype(getattr(value, "dtype", type(value))).kind == "c":
-            raise UsageError(
-                f"code is generated for real numbers, got complex ones for {name!r}", without_model("complex64")
-            )
     arrays = tuple(name for name, value in values.items() if isinstance(value, np.ndarray | DeviceView))
     return with_coefficients(program, arrays), {name: v for name, v in values.items() if name not in arrays}
 
@@ -141,7 +137,7 @@ def _read(value: Any, name: str) -> Array:  # noqa: ANN401
         raise ArrayError(f"{name!r} is no array of numbers: {said}", "give a NumPy array") from error
     if value is None:
         raise ArrayError(f"{name!r} is None, where an array must be", "give a NumPy array")
-    if array.dtype.kind not in "biufc":
+    if not is_number(array.dtype):
         raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", "convert it with .astype('float32')")
     return array
 
@@ -311,15 +307,14 @@ def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mappin
     numbers = [*scalars.values(), *([] if program.complex_constant is None else [1j])]
     if asked is None and not numbers and first in _PLAIN and all(array.dtype == first for _, array in every):
         return _PLAIN[first]
-    operands = [*(array.dtype for _, array in every), *numbers]
-    natural = np.result_type(*operands)
+    natural = _promoted([array.dtype for _, array in every], numbers)
     if natural.kind in "biu":
         natural = np.result_type(natural, 1 if is_integral(program) else 1.0)
     if asked is None:
         chosen = natural
     else:
         try:
-            chosen = np.dtype(asked)
+            chosen = numpy_type(asked) if isinstance(asked, str) and asked in DTYPES else np.dtype(asked)
         except TypeError:
             raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {asked!r}") from None
     name = chosen.newbyteorder("=").name
@@ -330,6 +325,17 @@ def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mappin
             f"{program.name!r} computes {natural} values here, which {name} cannot hold", "leave dtype out"
         )
     return name
+
+
+def _promoted(types: Sequence[np.dtype[Any]], numbers: Sequence[Any]) -> np.dtype[Any]:
+    """Return NumPy's promotion; a number of Python's widens bfloat16 as little as it does any type of NumPy's own."""
+    if any(each.name == "bfloat16" for each in types):
+        numbers = [number for number in numbers if type(number) not in {bool, int, float}]
+    try:
+        return np.result_type(*types, *numbers)
+    except TypeError:
+        names = " and ".join(dict.fromkeys(each.name for each in types))
+        raise ArrayError(f"{names} have no common type", "convert one of the arrays, or pass dtype=…") from None
 
 
 def hint_for_name(program: Program, name: str) -> str:

@@ -100,7 +100,8 @@ def add_up(
         The operations, and the new value of each row.
     """
     dtype = kind.element if isinstance(kind, ir.Vector) else kind
-    factors = ir.Var("factors", ir.const_pointer(dtype))
+    factor = ir.weight_of(dtype)
+    factors = ir.Var("factors", ir.const_pointer(factor))
     lines, ways = block.rows, block.sums[0].accumulators
     sums = [[ir.Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
     plain = ir.Real(0.0, dtype)
@@ -109,11 +110,11 @@ def add_up(
     body += [ir.Mutable(var, zero) for line in sums for var in line]
     start = 0
     for number, run in enumerate(runs(near)):
-        near_by, at, weights = ir.Var(f"near{number}"), ir.Var("at"), ir.Var("w", ir.const_pointer(dtype))
+        near_by, at, weights = ir.Var(f"near{number}"), ir.Var("at"), ir.Var("w", ir.const_pointer(factor))
         first = ir.add(factors, start)
         inner: list[ir.Stmt] = [
             ir.Let(at, ir.add(ir.add(place, run[0].offset), near_by)),
-            ir.Let(weights, ir.Intrinsic("again", (ir.add(first, ir.mul(near_by, len(run[0].factors))),), dtype)),
+            ir.Let(weights, ir.Intrinsic("again", (ir.add(first, ir.mul(near_by, len(run[0].factors))),), factor)),
             *_at_one_offset(run[0], sums, fetch, at, weights),
         ]
         body.append(ir.For(var=near_by, low=ir.Int(0), high=ir.Int(len(run)), body=tuple(inner)))

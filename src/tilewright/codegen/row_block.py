@@ -178,7 +178,7 @@ class Block:
         if len(found.tape) == len(sums) == 1:
             return (), sums[0]
         tape = found.tape
-        if not plan.site.strict and dtype.is_float:
+        if not plan.site.keeps_order:
             tape = regroup(fuse_roots(tape) if dtype.name == "float32" else tape, plan.site.body)
 
         def read(node: Read) -> ir.Expr:

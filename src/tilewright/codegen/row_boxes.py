@@ -121,6 +121,7 @@ class Boxes(Vectors):
         """
         super().__init__(dtype, prefix, [])
         self.fetch, self.table, self.held = fetch, table, held
+        self.factor = ir.weight_of(dtype)
         self.weights: ir.Expr = table
         self.loaded: dict[tuple[Read, int, int], ir.Var] = {}
 
@@ -166,7 +167,7 @@ class Boxes(Vectors):
             place = ir.add(place, ir.mul(_NEAR, ir.Var("V")))
         at = ir.Var(f"{self.prefix}at")
         self.body.append(ir.Let(at, place if low or len(run) > 1 else INDEX))
-        self.weights = ir.Var(f"{self.prefix}w", ir.const_pointer(self.dtype))
+        self.weights = ir.Var(f"{self.prefix}w", ir.const_pointer(self.factor))
         self.body.append(ir.Let(self.weights, self._again(first)))
         self._near(run[0], at, planes, lines)
         if len(run) == 1:
@@ -175,7 +176,7 @@ class Boxes(Vectors):
 
     def _again(self, address: ir.Expr) -> ir.Intrinsic:
         """An address of which the compiler does not know what lies there."""
-        return ir.Intrinsic("again", (address,), self.dtype)
+        return ir.Intrinsic("again", (address,), self.factor)
 
     def _near(self, near: Near, at: ir.Var, planes: int, lines: int) -> None:
         """The reads at one offset along the rows: one row of each plane after the other."""
@@ -183,7 +184,7 @@ class Boxes(Vectors):
         ys = {c.read.offset[1] for c in near.columns} | {read.offset[1] for read, _ in near.rest}
         for number, row in enumerate(sorted({line + y for line in range(lines) for y in ys})):
             if many and number:
-                again = ir.Var(f"{self.prefix}w{number}", ir.const_pointer(self.dtype))
+                again = ir.Var(f"{self.prefix}w{number}", ir.const_pointer(self.factor))
                 self.body.append(ir.Let(again, self._again(self.weights)))
                 self.weights = again
             self._columns(near, row, lines, at)
@@ -229,7 +230,7 @@ class Boxes(Vectors):
 
     def _add(self, line: int, k: int, number: int, value: ir.Var) -> None:
         into = self._sum(line, k)
-        product = ir.mul(ir.Load(self.weights, ir.Int(number), self.dtype), value)
+        product = ir.mul(ir.Load(self.weights, ir.Int(number), self.factor), value)
         self.body.append(ir.Assign(into, ir.add(into, product)))
 
 
@@ -243,7 +244,7 @@ class FewBoxes(Boxes):
         rows = sorted({line + read.offset[1] for line in range(lines) for read, _ in near.rest})
         for row in rows:
             if row != rows[0]:
-                again = ir.Var(f"{self.prefix}w{row - rows[0]}", ir.const_pointer(self.dtype))
+                again = ir.Var(f"{self.prefix}w{row - rows[0]}", ir.const_pointer(self.factor))
                 self.body.append(ir.Let(again, self._again(self.weights)))
                 self.weights = again
             self._rest(near, (row, planes, lines), at)
@@ -256,7 +257,7 @@ class FewBoxes(Boxes):
             if 0 <= row - read.offset[1] < lines
         ]
         for *_, line, number in sorted(uses):
-            splat = ir.splat(ir.Load(self.weights, ir.Int(number), self.dtype), self.kind)
+            splat = ir.splat(ir.Load(self.weights, ir.Int(number), self.factor), ir.vector(self.factor))
             weight = self.let(ir.hold(splat))
             for plane in range(planes):
                 into, value = self._sum(line, _OWN[plane]), self._held(near.rest[number][0], plane, line, at)

@@ -55,7 +55,7 @@ class Vectors:
     def let(self, value: ir.Expr) -> ir.Var:
         """Name a vector."""
         self.count += 1
-        var = ir.Var(f"{self.prefix}{self.count}", self.kind)
+        var = ir.Var(f"{self.prefix}{self.count}", ir.type_of(value))
         self.body.append(ir.Let(var, value))
         return var
 

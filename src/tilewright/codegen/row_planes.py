@@ -91,7 +91,7 @@ def planes_function(
         body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
         about=_about(block),
     )
-    table = ir.ConstArray(ir.Var(f"{_FACTORS}_{planes}", ir.const_pointer(kind)), tuple(writer.factors))
+    table = ir.ConstArray(ir.Var(f"{_FACTORS}_{planes}", _factors(plan).type), tuple(writer.factors))
     return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
 
 
@@ -109,7 +109,7 @@ def _result(plan: Plan, field: int, plane: int) -> ir.Var:
 
 def _factors(plan: Plan) -> ir.Var:
     """The table of factors that a function of planes is given."""
-    return ir.Var(_FACTORS, ir.const_pointer(plan.site.dtype))
+    return ir.Var(_FACTORS, ir.const_pointer(ir.weight_of(plan.site.dtype)))
 
 
 class _PlaneBlock(Block):

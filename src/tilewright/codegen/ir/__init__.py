@@ -64,6 +64,7 @@ from tilewright.codegen.ir.nodes import (
     Stmt,
     Store,
     Var,
+    real_type,
     truth_of,
     type_of,
 )
@@ -99,8 +100,11 @@ from tilewright.codegen.ir.types import (
     mask,
     pointer,
     private_pointer,
+    real_of,
+    scalar_of,
     shared_pointer,
     vector,
+    weight_of,
 )
 from tilewright.codegen.ir.verify import InvalidIRError, verify
 
@@ -186,6 +190,9 @@ __all__ = [
     "pointee",
     "pointer",
     "private_pointer",
+    "real_of",
+    "real_type",
+    "scalar_of",
     "select",
     "shared_pointer",
     "smallest",
@@ -199,6 +206,7 @@ __all__ = [
     "vector",
     "verify",
     "walk",
+    "weight_of",
     "wide",
     "writable",
 ]
