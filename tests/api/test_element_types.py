@@ -86,6 +86,14 @@ def test_models_know_narrow_types(dtype):
     assert narrow.costs.seconds <= wide.costs.seconds
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_models_know_that_16_bits_halve_traffic_not_arithmetic(dtype):
+    given = {"shape": (4000, 4000), "steps": 8, "machine": "zen3", "tiling": "streaming"}
+    wide, narrow = (tw.predict("heat2d", dtype=each, **given).costs for each in ("float32", dtype))
+    assert narrow.dram_bytes == pytest.approx(wide.dram_bytes / 2, rel=0.05)
+    assert narrow.seconds > 0.8 * wide.seconds
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "complex64", "float16", "bfloat16"])
 def test_gpus_refuse_what_they_have_no_kernels_for(dtype):
     with pytest.raises(UsageError, match=f"in float32, float64, int32, int64, got {dtype}"):
@@ -265,6 +273,12 @@ def test_promotion_of_bfloat16():
     added = tw.stencil(lambda u, k: k[0] + u[0], name="added")
     with pytest.raises(ArrayError, match="bfloat16 and float16 have no common type"):
         tw.run(added, u, u.astype(np.float16), steps=1)
+
+
+def test_files_of_numpy_forget_bfloat16(tmp_path):
+    np.save(tmp_path / "u.npy", np.ones(9, numpy_type("bfloat16")))
+    with pytest.raises(ArrayError, match=r"holds no numbers but \|V2 \(hint: view it: array.view\('bfloat16'\)\)"):
+        tw.run("jacobi1d", np.load(tmp_path / "u.npy"), steps=1)
 
 
 def test_bfloat16_needs_a_package(monkeypatch):

@@ -21,6 +21,7 @@ from tilewright.runtime.device_arrays import DeviceArray, DeviceView, view
 from tilewright.runtime.session import Inputs
 
 Array = npt.NDArray[Any]
+_TWO_BYTES = np.dtype("V2")
 _PLAIN = {np.dtype(name): name for name in ("float32", "float64")}
 """Element types that arrays keep whatever the program, with their names, which NumPy takes a while to make."""
 
@@ -84,21 +85,25 @@ def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], 
     return Given(program=full, versions=versions, scalars=plain, shape=shape, dtype=chosen)
 
 
-def costed(program: Program, scalars: Mapping[str, Any]) -> tuple[Program, dict[str, Any]]:
+def costed(program: Program, scalars: Mapping[str, Any], dtype: str) -> tuple[Program, dict[str, Any]]:
     """Return a program as the cost models see it, and the numbers among its scalars.
 
     Args:
         program: The program.
         scalars: Scalars as :func:`gather` takes them, any of them left out; arrays are read, so they cost.
+        dtype: Element type of the fields.
 
     Returns:
         The program, its arrays coefficient fields, and the numbers by name.
 
     Raises:
         ArrayError: If a value is neither a number nor an array of numbers.
-        UsageError: If a name is none of the program's scalars.
+        UsageError: If a name is none of the program's scalars, or a value is complex and the fields are not.
     """
     values = scalar_values(program, scalars)
+    for name, value in values.items():
+        if np.dtype(getattr(value, "dtype", type(value))).kind == "c" and not dtype.startswith("complex"):
+            raise UsageError(f"{name!r} is complex, so the dtype is complex64 or complex128, got {dtype!r}")
     arrays = tuple(name for name, value in values.items() if isinstance(value, np.ndarray | DeviceView))
     return with_coefficients(program, arrays), {name: v for name, v in values.items() if name not in arrays}
 
@@ -138,7 +143,9 @@ def _read(value: Any, name: str) -> Array:  # noqa: ANN401
     if value is None:
         raise ArrayError(f"{name!r} is None, where an array must be", "give a NumPy array")
     if not is_number(array.dtype):
-        raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", "convert it with .astype('float32')")
+        # NumPy's files do not keep the name of a type that is not its own.
+        hint = "view it: array.view('bfloat16')" if array.dtype == _TWO_BYTES else "convert it with .astype('float32')"
+        raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", hint)
     return array
 
 

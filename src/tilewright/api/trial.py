@@ -34,7 +34,7 @@ _NO_SIZE = 37
 _SAFETY = 16.0
 
 
-Scalars = tuple[tuple[str, float], ...]
+Scalars = tuple[tuple[str, complex], ...]
 """Names and values of a program's scalars."""
 
 

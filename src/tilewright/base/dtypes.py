@@ -27,7 +27,7 @@ def numpy_type(name: str) -> np.dtype[Any]:
         return np.dtype(name)
     except ImportError:
         missing = "bfloat16 is a type of the package ml_dtypes, which is not installed"
-        raise UsageError(missing, "pip install ml_dtypes") from None
+        raise UsageError(missing, "pip install 'tilewright[bfloat16]'") from None
     except TypeError:
         raise UsageError(f"NumPy has no element type {name!r}", "write float32, for example") from None
 

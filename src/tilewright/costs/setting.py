@@ -4,6 +4,7 @@ import functools
 from dataclasses import dataclass
 
 from tilewright.base.constants import WORD
+from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.costs.coefficients import Coefficients, coefficients
 from tilewright.costs.energy import Energy, make_energy
@@ -196,7 +197,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         itemsize=problem.itemsize,
         flops=program.flops,
         sm_count=sm_count,
-        vector_width=max(1, width * WORD // problem.itemsize) if cpu else width,
+        vector_width=max(1, width * WORD // arithmetic(problem.dtype).itemsize) if cpu else width,
         word_seconds=word * (sm_count if scope == "per_sm" else 1),
         byte_seconds=1.0 / machine.dram_bandwidth.value,
         barrier_seconds=start_seconds(program, machine, "box", problem.dtype),

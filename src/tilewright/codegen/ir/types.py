@@ -70,7 +70,7 @@ class Element:
     @property
     def parts(self) -> int:
         """Numbers that stand for one in memory and in a register: 2 of a complex one and of a real one beside it."""
-        return 2 if self.kind is Kind.COMPLEX or self.name in _COMPLEX_OF else 1
+        return 1 + int(self.kind is Kind.COMPLEX or self.name in _COMPLEX_OF)
 
     @property
     def register_bytes(self) -> int:
