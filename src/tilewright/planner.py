@@ -8,7 +8,7 @@ from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
 from tilewright.programs.dependences import analyse
 from tilewright.programs.periodic import Extended, wrapped_axes
-from tilewright.programs.problem import GPU_COMPILED, Problem, instead_of
+from tilewright.programs.problem import GPU_COMPILED, Problem
 from tilewright.runtime import wisdom
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.hosts import host
@@ -49,29 +49,15 @@ def plans(
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     if target.on_device:
         return _on_device(problem, target, asked, strict=strict)
-    if target.backend == "numpy" or not problem.compiles:
+    if target.backend == "numpy":
         if asked is not None:
-            # The element type decides costs, which are not asked for here, but never whether a tiling fits.
-            _on_cpu(replace(problem, dtype="float64"), asked, copies=copies)
-        chosen_target = _without_code(problem, target)
-        body = None if chosen_target.backend == "numpy" else choose_body(problem, NONE, strict=strict)
-        return (Plan(problem=problem, target=chosen_target, tiling=NONE, body=body, strict=strict),)
+            _on_cpu(problem, asked, copies=copies)
+        return (Plan(problem=problem, target=target, tiling=NONE, strict=strict),)
     learned = None if asked is not None else remembered(problem, thread_count(target.threads or None))
     chosen, block = _on_cpu(problem, asked or learned, copies=copies)
     evidence = "asked" if asked else "wisdom" if learned else "model"
     plan = Plan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence)
     return (replace(plan, body=choose_body(plan.computed, chosen, strict=strict)),)
-
-
-def _without_code(problem: Problem, target: Target) -> Target:
-    """Return NumPy in place of C for an element type that no code is generated for, where it may compute instead."""
-    if target.backend == "numpy" or not target.fallback:
-        return target
-    warn_once(
-        f"running with NumPy, which is many times slower: no code is generated for {problem.dtype}; "
-        f'{instead_of(problem.dtype)} (or backend="numpy" to say that it is meant)'
-    )
-    return replace(target, backend="numpy")
 
 
 def _on_cpu(problem: Problem, asked: Tiling | None, *, copies: bool) -> tuple[Tiling, Extended | None]:
@@ -90,9 +76,7 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
     if asked is not None:
         asked = _asked_of_device(problem, asked)
     if problem.dtype not in GPU_COMPILED:
-        raise UsageError(
-            f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='numpy'"
-        )
+        raise UsageError(f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
     evidence, machine = "asked", None
 
     def planned(tiling: Tiling, block: Extended | None) -> Plan:

@@ -6,9 +6,10 @@ import pytest
 
 import tilewright as tw
 from tilewright.api import chain_run
-from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
 from tilewright.costs.chain_time import HostTimes
 from tilewright.programs.chain import every_fusion, every_tree, nodes, text
+from tilewright.runtime.warn import forget_warnings
 
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
 FAST_FUSED = HostTimes(itemsize=8, single=(1e-6,) * 6, left=(0.0,) * 7, right=(1.0,) * 7, source="measured")
@@ -243,13 +244,17 @@ def test_a_plan_for_other_matrices_is_refused():
 
 
 def test_without_a_compiler_pairs_are_multiplied_one_by_one(monkeypatch):
-    from tilewright.base.errors import ToolchainError
-
     def refuse(*_):
         raise ToolchainError("there is no C compiler on this machine")
 
     monkeypatch.setattr(chain_run, "fused_product", refuse)
     arrays = matrices((30, 20, 10, 25))
+    forget_warnings()
+    fused = [
+        each for tree in every_tree(0, 2) for each in every_fusion(tree) if any(n.fusion != "none" for n in nodes(each))
+    ]
+    with pytest.warns(TilewrightWarning, match="with NumPy, in two steps in place of a fused one: there is no C comp"):
+        tw.chain.multi_dot(arrays, plan=fused[0])
     for tree in every_tree(0, 2):
         for fused in every_fusion(tree):
             np.testing.assert_allclose(tw.chain.multi_dot(arrays, plan=fused), np.linalg.multi_dot(arrays), rtol=1e-10)

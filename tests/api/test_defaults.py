@@ -125,12 +125,14 @@ def test_scalars_of_a_recurrence_are_checked_by_name():
 
 @pytest.mark.parametrize("verb", [*VERBS, lambda program, **rest: tw.tune(program, **{**rest, "machine": "host"})])
 @pytest.mark.parametrize("number", [-0.1j, np.complex64(0.1), np.full(400, 0.1j)], ids=["python", "numpy", "array"])
-def test_complex_scalars_have_no_model(verb, number):
-    """A run computes with them in complex numbers, on NumPy; so does one whose default is complex."""
+def test_complex_scalars_need_complex_fields(verb, number):
+    """A run makes its fields complex then; models are told the type."""
     turned = tw.stencil(lambda u, alpha=0.1j: alpha * u[0])
     for call in (lambda: verb(plain, alpha=number, **ASK), lambda: verb(turned, **ASK)):
-        with pytest.raises(UsageError, match="code is generated for real numbers, got complex ones for 'alpha'"):
+        with pytest.raises(UsageError, match="'alpha' is complex, so the dtype is complex64 or complex128, got 'fl"):
             call()
+    given = {**ASK, "machine": "zen3", "dtype": "complex64"}
+    assert verb(plain, alpha=number / 20, **given) is not None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from PIL import Image
 from scipy import ndimage
 
 import tilewright as tw
-from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
+from tilewright.runtime.warn import forget_warnings
 
 MODES = ("reflect", "nearest", "mirror", "wrap", "constant:0.3")
 
@@ -54,6 +55,15 @@ def test_hysteresis_without_a_compiler_finds_the_same(monkeypatch):
     quick = module.hysteresis(values, low, high)
     np.testing.assert_array_equal(quick, module._with_numpy(values, low, high))
     assert 0 < np.count_nonzero(quick) < np.count_nonzero(values >= low)
+
+    def failing(*_):
+        raise ToolchainError("there is no C compiler on this machine")
+
+    monkeypatch.setattr(module, "functions", failing)
+    forget_warnings()
+    with pytest.warns(TilewrightWarning, match="running with NumPy, which is many times slower: there is no C comp"):
+        np.testing.assert_array_equal(module.hysteresis(values, low, high), quick)
+    forget_warnings()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -22,7 +22,7 @@ STRUCTURAL = {
     "boxes.vectors._COPIED": "cells of three vectors, of 16 lanes at most: how large an array must be",
     "print.c._TABLE_LINE": "how many numbers stand in a line of text",
     "print.c._WIDTH": "how long a line of text is",
-    "print.c_lift._WIDTHS": "bytes of the vectors of processors",
+    "print.c_numbers.WIDTHS": "bytes of the vectors of processors",
     "ir.verify._OPERATORS": "how many operands an operator takes",
     "print.c_prelude._ALIGNED": "bytes of the elements that an instruction moves by",
     "passes.write_sums.winograd.TURNED": "the transform of F(2, 3): which values are added and subtracted",

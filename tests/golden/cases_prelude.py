@@ -10,7 +10,11 @@ from .shown import Case
 
 _SCALARS = ("minimum", "maximum", "where", "number", "not", "abs")
 _VECTORS = (*_SCALARS, "hold", "fresh", "splat", "keep", "over_sqrt", "sqrt")
+_COMPLEX = ("mul", "div", "times_i", "complex", "real", "imag", "conj", "modulus")
 _BESIDE = ("beside_low_1", "beside_high_2", "outside_low_nearest_1", "outside_low_mirror_2", "outside_high_reflect_1")
+
+
+START = c_prelude((), ())
 
 
 def _whole(file: str, about: str, write: Callable[[], str]) -> Case:
@@ -19,12 +23,12 @@ def _whole(file: str, about: str, write: Callable[[], str]) -> Case:
 
 def _helpers(dtype: str, names: Iterable[str], vector: bool = True) -> str:
     """What a C text starts with, behind what all of them do."""
-    return c_prelude((), [(name, dtype, vector) for name in names]).removeprefix(c_prelude((), ()))
+    return c_prelude((), [(name, dtype, vector) for name in names]).removeprefix(START)
 
 
 CASES = (
     _whole("start.c", "every C text", lambda: c_prelude((), ())),
-    _whole("types.c", "vectors", lambda: c_prelude(("float32", "int64"), ()).removeprefix(c_prelude((), ()))),
+    _whole("types.c", "vectors", lambda: c_prelude(("float32", "int64"), ()).removeprefix(START)),
     _whole("operators.c", "operators that are calls, on vectors", lambda: _helpers("float32", _VECTORS)),
     _whole("operators_int32.c", "operators that are calls", lambda: _helpers("int32", _SCALARS, vector=False)),
     _whole("neighbours.c", "vectors put together from two", lambda: _helpers("float64", _BESIDE)),
@@ -35,6 +39,13 @@ CASES = (
         "rows of streaming tiles: lifted, prefetched, stored past the caches",
         lambda: lift_helpers("float32", "float", "f32"),
     ),
+    _whole("types_complex.c", "vectors of complex numbers", lambda: c_prelude(("complex64",), ()).removeprefix(START)),
+    _whole("operators_complex64.c", "operators that are calls", lambda: _helpers("complex64", (*_COMPLEX, "exp"))),
+    _whole(
+        "operators_complex128.c", "operators that are calls", lambda: _helpers("complex128", _COMPLEX, vector=False)
+    ),
+    _whole("types_float16.c", "vectors of 16-bit numbers", lambda: c_prelude(("float16",), ()).removeprefix(START)),
+    _whole("types_bfloat16.c", "vectors of 16-bit numbers", lambda: c_prelude(("bfloat16",), ()).removeprefix(START)),
     _whole("start.cu", "every CUDA text", lambda: gpu_prelude("cuda")),
     _whole("start.cl", "every OpenCL text", lambda: gpu_prelude("opencl")),
     _whole(

@@ -47,6 +47,10 @@ def _made() -> dict[str, Program]:
         "limited": (1, {"u": apply("maximum", apply("minimum", _U[-1] + _U[1], 100), abs(_U[0]))}),
         "product": (1, {"u": _U[0] * _U[1] / (1.0 + _U[-1] * _U[-1])}),
         "functions": (1, {"u": apply("exp", -_U[0]) + apply("sin", _U[1]) + apply("pow", _U[-1], 2.5)}),
+        "turning": (
+            1,
+            {"u": _U[0] * abs(_U[1]) / near + 0.1j * apply("where", _U[0] == 0, near, apply("conj", _U[0]))},
+        ),
         "switched": (1, {"u": apply("where", a > 0.5, near * apply("sqrt", as_value(2.0)), _U[0])}),
         "running": (1, {"u": 0.5 * _U.new[-1] + _U[0]}),
         "overroot": (1, {"u": _U[0] / apply("sqrt", 0.1 + _U[1] * _U[1])}),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.base.dtypes import numpy_type
 from tilewright.base.fingerprint import fingerprint
 from tilewright.programs.dependences import Slope, analyse, slopes
 from tilewright.programs.expression import Value, apply
@@ -23,6 +24,11 @@ FLOATS = ("float32", "float64")
 WHOLE = ("int8", "uint8", "int16", "uint16", "uint32", "int64")
 WHOLE_SEED = 8
 """The seed whose cases are of whole numbers, one type after the other."""
+NARROW = ("float16", "bfloat16")
+COMPLEX = ("complex64", "complex128")
+OTHER = (*COMPLEX, *NARROW)
+OTHER_SEED = 9
+"""The seed whose cases are of complex numbers and of those of 16 bits, one type after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +48,7 @@ class LawCase:
     index: int
     problem: Problem
     tiling: Tiling
-    scalars: tuple[tuple[str, float], ...]
+    scalars: tuple[tuple[str, complex], ...]
     strict: bool
 
     @property
@@ -60,7 +66,9 @@ class LawCase:
                 draw: list[Array] = [generator.integers(-50, 51, self.problem.shape) for _ in range(levels)]
             else:
                 draw = [generator.uniform(-1.0, 1.0, self.problem.shape) for _ in range(levels)]
-            result[field] = [values.astype(self.problem.dtype) for values in draw]
+                if self.problem.dtype in COMPLEX:
+                    draw = [values + 1j * generator.uniform(-1.0, 1.0, values.shape) for values in draw]
+            result[field] = [values.astype(numpy_type(self.problem.dtype)) for values in draw]
         return result
 
     def reproduction(self) -> str:
@@ -85,7 +93,8 @@ class LawCase:
                     if "int" in self.problem.dtype
                     else "generator.uniform(-1.0, 1.0, problem.shape)"
                 )
-                + ".astype(problem.dtype)",
+                + ".astype(problem.dtype)"
+                + ("; then 1j times as many more is added to each" if self.problem.dtype in COMPLEX else ""),
             ]
         )
 
@@ -94,8 +103,9 @@ def make_case(seed: int, index: int) -> LawCase:
     """Draw a case."""
     draw = random.Random(f"{seed}/{index}")  # noqa: S311  (reproducible, not secret)
     rank = draw.choices((1, 2, 3), (35, 50, 15))[0]
-    dtype = WHOLE[index % len(WHOLE)] if seed == WHOLE_SEED else draw.choices((*FLOATS, "int32"), (50, 35, 15))[0]
-    strict = dtype in FLOATS and draw.random() < 0.3
+    special = {WHOLE_SEED: WHOLE, OTHER_SEED: OTHER}.get(seed)
+    dtype = special[index % len(special)] if special else draw.choices((*FLOATS, "int32"), (50, 35, 15))[0]
+    strict = dtype in {*FLOATS, *NARROW} and draw.random() < 0.3
     program = _program(draw, rank, dtype, arithmetic_only=strict)
     wraps = draw.random() < 0.06
     boundaries = tuple(_sides(draw, rank, dtype, wraps=wraps) for _ in program.fields)
@@ -107,16 +117,17 @@ def make_case(seed: int, index: int) -> LawCase:
     return LawCase(seed=seed, index=index, problem=problem, tiling=tiling, scalars=scalars, strict=strict)
 
 
-def _number(draw: random.Random, dtype: str) -> float:
+def _number(draw: random.Random, dtype: str) -> complex:
     if "int" in dtype:
         return draw.randint(0 if dtype.startswith("u") else -3, 3)
-    return round(draw.uniform(-1.0, 1.0), 3)
+    number = round(draw.uniform(-1.0, 1.0), 3)
+    return complex(number, 0.5 - abs(number) / 2) / 1.2 if dtype in COMPLEX else number
 
 
 def _sides(draw: random.Random, rank: int, dtype: str, *, wraps: bool) -> Sides:
     def side() -> Boundary:
         kind = draw.choices(("fixed", "constant", "nearest", "reflect", "mirror"), (40, 18, 16, 13, 13))[0]
-        return Boundary(kind=kind, value=float(_number(draw, dtype)) if kind == "constant" else 0.0)
+        return Boundary(kind=kind, value=float(_number(draw, dtype).real) if kind == "constant" else 0.0)
 
     def axis() -> tuple[Boundary, Boundary]:
         if wraps and draw.random() < 0.7:
@@ -156,7 +167,7 @@ def _program(draw: random.Random, rank: int, dtype: str, *, arithmetic_only: boo
         corner = tuple(draw.choice((-a, b)) for a, b in reach)
         reads.append(FieldBuilder(field)[corner])
         draw.shuffle(reads)
-        make = _WHOLE_NUMBERS.get(dtype) or (_linear if draw.random() < 0.6 else _curved)
+        make = _BY_TYPE.get(dtype) or (_linear if draw.random() < 0.6 else _curved)
         if arithmetic_only and make is _curved:
             make = _algebraic
         values[field] = make(draw, reads, constant, rank)
@@ -279,7 +290,29 @@ def _wrapping(draw: random.Random, reads: Sequence[Value], constant: Sequence[st
     return -total if draw.random() < 0.2 else total
 
 
-_WHOLE_NUMBERS = {"int32": _integral, **dict.fromkeys(WHOLE, _wrapping)}
+def _complex(draw: random.Random, reads: Sequence[Value], constant: Sequence[str], rank: int) -> Value:
+    """Of complex numbers: sums with real and complex weights, and what is continuous in both parts."""
+    base = _linear(draw, reads, constant, rank)
+    turned = base * draw.choice((1j, -1j, 0.6 + 0.8j, -0.8 + 0.6j, 1))
+    other, third = draw.choice(reads), draw.choice(reads)
+    forms = (
+        lambda: base,
+        lambda: turned,
+        lambda: turned + 0.02 * (other.conj() - third.real),
+        lambda: 0.5 * turned + 0.4 * abs(other) * (1 - 0.5j),
+        lambda: turned / (1.0 + other * other.conj()),
+        lambda: 0.3 * turned + 0.2 * third / (3.0 + 0.5 * other),
+        lambda: apply("where", other.imag > 0.0, turned, turned - 0.3j * other.imag),
+        lambda: apply("minimum", base.real, 0.5 * (other.real + third.imag)) + 0.9j * turned.imag,
+    )
+    return draw.choice(forms)()
+
+
+_BY_TYPE = {
+    "int32": _integral,
+    **dict.fromkeys(WHOLE, _wrapping),
+    **dict.fromkeys(COMPLEX, _complex),
+}
 
 
 def _tiling(draw: random.Random, problem: Problem) -> Tiling:

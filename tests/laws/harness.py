@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tilewright.base.dtypes import arithmetic, is_rounded, limits
 from tilewright.base.errors import ToolchainError
 from tilewright.driver import emit_tilings
 from tilewright.programs import reference, rounding
@@ -152,9 +153,7 @@ class Guarded:
 
     def __init__(self, problem: Problem, versions: Sequence[Array], copies: int, box: Sequence[slice] | None) -> None:
         shape = problem.shape
-        self.poison = (
-            np.nan if np.dtype(problem.dtype).kind == "f" else 1_000_000_007 & int(np.iinfo(problem.dtype).max)
-        )
+        self.poison = np.nan if is_rounded(problem.dtype) else 1_000_000_007 & int(np.iinfo(problem.dtype).max)
         padded = (*shape[:-1], shape[-1] + 3)
         self.strides = tuple(int(np.prod(padded[axis + 1 :])) for axis in range(len(shape) - 1))
         self.distance = int(np.prod(padded)) + _GUARD
@@ -182,7 +181,7 @@ class Guarded:
     def intact(self) -> bool:
         """Whether no guard was written."""
         guard = self.raw[~self.inside]
-        return bool(np.all(np.isnan(guard) if guard.dtype.kind == "f" else guard == self.poison))
+        return bool(np.all(np.isnan(guard) if is_rounded(guard.dtype) else guard == self.poison))
 
 
 def run_kernel(case: LawCase, built: Built, threads: int = 2) -> dict[str, Array]:
@@ -200,7 +199,7 @@ def run_kernel(case: LawCase, built: Built, threads: int = 2) -> dict[str, Array
         fields[field] = Guarded(problem, state[field], copies, box)
     first = fields[program.fields[0]]
     numbers = (problem.steps, threads, *problem.shape, *first.strides, first.distance)
-    scalars = np.array([value for _, value in case.scalars] or [0], problem.dtype)
+    scalars = np.array([value for _, value in case.scalars] or [0], arithmetic(problem.dtype))
     rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in built.constants]
     getattr(ctypes.CDLL(built.library), built.entry)(
         (ctypes.c_void_p * len(fields))(*(guarded.pointer for guarded in fields.values())),
@@ -269,7 +268,7 @@ def verdict(case: LawCase, result: Mapping[str, Array], shares: list[float] | No
     text = ""
     for field, value in result.items():
         error, good = rounding.worst_excess(value, exact[field], allowed[field])
-        if shares is not None and value.dtype.kind in "fc":
+        if shares is not None and is_rounded(value.dtype):
             shares.append(_share(value, exact[field], allowed[field]))
         if not good:
             far = ~(np.abs(value - exact[field]) <= allowed[field])
@@ -280,7 +279,9 @@ def verdict(case: LawCase, result: Mapping[str, Array], shares: list[float] | No
 def _share(value: Array, exact: Array, allowed: Array) -> float:
     """The largest error as a share of the bound, over the cells that the dtype can hold."""
     with np.errstate(all="ignore"):
-        share = np.where(np.abs(exact) <= 0.5 * float(np.finfo(value.dtype).max), np.abs(value - exact) / allowed, 0.0)
+        share = np.where(
+            np.abs(exact) <= 0.5 * float(limits(value.dtype.name).max), np.abs(value - exact) / allowed, 0.0
+        )
     return float(share[np.isfinite(share)].max(initial=0.0))
 
 

@@ -17,7 +17,7 @@ from tilewright.tilings.geometry import Hexagon, Skew
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import NONE
 
-from .generator import WHOLE, WHOLE_SEED, LawCase, make_case
+from .generator import OTHER, OTHER_SEED, WHOLE, WHOLE_SEED, LawCase, make_case
 from .harness import compile_cases, judge, tools
 
 FIXED_SEEDS = (20170204, 7)
@@ -26,6 +26,7 @@ CASES = 300
 LEAST_LARGE = 0.6
 """Fraction of the cases with two interior full tiles and two wavefronts."""
 WHOLE_CASES = 48
+OTHER_CASES = 100
 FEW = 8
 """Cases that look for a seeded error."""
 _SHOWN = 3
@@ -98,6 +99,13 @@ def test_whole_numbers_wrap_around_in_their_type(tmp_path: Path) -> None:
     wrong = judge(cases, compile_cases(cases, tmp_path), tmp_path)
     assert not wrong, "\n\n".join(f"{text}\n{cases[index].reproduction()}" for index, text in wrong.items())
     assert {case.problem.dtype for case in cases} == set(WHOLE)
+
+
+def test_complex_numbers_and_those_of_16_bits_agree_with_the_reference(tmp_path: Path) -> None:
+    cases = [make_case(OTHER_SEED, index) for index in range(OTHER_CASES)]
+    wrong = judge(cases, compile_cases(cases, tmp_path), tmp_path)
+    assert not wrong, "\n\n".join(f"{text}\n{cases[index].reproduction()}" for index, text in wrong.items())
+    assert {case.problem.dtype for case in cases} == set(OTHER)
 
 
 def _few(family: str) -> list[LawCase]:

@@ -17,7 +17,7 @@ from tilewright.tilings import catalogue, pipeline, streaming
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import Tiling
 
-from .generator import LawCase, make_case, weighted_program
+from .generator import OTHER, OTHER_SEED, LawCase, make_case, weighted_program
 from .harness import BATCH, Poisoned, computed, tools, verdict
 from .test_random_programs import seeds
 
@@ -37,7 +37,7 @@ def streaming_case(seed: int, index: int) -> LawCase | None:
     case = make_case(seed, index)
     draw = random.Random(f"streaming/{seed}/{index}")  # noqa: S311  (reproducible, not secret)
     rank = case.problem.program.rank
-    if case.problem.dtype.startswith("float") and draw.random() < 0.25:
+    if case.problem.rounds and draw.random() < 0.25:
         program = weighted_program(draw, rank)
         sides = case.problem.boundaries[:1] * len(program.fields)
         case = replace(case, problem=replace(case.problem, program=program, boundaries=sides), scalars=())
@@ -57,10 +57,10 @@ def streaming_case(seed: int, index: int) -> LawCase | None:
     return replace(case, problem=problem, tiling=tiling)
 
 
-def cases_of(seed: int) -> list[LawCase]:
+def cases_of(seed: int, count: int = CASES) -> list[LawCase]:
     found: list[LawCase] = []
     index = 0
-    while len(found) < CASES:
+    while len(found) < count:
         case = streaming_case(seed, index)
         index += 1
         if case is not None:
@@ -97,6 +97,13 @@ def test_random_programs_under_streaming_tiles(seed, record_property):
         for case, text in zip(cases, run_all(cases), strict=True)
         if text
     ]
+    assert not failures, "\n".join(failures[:3])
+
+
+def test_complex_numbers_and_those_of_16_bits_under_streaming_tiles():
+    cases = cases_of(OTHER_SEED, 40)
+    assert {case.problem.dtype for case in cases} == set(OTHER)
+    failures = [f"{case.reproduction()}: {text}" for case, text in zip(cases, run_all(cases), strict=True) if text]
     assert not failures, "\n".join(failures[:3])
 
 

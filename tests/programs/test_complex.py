@@ -1,6 +1,5 @@
-"""Complex constants in a stencil's body: NumPy computes them by its own rules for types; no code is generated."""
+"""Complex constants in a stencil's body make its fields complex, by NumPy's rules for types."""
 
-import dataclasses
 import functools
 import json
 import pickle
@@ -52,11 +51,8 @@ def test_a_real_type_cannot_hold_it():
         tw.run(schroedinger, X, steps=1, dtype="float32")
     text = "'schroedinger' has the complex constant 0.1j, so its dtype is complex64 or complex128, got 'float32'"
     for verb in (tw.predict, tw.tune):
-        with pytest.raises(UsageError, match=re.escape(text)) as caught:
+        with pytest.raises(UsageError, match=re.escape(text)):
             verb(schroedinger, shape=(40,), steps=2, machine="host")
-        assert "its real and its imaginary part as two fields" in caught.value.hint
-        with pytest.raises(UsageError, match=r"code is generated for float32.*got complex64"):
-            verb(schroedinger, shape=(40,), steps=2, machine="host", dtype="complex64")
 
 
 def test_constants_of_numpy_folding_and_calls_of_stencils():
@@ -147,12 +143,7 @@ def test_tables_pipelines_and_matrices_compute_in_real_numbers():
         tw.sparse.from_stencil(trace(schroedinger), (20,))
 
 
-def test_generated_code_never_meets_one():
-    from tilewright.driver import emit_tiling
-    from tilewright.programs.problem import make_problem
-    from tilewright.tilings.tiling import NONE
-
-    problem = make_problem(trace(schroedinger), (64,), 2, "complex64")
-    with pytest.raises(UsageError, match="c code computes in float32"):
-        emit_tiling(problem, NONE)
-    assert not dataclasses.replace(problem, dtype="complex128").compiles
+def test_models_and_tuning_know_complex_numbers():
+    given = {"shape": (4000,), "steps": 2, "dtype": "complex64"}
+    assert tw.predict(schroedinger, machine="host", **given).costs.seconds > 0
+    assert tw.tune(schroedinger, effort="none", **given).problem.dtype == "complex64"

@@ -18,7 +18,7 @@ from tilewright.frontends.annotated_sweeps import Recognised, recognise
 from tilewright.programs.loopnest import Verbatim
 from tilewright.programs.loopnest_scalars import inline_temporaries
 from tilewright.programs.loopnest_values import evaluate
-from tilewright.programs.problem import COMPILED, Problem, make_problem
+from tilewright.programs.problem import DTYPES, Problem, make_problem
 from tilewright.runtime.direct import slots_of
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchain import toolchain
@@ -173,7 +173,7 @@ def _problem(case: Case, found: Recognised, *, asked: bool) -> Problem | None:
     kinds = {dtypes.get(name, "") for name in used}
     pointers = [each for each in case.site.parameters.values() if each.name in used and each.heap]
     shape = next(iter(shapes))
-    fits = shape is not None and len(shapes) == 1 and len(kinds) == 1 and kinds <= set(COMPILED) and not pointers
+    fits = shape is not None and len(shapes) == 1 and len(kinds) == 1 and kinds <= set(DTYPES) and not pointers
     if not fits or shape is None or any(name in case.shapes for name in program.scalars):
         _refuse(program.fields, asked=asked)
         return None

@@ -8,18 +8,20 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.dtypes import is_number, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
 from tilewright.plan import Target
 from tilewright.programs.expression import Apply, Const
 from tilewright.programs.operators import OPERATORS
-from tilewright.programs.problem import DTYPES, without_model
+from tilewright.programs.problem import DTYPES
 from tilewright.programs.stencil import Program, with_coefficients
 from tilewright.runtime.device_arrays import DeviceArray, DeviceView, view
 from tilewright.runtime.session import Inputs
 
 Array = npt.NDArray[Any]
+_TWO_BYTES = np.dtype("V2")
 _PLAIN = {np.dtype(name): name for name in ("float32", "float64")}
 """Element types that arrays keep whatever the program, with their names, which NumPy takes a while to make."""
 
@@ -83,26 +85,25 @@ def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], 
     return Given(program=full, versions=versions, scalars=plain, shape=shape, dtype=chosen)
 
 
-def costed(program: Program, scalars: Mapping[str, Any]) -> tuple[Program, dict[str, Any]]:
+def costed(program: Program, scalars: Mapping[str, Any], dtype: str) -> tuple[Program, dict[str, Any]]:
     """Return a program as the cost models see it, and the numbers among its scalars.
 
     Args:
         program: The program.
         scalars: Scalars as :func:`gather` takes them, any of them left out; arrays are read, so they cost.
+        dtype: Element type of the fields.
 
     Returns:
         The program, its arrays coefficient fields, and the numbers by name.
 
     Raises:
         ArrayError: If a value is neither a number nor an array of numbers.
-        UsageError: If a name is none of the program's scalars, or a value is complex: code is for real numbers.
+        UsageError: If a name is none of the program's scalars, or a value is complex and the fields are not.
     """
     values = scalar_values(program, scalars)
     for name, value in values.items():
-        if np.dtype(getattr(value, "dtype", type(value))).kind == "c":
-            raise UsageError(
-                f"code is generated for real numbers, got complex ones for {name!r}", without_model("complex64")
-            )
+        if np.dtype(getattr(value, "dtype", type(value))).kind == "c" and not dtype.startswith("complex"):
+            raise UsageError(f"{name!r} is complex, so the dtype is complex64 or complex128, got {dtype!r}")
     arrays = tuple(name for name, value in values.items() if isinstance(value, np.ndarray | DeviceView))
     return with_coefficients(program, arrays), {name: v for name, v in values.items() if name not in arrays}
 
@@ -141,8 +142,10 @@ def _read(value: Any, name: str) -> Array:  # noqa: ANN401
         raise ArrayError(f"{name!r} is no array of numbers: {said}", "give a NumPy array") from error
     if value is None:
         raise ArrayError(f"{name!r} is None, where an array must be", "give a NumPy array")
-    if array.dtype.kind not in "biufc":
-        raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", "convert it with .astype('float32')")
+    if not is_number(array.dtype):
+        # NumPy's files do not keep the name of a type that is not its own.
+        hint = "view it: array.view('bfloat16')" if array.dtype == _TWO_BYTES else "convert it with .astype('float32')"
+        raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", hint)
     return array
 
 
@@ -311,15 +314,14 @@ def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mappin
     numbers = [*scalars.values(), *([] if program.complex_constant is None else [1j])]
     if asked is None and not numbers and first in _PLAIN and all(array.dtype == first for _, array in every):
         return _PLAIN[first]
-    operands = [*(array.dtype for _, array in every), *numbers]
-    natural = np.result_type(*operands)
+    natural = _promoted([array.dtype for _, array in every], numbers)
     if natural.kind in "biu":
         natural = np.result_type(natural, 1 if is_integral(program) else 1.0)
     if asked is None:
         chosen = natural
     else:
         try:
-            chosen = np.dtype(asked)
+            chosen = numpy_type(asked) if isinstance(asked, str) and asked in DTYPES else np.dtype(asked)
         except TypeError:
             raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {asked!r}") from None
     name = chosen.newbyteorder("=").name
@@ -330,6 +332,17 @@ def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mappin
             f"{program.name!r} computes {natural} values here, which {name} cannot hold", "leave dtype out"
         )
     return name
+
+
+def _promoted(types: Sequence[np.dtype[Any]], numbers: Sequence[Any]) -> np.dtype[Any]:
+    """Return NumPy's promotion; a number of Python's widens bfloat16 as little as it does any type of NumPy's own."""
+    if any(each.name == "bfloat16" for each in types):
+        numbers = [number for number in numbers if type(number) not in {bool, int, float}]
+    try:
+        return np.result_type(*types, *numbers)
+    except TypeError:
+        names = " and ".join(dict.fromkeys(each.name for each in types))
+        raise ArrayError(f"{names} have no common type", "convert one of the arrays, or pass dtype=…") from None
 
 
 def hint_for_name(program: Program, name: str) -> str:

@@ -23,6 +23,7 @@ from tilewright.runtime.fused import DTYPES, fused_product
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.toolchain import target_cpu
+from tilewright.runtime.warn import warn_once
 from tilewright.tuning.chain_search import Batch, Setting, best_trees
 from tilewright.tuning.chain_shared import Key, can_share, key_of, shared_tree
 from tilewright.tuning.unrolling import blocking
@@ -270,7 +271,8 @@ class _Run:
         parts = [self.compute(child) for child in node.children]
         try:
             return self._fused(node, parts)
-        except ToolchainError:  # no compiler: the same product in two steps
+        except ToolchainError as error:
+            warn_once(f"multiplying with NumPy, in two steps in place of a fused one: {error}")
             first, second, third = parts
             return (first @ second) @ third if node.fusion == "left" else first @ (second @ third)
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.api.levels import level_names
+from tilewright.base.dtypes import is_number, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.programs.stencil import Program
@@ -207,9 +208,9 @@ def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
 
 def _numeric(dtype: str) -> np.dtype[Any]:
     try:
-        kind = np.dtype(dtype)
-    except TypeError:
+        kind = numpy_type(dtype)
+    except UsageError:
         kind = np.dtype(object)
-    if kind.kind not in "iufc":
+    if not is_number(kind) or kind.kind == "b":
         raise UsageError(f"the dtype is a number's type, got {dtype!r}", "write float32, int32 or uint8, for example")
     return kind

@@ -83,7 +83,7 @@ def job_of(program: Program | Recurrence) -> ModuleType:
 def _stencil(program: Program, scalars: Mapping[str, Any] | None, asked: Request, machine: Machine) -> Workload:
     from tilewright.workloads import stencil
 
-    known, numbers = costed(program, scalars or {})
+    known, numbers = costed(program, scalars or {}, asked.dtype)
     problem = make_problem(known, asked.shape, asked.steps, asked.dtype, asked.boundary)
     if scalars is not None:
         warn_if_unstable(problem, numbers)

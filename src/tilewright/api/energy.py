@@ -255,7 +255,7 @@ def compare(
     Raises:
         UsageError: If anything is unknown or does not fit.
     """
-    full, _ = costed(as_program(program), scalars)
+    full, _ = costed(as_program(program), scalars, dtype)
     problem, where = make_problem(full, shape, steps, dtype, boundary), as_machine(machine)
     return compared(problem, where, cap=cap, clocks=clocks, model=model, scope=scope, coarse=coarse)
 

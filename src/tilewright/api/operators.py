@@ -47,6 +47,21 @@ def abs(x: Operand) -> Value:  # noqa: A001  (tw.abs stands beside tw.sqrt)
     return apply("abs", x)
 
 
+def conj(x: Operand) -> Value:
+    """Complex conjugate; of a real number itself."""
+    return apply("conj", x)
+
+
+def real(x: Operand) -> Value:
+    """Real part; of a real number itself."""
+    return apply("real", x)
+
+
+def imag(x: Operand) -> Value:
+    """Imaginary part; of a real number 0."""
+    return apply("imag", x)
+
+
 def minimum(x: Operand, y: Operand) -> Value:
     """The smaller of two values; NaN if either is NaN."""
     return apply("minimum", x, y)

@@ -17,6 +17,7 @@ from tilewright.api.record import Run, predicted_seconds, threads_of
 from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.api.told import Watched, log_choice, while_running
 from tilewright.api.unstable import warn_if_unstable
+from tilewright.base.dtypes import is_number
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import Target, read_target
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
@@ -284,7 +285,7 @@ def _target(problem: Problem, given: Any) -> Array:  # noqa: ANN401
     target: Array = given if isinstance(given, np.ndarray) else as_array(given, "out")
     if target.shape != problem.shape:
         raise ArrayError(f"out must have the shape {problem.shape}, got {target.shape}")
-    if target.dtype.kind not in "biufc" or not np.can_cast(problem.dtype, target.dtype, "same_kind"):
+    if not is_number(target.dtype) or not np.can_cast(problem.dtype, target.dtype, "same_kind"):
         raise ArrayError(f"out cannot hold {problem.dtype} values, it has the dtype {target.dtype}")
     if not target.flags.writeable:
         raise ArrayError("out is read-only", "pass an array that may be written")

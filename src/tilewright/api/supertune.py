@@ -177,7 +177,7 @@ def supertune(
     """
     if metric not in choices.METRICS:
         raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
-    known, _ = costed(stencil_of(program, "supertune"), scalars)
+    known, _ = costed(stencil_of(program, "supertune"), scalars, dtype)
     problem, where = make_problem(known, shape, steps, dtype, boundary), as_machine(machine)
     setting = make_setting(problem, where, scope)
     families = families_of(problem, setting, model)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tilewright.api.arrays import Array, Given
 from tilewright.api.data import random_arrays
+from tilewright.base.dtypes import limits
 from tilewright.base.errors import SpillsError, WrongResultError
 from tilewright.base.records import Resources
 from tilewright.driver import make
@@ -33,7 +34,7 @@ _NO_SIZE = 37
 _SAFETY = 16.0
 
 
-Scalars = tuple[tuple[str, float], ...]
+Scalars = tuple[tuple[str, complex], ...]
 """Names and values of a program's scalars."""
 
 
@@ -207,9 +208,9 @@ def _blank(problem: Problem) -> dict[str, Array]:
 def _tolerances(kernel: Kernel, plan: Plan, given: Given, expected: dict[str, Array]) -> dict[str, float | Array]:
     """How far two schedules of the user's problem may lie apart, per field."""
     problem = plan.problem
-    if np.dtype(problem.dtype).kind in "iu":
+    if not problem.rounds:
         return dict.fromkeys(expected, 0.0)
-    eps = float(np.finfo(problem.dtype).eps)
+    eps = float(limits(problem.dtype).eps)
     nudged = {
         field: tuple(_nudge(array, eps) for array in versions) if field in problem.program.updated else versions
         for field, versions in given.versions.items()

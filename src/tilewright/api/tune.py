@@ -117,7 +117,7 @@ def tune(
     level = effort_level(effort, seconds, candidates)
     asked = _check(backend, metric, effort)
     known = stencil_of(program, "tune")
-    full, numbers = costed(known, scalars)
+    full, numbers = costed(known, scalars, dtype)
     problem = make_problem(full, shape, steps, dtype, boundary)
     if effort != "none" and problem.steps == 0:
         raise UsageError("what is measured has at least one step, got steps=0", "give some, or --effort none")
@@ -209,7 +209,7 @@ def _measured(tuning: Tuning, *, resume: bool, progress: bool | None) -> Plan:
     if log is not None and not resume:
         store.append(log, {"kind": "restart", "when": wisdom.now()})
     history = read_history(log)
-    numbers = costed(tuning.program, tuning.scalars)[1]
+    numbers = costed(tuning.program, tuning.scalars, tuning.problem.dtype)[1]
     scalars = tuple((name, _number(numbers.get(name))) for name in tuning.problem.program.scalars)
     choice, needs = _search(tuning, scalars, steps, log, history, progress)
     scale = tuning.problem.steps / steps
@@ -339,6 +339,8 @@ def _raise_failure(choice: Choice) -> NoReturn:
     )
 
 
-def _number(value: Any) -> float:  # noqa: ANN401
+def _number(value: Any) -> complex:  # noqa: ANN401
     """A scalar's value for measuring, where it matters little."""
-    return _DEFAULT_SCALAR if value is None else float(value)
+    if value is None:
+        return _DEFAULT_SCALAR
+    return complex(value) if np.iscomplexobj(value) else float(value)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from tilewright.programs import stability
 from tilewright.programs.problem import Problem
 from tilewright.programs.stencil import Program
@@ -23,7 +21,7 @@ def warn_if_unstable(problem: Problem, scalars: Mapping[str, Any]) -> None:
         scalars: Values of the program's scalars, as far as they are known.
     """
     key = (id(problem.program), *scalars.values())
-    if _STABLE.get(key) is problem.program or np.dtype(problem.dtype).kind not in "fc":
+    if _STABLE.get(key) is problem.program or not problem.rounds:
         return
     known = tuple(scalars.items())
     text = stability.advice(problem.program, known, problem.steps)

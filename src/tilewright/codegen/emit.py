@@ -14,7 +14,7 @@ from tilewright.codegen.sites import Site, cell_function, constants
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.streaming.bands import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import COMPILED, Problem
+from tilewright.programs.problem import Problem
 from tilewright.tilings import catalogue
 from tilewright.tilings.body import Body
 from tilewright.tilings.tiling import NONE, Tiling
@@ -46,7 +46,7 @@ class StencilLayout:
 
     dtype: str
     copies: tuple[int, ...]
-    constants: tuple[float, ...]
+    constants: tuple[complex, ...]
     scratch: int = 0
     direct: bool = False
     width: int = 0
@@ -70,7 +70,7 @@ def emit(problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, st
         The source.
 
     Raises:
-        UsageError: If the dialect or the element type is not available.
+        UsageError: If the dialect is not available, or a constant does not fit the element type.
         IllegalTilingError: If the tiling has no such kernel.
     """
     return emit_all([(problem, tiling, body)], dialect, strict=strict)
@@ -97,10 +97,6 @@ def emit_all(
 def _describe(
     problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool
 ) -> tuple[Site, StencilLayout]:
-    if not problem.compiles:
-        raise UsageError(
-            f"{dialect} code computes in {', '.join(COMPILED)}, got {problem.dtype}", "use backend='numpy'"
-        )
     key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body)

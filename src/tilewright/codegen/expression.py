@@ -20,6 +20,10 @@ from tilewright.programs.table import LOOKUP
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _LOGICAL = frozenset({"and", "or", "not"})
 _WRAPPING = frozenset({"add", "sub", "mul"})
+_PARTS = frozenset({"conj", "real", "imag"})
+"""What is nothing to do for real numbers, or to be had without them."""
+_BROADCAST = frozenset({"add", "sub", "mul", "div", *_COMPARE})
+"""Operators of vectors of which one operand may be a number for all."""
 _BOOLEAN_ARITHMETIC = {"add": "or", "maximum": "or", "mul": "and", "minimum": "and", "abs": ""}
 
 
@@ -57,13 +61,11 @@ def lower_tape(tape: Tape, leaves: Leaves, prefix: str = "t") -> tuple[tuple[ir.
     Raises:
         UsageError: If a constant does not fit the element type.
     """
-    lowering = _Lowering(tape, leaves, prefix)
+    lowering = (_ComplexLowering if leaves.dtype.is_complex else _Lowering)(tape, leaves, prefix)
     for position, node in enumerate(tape):
         lowering.step(position, node)
-    result = lowering.values[-1]
-    numeric = lowering.number(result)
-    wide = lowering.splat(numeric) if leaves.vector else numeric
-    return tuple(lowering.body), wide
+    result = lowering.result(lowering.values[-1])
+    return tuple(lowering.body), result
 
 
 class _Lowering:
@@ -79,7 +81,7 @@ class _Lowering:
 
     def step(self, position: int, node: Node) -> None:
         if isinstance(node, Const):
-            self.values.append(self.literal(node.real))
+            self.values.append(self.literal(node.value))
         elif isinstance(node, Scalar):
             self.values.append(ir.Var(scalar_name(node.name), self.scalar_type))
         elif isinstance(node, Read):
@@ -92,9 +94,15 @@ class _Lowering:
         else:
             self.values.append(self.apply(position, node.op, [self.values[arg] for arg in node.args]))
 
-    def literal(self, value: float) -> ir.Real:
+    def result(self, value: ir.Expr) -> ir.Expr:
+        """What is stored."""
+        return self.splat(self.number(value)) if self.leaves.vector else self.number(value)
+
+    def literal(self, value: complex) -> ir.Real:
         if isinstance(value, bool):
             return ir.Real(value, ir.BOOL)
+        if isinstance(value, complex):
+            raise UsageError(f"{self.scalar_type} numbers are real, got the constant {value}")
         if self.scalar_type.is_integer:
             low, high = self.scalar_type.range
             if value != int(value) or not low <= value <= high:
@@ -126,7 +134,12 @@ class _Lowering:
             if ir.type_of(condition) == self.mask_type:
                 branches = [self.splat(branch) for branch in branches]
             return self.emit(position, "where", [condition, *branches], truth=False)
-        numbers = [self.number(arg) for arg in args]
+        return self.arithmetic(position, op, [self.number(arg) for arg in args])
+
+    def arithmetic(self, position: int, op: str, numbers: list[ir.Expr]) -> ir.Expr:
+        """An operation on numbers."""
+        if op in _PARTS:
+            return ir.Real(0, self.scalar_type) if op == "imag" else numbers[0]
         if op == "shr" and isinstance(numbers[1], ir.Real):
             return self.shift_right(position, numbers[0], numbers[1])
         return self.emit(position, op, numbers, truth=op in _COMPARE)
@@ -134,9 +147,10 @@ class _Lowering:
     def shift_right(self, position: int, number: ir.Expr, by: ir.Real) -> ir.Expr:
         """A shift by a constant; past all bits NumPy leaves the sign, which is 0 of what has none."""
         last = self.scalar_type.bits - 1
-        if by.value > last and self.scalar_type.kind is ir.Kind.UINT:
+        bits = int(by.value.real)
+        if bits > last and self.scalar_type.kind is ir.Kind.UINT:
             return ir.Real(0, self.scalar_type)
-        return self.emit(position, "shr", [number, ir.Real(min(by.value, last), self.scalar_type)], truth=False)
+        return self.emit(position, "shr", [number, ir.Real(min(bits, last), self.scalar_type)], truth=False)
 
     def emit(self, position: int, op: str, args: list[ir.Expr], *, truth: bool) -> ir.Var:
         computed = {ir.type_of(arg) for arg in args} - {ir.BOOL, self.mask_type}
@@ -146,7 +160,7 @@ class _Lowering:
             unsigned = ir.element(f"u{self.scalar_type}")
             return self.emit_in(position, op, args, unsigned, truth=False)
         vector = any(ir.type_of(arg) in {self.vector_type, self.mask_type} for arg in args)
-        if vector and op not in {"add", "sub", "mul", "div", "shr", *_COMPARE} and op != "where":
+        if vector and op not in _BROADCAST | {"shr", "where"}:
             args = [arg if ir.type_of(arg) == self.mask_type else self.splat(arg) for arg in args]
         operand: ir.Type = self.vector_type if vector else self.scalar_type
         result = ir.truth_of(operand) if truth else operand
@@ -180,7 +194,7 @@ class _Lowering:
     def number(self, value: ir.Expr) -> ir.Expr:
         """Turn a truth value into one or zero."""
         if isinstance(value, ir.Real) and value.type == ir.BOOL:
-            return ir.Real(int(value.value), self.scalar_type)
+            return ir.Real(int(value.value.real), self.scalar_type)
         if ir.type_of(value) == ir.BOOL:
             return ir.Op(ir.Operator.NUMBER, (value,), self.scalar_type)
         if ir.type_of(value) == self.mask_type:
@@ -212,6 +226,154 @@ def _converted(value: ir.Expr, kind: ir.Element) -> ir.Expr:
     if isinstance(value, ir.Real):
         return ir.Real(value.value, kind)
     return ir.Op(ir.Operator.CONVERT, (value,), kind)
+
+
+class _ComplexLowering(_Lowering):
+    """The same of complex numbers, among which values that are real in NumPy stay real ones.
+
+    A product with a real number takes two multiplications in place of four, and a real number has an order.
+    """
+
+    def __init__(self, tape: Tape, leaves: Leaves, prefix: str) -> None:
+        super().__init__(tape, leaves, prefix)
+        self.real_type = ir.real_of(leaves.dtype)
+        self.position, self.count = 0, 0
+
+    def result(self, value: ir.Expr) -> ir.Expr:
+        return self.as_complex(self.number(value))
+
+    def literal(self, value: complex) -> ir.Real:
+        if isinstance(value, bool):
+            return ir.Real(value, ir.BOOL)
+        if isinstance(value, complex) and value.imag != 0:
+            return ir.Real(value, self.scalar_type)
+        return ir.Real(float(value.real), self.real_type)
+
+    def apply(self, position: int, op: str, args: list[ir.Expr]) -> ir.Expr:
+        self.position, self.count = position, 0
+        if all(isinstance(arg, ir.Real) for arg in args):
+            return self.fold(op, args)
+        if op in _LOGICAL or (op in _BOOLEAN_ARITHMETIC and all(self.is_truth(arg) for arg in args)):
+            truths, name = [self.truth(arg) for arg in args], _BOOLEAN_ARITHMETIC.get(op, op)
+            return self.logic(name, *truths) if name else truths[0]
+        if op == "where":
+            return self.choose(self.truth(args[0]), *(self.number(arg) for arg in args[1:]))
+        return self.arithmetic(position, op, [self.number(arg) for arg in args])
+
+    def arithmetic(self, position: int, op: str, numbers: list[ir.Expr]) -> ir.Expr:  # noqa: ARG002
+        if any(map(self.is_complex, numbers)):
+            return self.of_complex(op, numbers)
+        if op in _PARTS:
+            return ir.Real(0.0, self.real_type) if op == "imag" else numbers[0]
+        return self.operate(op, numbers)
+
+    def of_complex(self, op: str, numbers: list[ir.Expr]) -> ir.Expr:
+        """An operation of which an operand is a complex number."""
+        if op in {"floor", "shr"}:
+            raise UsageError(f"{op} is not for complex numbers", "apply it to u.real and u.imag")
+        if op in {"real", "imag", "abs"}:
+            return self.operate("modulus" if op == "abs" else op, numbers)
+        if op in _COMPARE:
+            return self.compare(op, *numbers)
+        if op in {"minimum", "maximum"}:
+            return self.extreme(op, *numbers)
+        if op == "mul":
+            return self.product(*numbers)
+        if op == "div" and not self.is_complex(numbers[1]):
+            return self.operate(op, numbers)
+        return self.operate(op, [self.as_complex(number) for number in numbers])
+
+    def extreme(self, op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        wins = self.compare("le" if op == "minimum" else "ge", a, b)
+        return self.choose(self.logic("or", wins, self.compare("ne", a, a)), a, b)
+
+    def product(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        if isinstance(b, ir.Real) or not self.is_complex(b):
+            a, b = b, a
+        if isinstance(a, ir.Real) and isinstance(a.value, complex):
+            if a.value.real == 0 and self.is_complex(b):
+                return self.operate("times_i", [ir.Real(a.value.imag, self.real_type), b])
+            a = self.as_complex(a)
+        return self.operate("mul", [a, b])
+
+    def compare(self, op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        """A comparison; complex numbers are ordered by their real parts, then by their imaginary ones, as in NumPy."""
+        if not (self.is_complex(a) or self.is_complex(b)):
+            return self.operate(op, [a, b])
+        (p, q), (r, s) = self.parts(a), self.parts(b)
+        if op in {"eq", "ne"}:
+            return self.logic("and" if op == "eq" else "or", self.compare(op, p, r), self.compare(op, q, s))
+        before = self.compare(op[0] + "t", p, r)
+        return self.logic("or", before, self.logic("and", self.compare("eq", p, r), self.compare(op, q, s)))
+
+    def parts(self, value: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+        if isinstance(value, ir.Real):
+            number = complex(value.value)
+            return ir.Real(number.real, self.real_type), ir.Real(number.imag, self.real_type)
+        if not self.is_complex(value):
+            return value, ir.Real(0.0, self.real_type)
+        return self.operate("real", [value]), self.operate("imag", [value])
+
+    def choose(self, condition: ir.Expr, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        if self.is_complex(a) or self.is_complex(b):
+            a, b = self.as_complex(a), self.as_complex(b)
+        if self.leaves.vector:
+            a, b = self.splat(a), self.splat(b)
+            condition = self.splat_truth(condition) if ir.type_of(condition) == ir.BOOL else condition
+        return self.let(ir.Op(ir.Operator.WHERE, (condition, a, b), ir.type_of(a)))
+
+    def logic(self, op: str, *truths: ir.Expr) -> ir.Expr:
+        every = self.alike(list(truths))
+        wide = self.leaves.vector and ir.type_of(every[0]) == self.mask_type
+        kind = self.vector_type if wide else self.scalar_type
+        return self.let(ir.Op(ir.Operator(op), tuple(every), kind))
+
+    def operate(self, op: str, numbers: list[ir.Expr]) -> ir.Expr:
+        """An operation that the target has, on vectors where an operand is one."""
+        wide = any(isinstance(ir.type_of(number), ir.Vector) for number in numbers)
+        if wide and op != "times_i":
+            alone = op in _BROADCAST
+            numbers = [number if alone and not self.is_complex(number) else self.splat(number) for number in numbers]
+        element = self.scalar_type if any(map(self.is_complex, numbers)) else self.real_type
+        return self.let(ir.Op(ir.Operator(op), tuple(numbers), ir.vector(element) if wide else element))
+
+    def let(self, value: ir.Op) -> ir.Var:
+        self.count += 1
+        name = f"{self.prefix}{self.position}{f'_{self.count}' if self.count > 1 else ''}"
+        var = ir.Var(name, ir.type_of(value))
+        self.body.append(ir.Let(var, value))
+        return var
+
+    def is_complex(self, value: ir.Expr) -> bool:
+        element = ir.element_of(ir.type_of(value))
+        return element is not None and element.is_complex
+
+    def as_complex(self, value: ir.Expr) -> ir.Expr:
+        if isinstance(value, ir.Real):
+            value = ir.Real(value.value, self.scalar_type)
+        elif not self.is_complex(value):
+            kind = self.vector_type if isinstance(ir.type_of(value), ir.Vector) else self.scalar_type
+            value = self.let(ir.Op(ir.Operator.COMPLEX, (value,), kind))
+        return self.splat(value) if self.leaves.vector else value
+
+    def truth(self, value: ir.Expr) -> ir.Expr:
+        return value if self.is_truth(value) else self.compare("ne", value, ir.Real(0.0, self.real_type))
+
+    def number(self, value: ir.Expr) -> ir.Expr:
+        if isinstance(value, ir.Real) and value.type == ir.BOOL:
+            return ir.Real(float(value.value.real), self.real_type)
+        if not self.is_truth(value):
+            return value
+        wide = ir.type_of(value) == self.mask_type
+        return self.let(ir.Op(ir.Operator.NUMBER, (value,), ir.vector(self.real_type) if wide else self.real_type))
+
+    def splat_truth(self, truth: ir.Expr) -> ir.Expr:
+        number = ir.splat(self.number(truth), ir.vector(self.real_type))
+        return ir.op(ir.Operator.NONZERO, number, ir.Real(0.0, self.real_type))
+
+    def splat(self, value: ir.Expr) -> ir.Expr:
+        kind = ir.type_of(value)
+        return ir.splat(value, ir.vector(kind)) if isinstance(kind, ir.Element) else value
 
 
 def scalar_name(name: str) -> str:

@@ -66,7 +66,7 @@ def made(
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
     if problem.dtype not in GPU_COMPILED:
-        raise UsageError(f"GPU code computes in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='numpy'")
+        raise UsageError(f"GPU code computes in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
     make = _maker(schedule)[0]
     about = (problem.program, problem.dtype, problem.boundaries)
     key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)

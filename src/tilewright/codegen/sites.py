@@ -8,6 +8,7 @@ code at the ends of a row maps indices.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tilewright.base.dtypes import numpy_type
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mapped
 from tilewright.programs.dependences import analyse
@@ -46,7 +47,7 @@ class Site:
     @property
     def keeps_order(self) -> bool:
         """Whether sums stay in the program's own order."""
-        return self.strict or not self.dtype.is_float
+        return self.strict or self.dtype.is_integer
 
     @property
     def params(self) -> tuple[ir.Var, ...]:
@@ -54,7 +55,7 @@ class Site:
         return (
             ir.Var("field", ir.const_pointer(ir.pointer(self.dtype))),
             ir.Var("size", ir.const_pointer(ir.INDEX)),
-            ir.Var("scalar", ir.const_pointer(self.dtype)),
+            ir.Var("scalar", ir.const_pointer(ir.scalar_of(self.dtype))),
             ir.Var("constant", ir.const_pointer(ir.const_pointer(self.dtype))),
         )
 
@@ -77,12 +78,12 @@ class Site:
         return ir.add(base, ir.mul(version, ir.Var("slot")))
 
 
-def constants(problem: Problem) -> tuple[float, ...]:
+def constants(problem: Problem) -> tuple[complex, ...]:
     """The distinct values outside ``constant`` sides of outer axes; the runtime passes one row of each."""
     values = [
         side.value for sides in problem.boundaries for pair in sides[:-1] for side in pair if side.kind == "constant"
     ]
-    return tuple(sorted(set(values)))
+    return tuple(sorted(set(values), key=lambda value: (value.real, value.imag)))
 
 
 def extent(axis: int) -> ir.Var:
@@ -160,9 +161,11 @@ def cell_function(site: Site, field: str) -> ir.Function | None:
     )
 
 
-def literal(value: float, dtype: ir.Element) -> ir.Real:
-    """A boundary's value as the element type has it."""
-    return ir.Real(int(value) if dtype.is_integer else value, dtype)
+def literal(value: complex, dtype: ir.Element) -> ir.Real:
+    """A boundary's value as the element type has it: where memory rounds it, rounded."""
+    if dtype.is_narrow:
+        return ir.Real(float(numpy_type(dtype.name).type(value)), dtype)
+    return ir.Real(int(value.real) if dtype.is_integer else value, dtype)
 
 
 RowKey = tuple[str, int, tuple[int, ...]]
@@ -217,7 +220,7 @@ def or_constants(site: Site, field: str, places: Sequence[ir.Expr], row: ir.Expr
     return row
 
 
-def _or_constant(site: Site, test: ir.Expr, value: float, row: ir.Expr) -> ir.Expr:
+def _or_constant(site: Site, test: ir.Expr, value: complex, row: ir.Expr) -> ir.Expr:
     number = constants(site.problem).index(value)
     return ir.select(test, ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype)), row)
 
@@ -269,7 +272,7 @@ def _row_pointer(
     Where rows of constants lie outside, the innermost constant axis decides, as in the reference.
     """
     result: ir.Expr = base
-    constant: list[tuple[ir.Expr, float]] = []
+    constant: list[tuple[ir.Expr, complex]] = []
     for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
         at, side = ir.add(place, offset), _side_of(site, field, axis, offset, block)
         if side is not None and side.kind == "constant":

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, fields
 import numpy as np
 
 from tilewright.base.constants import WORD
+from tilewright.base.dtypes import arithmetic
 from tilewright.costs.arrays import Floats
 from tilewright.costs.energy_constants import NAMES, Constants, constants
 from tilewright.machines.machine import Machine
@@ -196,13 +197,13 @@ def rule(problem: Problem, known: Constants) -> Energy:
     Returns:
         The rule.
     """
-    program, words = problem.program, problem.itemsize / WORD
+    program, wide = problem.program, arithmetic(problem.dtype).itemsize / WORD
     cells = float(np.prod([float(extent) for extent in problem.shape]))
     return Energy(
         known=known,
         updates=cells * problem.steps,
-        accesses=words * (program.loads + len(program.statements)),
-        operations=tuple(words * count for count in operations(program, np.dtype(problem.dtype).kind in "iub")),
+        accesses=problem.itemsize / WORD * (program.loads + len(program.statements)),
+        operations=tuple(wide * count for count in operations(program, not problem.rounds)),
     )
 
 

@@ -4,6 +4,7 @@ import functools
 from dataclasses import dataclass
 
 from tilewright.base.constants import WORD
+from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.costs.coefficients import Coefficients, coefficients
 from tilewright.costs.energy import Energy, make_energy
@@ -14,7 +15,7 @@ from tilewright.programs import catalogue
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.expression import Apply
 from tilewright.programs.operators import SPECIAL
-from tilewright.programs.problem import COMPILED, Problem, without_model
+from tilewright.programs.problem import GPU_COMPILED, Problem
 from tilewright.programs.stencil import Program
 from tilewright.tilings import stream_block, streaming
 from tilewright.tilings.pipeline import of_problem
@@ -160,14 +161,13 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         The setting.
 
     Raises:
-        UsageError: If the scope is none of these, or there is no code to time for the element type.
+        UsageError: If the scope is none of these, or GPUs have no code for the element type.
     """
-    if not problem.compiles:
-        raise UsageError(
-            f"code is generated for {', '.join(COMPILED)}, got {problem.dtype}",
-            without_model(problem.dtype),
-        )
     cpu = machine.kind == "cpu"
+    if not cpu and problem.dtype not in GPU_COMPILED:
+        raise UsageError(
+            f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "ask for a CPU, such as host"
+        )
     scope = scope or ("per_sm" if cpu else "device")
     if scope not in SCOPES:
         raise UsageError(f"the scope of the bandwidth is one of {', '.join(SCOPES)}, got {scope!r}")
@@ -200,7 +200,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         itemsize=problem.itemsize,
         flops=program.flops,
         sm_count=sm_count,
-        vector_width=max(1, width * WORD // problem.itemsize) if cpu else width,
+        vector_width=max(1, width * WORD // arithmetic(problem.dtype).itemsize) if cpu else width,
         word_seconds=word * (sm_count if scope == "per_sm" else 1),
         byte_seconds=1.0 / machine.dram_bandwidth.value,
         barrier_seconds=start_seconds(program, machine, "box", problem.dtype),

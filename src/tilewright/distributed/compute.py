@@ -111,7 +111,7 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
 
 def expected_seconds(problem: Problem, machine: Machine, backend: str) -> float:
     """Return what the models expect of a problem in memory; NumPy, which has none, loads every value from memory."""
-    if backend != "numpy" and problem.compiles:
+    if backend != "numpy":
         return on_machine(problem, machine).costs(None)[1].seconds
     moved = problem.program.loads * problem.cells * problem.steps * problem.itemsize
     return machine.sm_count.value * moved / machine.dram_bandwidth.value

@@ -84,6 +84,7 @@ _UFUNCS = {
     "negative": "neg",
     "power": "pow",
     "absolute": "abs",
+    "conjugate": "conj",
     "less": "lt",
     "less_equal": "le",
     "greater": "gt",
@@ -133,6 +134,22 @@ class Value:
 
     def __rtruediv__(self, other: Operand) -> "Value":
         return apply("div", other, self)
+
+    @property
+    def real(self) -> "Value":
+        """The real part; of a real number itself."""
+        return apply("real", self)
+
+    @property
+    def imag(self) -> "Value":
+        """The imaginary part; of a real number 0."""
+        return apply("imag", self)
+
+    def conj(self) -> "Value":
+        """The complex conjugate; of a real number itself."""
+        return apply("conj", self)
+
+    conjugate = conj
 
     def __pow__(self, other: Operand) -> "Value":
         if isinstance(other, int) and not isinstance(other, bool) and 1 <= other <= 8:

@@ -30,6 +30,14 @@ class Operator:
     linear: str = ""
 
 
+def _real(x: Any) -> Any:  # noqa: ANN401
+    return np.asarray(x).real
+
+
+def _imag(x: Any) -> Any:  # noqa: ANN401
+    return np.asarray(x).imag
+
+
 _TABLE = (
     Operator(name="add", arity=2, flops=1, evaluate=np.add, linear="both"),
     Operator(name="sub", arity=2, flops=1, evaluate=np.subtract, linear="both"),
@@ -45,6 +53,9 @@ _TABLE = (
     Operator(name="tanh", arity=1, flops=1, evaluate=np.tanh, integral=False),
     Operator(name="floor", arity=1, flops=1, evaluate=np.floor, integral=False),
     Operator(name="abs", arity=1, flops=1, evaluate=np.abs),
+    Operator(name="conj", arity=1, flops=0, evaluate=np.conjugate, linear="both"),
+    Operator(name="real", arity=1, flops=0, evaluate=_real, linear="both"),
+    Operator(name="imag", arity=1, flops=0, evaluate=_imag, linear="both"),
     Operator(name="shr", arity=2, flops=1, evaluate=np.right_shift),
     Operator(name="minimum", arity=2, flops=1, evaluate=np.minimum),
     Operator(name="maximum", arity=2, flops=1, evaluate=np.maximum),

@@ -4,8 +4,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
+from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape, whole_number
@@ -20,10 +19,12 @@ _MEANT = {
 }
 GPU_COMPILED = ("float32", "float64", "int32", "int64")
 """Element types that code is generated for on GPUs."""
-COMPILED = (*GPU_COMPILED, "int8", "int16", "uint8", "uint16", "uint32")
-"""Element types that code is generated for on CPUs; NumPy computes in the others."""
-DTYPES = (*COMPILED, "float16", "complex64", "complex128")
-"""Element types of fields."""
+DTYPES = (
+    *GPU_COMPILED,
+    *("int8", "int16", "uint8", "uint16", "uint32"),
+    *("complex64", "complex128", "float16", "bfloat16"),
+)
+"""Element types of fields; code is generated for all of them on CPUs."""
 MAX_CELLS = 2**46
 
 
@@ -44,7 +45,7 @@ class Boundary:
     """
 
     kind: str = "fixed"
-    value: float = 0.0
+    value: complex = 0.0
 
     def __str__(self) -> str:
         return f"constant:{self.value:g}" if self.kind == "constant" else self.kind
@@ -78,9 +79,9 @@ class Problem:
         return hash((self.program, self.shape, self.steps, self.dtype))
 
     @property
-    def compiles(self) -> bool:
-        """Whether code is generated for the element type."""
-        return self.dtype in COMPILED
+    def rounds(self) -> bool:
+        """Whether results are rounded: of real and of complex numbers."""
+        return is_rounded(self.dtype)
 
     @property
     def cells(self) -> int:
@@ -93,7 +94,7 @@ class Problem:
     @property
     def itemsize(self) -> int:
         """Bytes per value."""
-        return np.dtype(self.dtype).itemsize
+        return numpy_type(self.dtype).itemsize
 
     def sides(self, field: str) -> Sides:
         """The boundaries of one field."""
@@ -115,18 +116,6 @@ class Problem:
                     high = min(high, extent - read.offset[axis])
             box.append((low, high) if low < high else (0, 0))
         return tuple(box)
-
-
-def instead_of(dtype: str) -> str:
-    """Return what to do about an element type that no code is generated for."""
-    if dtype.startswith("complex"):
-        return "compute its real and its imaginary part as two fields"
-    return 'pass dtype="float32"'
-
-
-def without_model(dtype: str) -> str:
-    """Return what to do where costs are asked for of an element type that no code is generated for."""
-    return f'{instead_of(dtype)}; `run` computes in it with backend="numpy", which has no model'
 
 
 BoundarySpec = str | Boundary | tuple["BoundarySpec", ...] | list["BoundarySpec"] | Mapping[str, "BoundarySpec"]
@@ -176,8 +165,7 @@ def make_problem(
     if number is not None and not dtype.startswith("complex"):
         raise UsageError(
             f"{program.name!r} has the complex constant {number}, so its dtype is complex64 or complex128, "
-            f"got {dtype!r}",
-            without_model("complex64"),
+            f"got {dtype!r}"
         )
     problem = Problem(
         program=program,
@@ -186,6 +174,11 @@ def make_problem(
         dtype=dtype,
         boundaries=_resolve(program, boundary),
     )
+    numpy_type(dtype)
+    outside = [side.value for sides in problem.boundaries for pair in sides for side in pair]
+    if not dtype.startswith("complex") and any(isinstance(value, complex) for value in outside):
+        number = next(value for value in outside if isinstance(value, complex))
+        raise UsageError(f"what lies outside a grid of {dtype} values is real, got {number}")
     if problem.cells > MAX_CELLS:
         raise UsageError(f"a grid may have at most 2^46 cells, got {format_shape(shape)}")
     return problem
@@ -225,9 +218,13 @@ def _kind(text: str) -> Boundary:
     if kind not in KINDS:
         raise _unknown(kind)
     try:
-        return Boundary(kind=kind, value=float(value) if value else 0.0)
+        return Boundary(kind=kind, value=_value(value) if value else 0.0)
     except ValueError:
         raise UsageError(f"the value of a constant boundary is a number, got {value!r}", "write constant:0.5") from None
+
+
+def _value(text: str) -> complex:
+    return complex(text) if text.endswith("j") else float(text)
 
 
 def _unknown(kind: str) -> UsageError:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.dtypes import NARROW, arithmetic, numpy_type
 from tilewright.programs.dependences import analyse
 from tilewright.programs.expression import Const, Read, Scalar, Tape
 from tilewright.programs.operators import OPERATORS
@@ -89,7 +90,8 @@ def evaluate(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]
     """Evaluate a tape on NumPy arrays, in the program's own order of operations.
 
     Where the arrays hold whole numbers, every operation wraps around in their type: NumPy would compute some in a
-    wider one, such as those on what ``np.where`` makes of two constants.
+    wider one, such as those on what ``np.where`` makes of two constants. Of fields of 16-bit floating-point numbers
+    ``read`` gives float32, in which everything is computed; what is kept of a statement's result is rounded once.
     """
     values: list[Any] = []
     whole: np.dtype[Any] | None = None
@@ -118,7 +120,7 @@ def start(problem: Problem, arrays: Mapping[str, Sequence[Array]], dtype: npt.DT
     Returns:
         Copies. Cells that a ``fixed`` boundary never updates hold the newest version's values in every version.
     """
-    chosen = np.dtype(problem.dtype if dtype is None else dtype)
+    chosen = numpy_type(problem.dtype) if dtype is None else np.dtype(dtype)
     written = {statement.field: statement for statement in problem.program.statements}
     state: State = {}
     for field in problem.program.fields:
@@ -175,13 +177,23 @@ def run(
         The newest version of every updated field.
     """
     state = start(problem, arrays, dtype)
-    kind = np.dtype(problem.dtype if dtype is None else dtype)
-    typed = {name: kind.type(value) for name, value in scalars.items()}
+    typed = typed_scalars(problem.dtype if dtype is None else np.dtype(dtype).name, scalars)
     with np.errstate(all="ignore"):
         for _ in range(problem.steps):
             state = step(problem, state, typed)
             stepped()
     return {field: state[field][0] for field in problem.program.updated}
+
+
+def typed_scalars(dtype: str, scalars: Mapping[str, Any]) -> dict[str, Any]:
+    """Return scalars in the type that fields of a type are computed in."""
+    kind = arithmetic(dtype)
+    return {name: kind.type(value) for name, value in scalars.items()}
+
+
+def _widened(array: Array) -> Array:
+    """What arithmetic makes of values in memory."""
+    return array.astype(np.float32) if array.dtype.name in NARROW else array
 
 
 def _padded_reader(
@@ -202,7 +214,7 @@ def _padded_reader(
             slice(span[0] + offset + low * padded, span[1] + offset + low * padded)
             for span, offset, (low, _) in zip(box, node.offset, reach, strict=True)
         )
-        return cache[key][tuple(shifted)]
+        return _widened(cache[key][tuple(shifted)])
 
     return read
 
@@ -259,7 +271,7 @@ def _sweep(
             if node.field == statement.field and node.level == 1:
                 where = tuple(i + offset for i, offset in zip(at, node.offset, strict=True))
                 outside = [axis for axis, i in enumerate(where) if not 0 <= i < problem.shape[axis]]
-                return result.dtype.type(sides[outside[-1]][0].value) if outside else result[where]
+                return _widened(result.dtype.type(sides[outside[-1]][0].value) if outside else result[where])
             return others(node, tuple((i, i + 1) for i in at))[(0,) * len(at)]
 
         result[at] = evaluator(statement.tape, read, scalars)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.dtypes import is_rounded, limits
 from tilewright.programs import reference
 from tilewright.programs.expression import Apply, Const, Read, Scalar, Tape
 from tilewright.programs.operators import OPERATORS
@@ -60,7 +61,7 @@ def _absolute(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any
             values.append(read(node))
         else:
             args = [values[arg] for arg in node.args]
-            op = {"sub": "add", "neg": "abs"}.get(node.op, node.op)
+            op = {"sub": "add", **dict.fromkeys(("neg", "conj", "real", "imag"), "abs")}.get(node.op, node.op)
             value = OPERATORS[op].evaluate(*args)
             values.append(value if op in _POSITIVE else np.abs(value))
     return values[-1]
@@ -68,7 +69,7 @@ def _absolute(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any
 
 def runs(problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]) -> int:
     """Return how many times :func:`bound` runs a problem."""
-    if np.dtype(problem.dtype).kind in "iu":
+    if not problem.rounds:
         return 1
     if is_linear(problem.program):
         return 1 if _is_positive(problem, arrays, scalars) else 2
@@ -97,12 +98,12 @@ def bound(
     Returns:
         The reference and the bound, per updated field, of the problem's shape in float64.
     """
-    if np.dtype(problem.dtype).kind in "iu":
+    if not problem.rounds:
         exact = reference.run(problem, arrays, scalars, stepped=stepped)
         return exact, {field: np.zeros(problem.shape) for field in exact}
-    wide = np.complex128 if np.dtype(problem.dtype).kind == "c" else np.float64
+    wide = np.complex128 if problem.dtype.startswith("complex") else np.float64
     exact = reference.run(problem, arrays, scalars, wide, stepped=stepped)
-    eps, least = float(np.finfo(problem.dtype).eps), underflow(problem)
+    eps, least = float(limits(problem.dtype).eps), underflow(problem)
     if is_linear(problem.program):
         size = exact if _is_positive(problem, arrays, scalars) else _run_absolute(problem, arrays, scalars, stepped)
         return exact, {field: units(problem) * eps * value + least for field, value in size.items()}
@@ -117,7 +118,7 @@ def units(problem: Problem) -> float:
 
 def underflow(problem: Problem) -> float:
     """By how much a run may be off since values fall below the dtype's smallest positive number."""
-    return units(problem) * float(np.finfo(problem.dtype).smallest_subnormal)
+    return units(problem) * float(limits(problem.dtype).smallest_subnormal)
 
 
 def _run_absolute(
@@ -201,8 +202,8 @@ def worst_excess(out: Array, exact: Array, allowed: Array) -> tuple[float, bool]
         non-finite result agrees).
     """
     with np.errstate(all="ignore"):
-        error = np.abs(out - exact)
-        limit = float(np.finfo(out.dtype).max) if np.dtype(out.dtype).kind in "fc" else np.inf
+        error = np.abs(out.astype(exact.dtype) - exact)
+        limit = float(limits(out.dtype.name).max) if is_rounded(out.dtype) else np.inf
         wild = ~np.isfinite(exact) | ~np.isfinite(allowed) | (np.abs(exact) > 0.5 * limit)
         good = np.where(wild, True, error <= allowed)
     finite = error[~wild]

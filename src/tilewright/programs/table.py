@@ -33,7 +33,7 @@ ROW, COLUMN = "i", "j"
 """Names of the row and the column in the expression of what lies outside."""
 DTYPES = ("bool", "int16", "int32", "int64", "float32", "float64")
 MAX_REACH = 64
-_UNTYPED = frozenset({"pow", "sin", "cos", "tanh", "floor"})
+_UNTYPED = frozenset({"pow", "sin", "cos", "tanh", "floor", "conj", "real", "imag"})
 Kind = Literal["row", "column", "cell", "matrix"]
 
 

@@ -198,7 +198,7 @@ def _values(tape: Tape) -> list[_Linear]:
 def _applied(node: Apply, tape: Tape, values: Sequence[_Linear]) -> _Linear | None:
     """A sum of sums, or a multiple of one."""
     args = [values[arg] for arg in node.args]
-    numbers = [float(leaf.real) if isinstance(leaf := tape[arg], Const) else None for arg in node.args]
+    numbers = [_factor(tape[arg]) for arg in node.args]
     match node.op, numbers:
         case "neg", _:
             return _NOTHING.plus(args[0], -1.0)
@@ -211,6 +211,11 @@ def _applied(node: Apply, tape: Tape, values: Sequence[_Linear]) -> _Linear | No
         case "div", [_, float() as factor] if factor:
             return _NOTHING.plus(args[0], 1.0 / factor)
     return None
+
+
+def _factor(node: Node) -> float | None:
+    """A constant by which a sum may be multiplied: a real one."""
+    return float(node.value) if isinstance(node, Const) and not isinstance(node.value, complex) else None
 
 
 FEWEST_COLUMNS = 3

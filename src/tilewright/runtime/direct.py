@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.constants import CACHE_LINE, PAGE
+from tilewright.base.dtypes import arithmetic
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.problem import Problem
@@ -106,7 +107,8 @@ def execute(
         team = threads if compiled.parallel else 1
         sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
         fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
-        scalars = np.array([*(inputs.scalars[name] for name in program.scalars), 0], dtype=problem.dtype)
+        values = [inputs.scalars[name] for name in program.scalars]
+        scalars = np.array([*values, 0], dtype=arithmetic(problem.dtype))
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
         constants = np.array([*(row.ctypes.data for row in rows), buffer.ctypes.data + own], dtype=np.uintp)
         compiled.function(fields.ctypes.data, size.ctypes.data, scalars.ctypes.data, constants.ctypes.data)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from tilewright.base.errors import ToolchainError
 from tilewright.codegen.hysteresis import emit_hysteresis
 from tilewright.runtime.cpu import functions
+from tilewright.runtime.warn import warn_once
 
 Array = npt.NDArray[Any]
 
@@ -28,7 +29,8 @@ def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
     given = np.ascontiguousarray(values)
     try:
         (compiled,) = functions(emit_hysteresis(str(given.dtype)))
-    except ToolchainError:
+    except ToolchainError as error:
+        warn_once(f"running with NumPy, which is many times slower: {error}")
         return _with_numpy(given, low, high)
     edges = np.empty(given.shape, dtype=np.uint8)
     stack = np.empty(given.size, dtype=np.int64)

@@ -204,8 +204,7 @@ class NumpySession:
         """Steps done so far."""
         self._problem = problem
         self._state = reference.start(problem, inputs.arrays)
-        kind = np.dtype(problem.dtype).type
-        self._scalars = {name: kind(value) for name, value in inputs.scalars.items()}
+        self._scalars = reference.typed_scalars(problem.dtype, inputs.scalars)
 
     def advance(self, steps: int) -> None:
         """Compute further steps."""

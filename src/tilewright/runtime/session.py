@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.base.constants import PAGE
+from tilewright.base.dtypes import arithmetic
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.periodic import Extended
@@ -207,7 +208,7 @@ class Session:
         """Addresses of the scalars and of the constants, which no call changes, and the arrays they lie in."""
         program, needs = self.problem.program, self._compiled.layout
         values = [inputs.scalars[name] for name in program.scalars]
-        scalars = np.array([*values, 0], dtype=self.problem.dtype)
+        scalars = np.array([*values, 0], dtype=arithmetic(self.problem.dtype))
         rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in needs.constants]
         constants = [*(row.ctypes.data for row in rows), self._address + self._static.own]
         return scalars.ctypes.data, constants, [scalars, *rows]

@@ -120,7 +120,7 @@ class Calculation:
             results: The results by field; of inputs that hold such values already nothing is said.
         """
         problem = self.problem
-        if np.dtype(problem.dtype).kind not in "fc":
+        if not problem.rounds:
             return
         for field, result in results.items():
             seen = result.ravel()[:: max(1, result.size // _LOOKED_AT)] if result.flags.c_contiguous else result
@@ -261,7 +261,7 @@ class Lookback:
             changes: Whether :meth:`change` will be asked for.
         """
         self._run, self._changes = run, changes
-        self._finite = np.dtype(run.problem.dtype).kind in "fc" and run.finite()
+        self._finite = run.problem.rounds and run.finite()
         self.keep()
 
     def keep(self) -> None:

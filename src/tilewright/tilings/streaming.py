@@ -139,7 +139,7 @@ def default_rows(problem: Problem) -> int:
 
 def _shares_products(problem: Problem) -> bool:
     """Whether neighbours along axis 0 can share products, which leaves registers for four planes of results."""
-    return problem.dtype.startswith("float") and shares_products(problem.program)
+    return problem.rounds and shares_products(problem.program)
 
 
 def footing(problem: Problem) -> Footing:

@@ -27,7 +27,7 @@ def asked_form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
         UsageError: If there are no such sums.
     """
     asked, name = tiling.sums or "", problem.program.name
-    if strict or not problem.dtype.startswith("float"):
+    if strict or not problem.rounds:
         if asked not in {"", "outputs"}:
             raise UsageError(
                 f"sums={asked} changes the order of sums, which strict runs and whole numbers keep", "leave sums out"

@@ -52,7 +52,7 @@ def test_types_on_gpus(kind, text):
 
 @pytest.mark.parametrize(
     ("language", "kind", "name"),
-    [(C, ir.element("complex64"), "C"), (GPU, ir.element("float16"), "GPU"), (GPU, ir.vector(F32), "GPU")],
+    [(GPU, ir.element("complex64"), "GPU"), (GPU, ir.element("float16"), "GPU"), (GPU, ir.vector(F32), "GPU")],
 )
 def test_a_type_that_a_language_lacks(language, kind, name):
     with pytest.raises(UsageError, match=f"{name} code cannot compute in {kind}"):

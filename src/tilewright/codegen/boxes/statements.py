@@ -70,7 +70,7 @@ def _start(site: Site, statement: Statement) -> tuple[ir.Stmt, ...]:
     lets = version_lets(site, [(read.field, read.level) for read in statement.reads], STEP)
     used = {node.name for node in statement.tape if not hasattr(node, "op") and hasattr(node, "name")}
     scalars = tuple(
-        ir.Let(ir.Var(scalar_name(name), site.dtype), ir.Load(site.params[2], ir.Int(i), site.dtype))
+        ir.Let(ir.Var(scalar_name(name), site.dtype), ir.Load(site.params[2], ir.Int(i), ir.scalar_of(site.dtype)))
         for i, name in enumerate(program.scalars)
         if name in used
     )

@@ -69,6 +69,7 @@ from tilewright.codegen.ir.nodes import (
     Store,
     Var,
     While,
+    real_type,
     truth_of,
     type_of,
 )
@@ -104,8 +105,11 @@ from tilewright.codegen.ir.types import (
     mask,
     pointer,
     private_pointer,
+    real_of,
+    scalar_of,
     shared_pointer,
     vector,
+    weight_of,
 )
 
 __all__ = [
@@ -194,6 +198,9 @@ __all__ = [
     "pointee",
     "pointer",
     "private_pointer",
+    "real_of",
+    "real_type",
+    "scalar_of",
     "select",
     "shared_pointer",
     "smallest",
@@ -206,6 +213,7 @@ __all__ = [
     "type_of",
     "vector",
     "walk",
+    "weight_of",
     "wide",
     "writable",
 ]

@@ -6,7 +6,7 @@ Operands may be whole numbers. Where an operation must stand in the text as writ
 from collections.abc import Sequence
 
 from tilewright.codegen.ir.nodes import ARITHMETIC, Expr, Int, Op, Operator, Var, type_of
-from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Element, Mask, Pointer, Type, Vector
+from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Element, Mask, Pointer, Type, Vector, weight_of
 
 THREAD = Op(Operator.THREAD, ())
 """The number of the thread in its region (CPU) or group (GPU)."""
@@ -45,8 +45,16 @@ _WIDER = (*_WIDEST, Element)
 def _wider(one: Type, other: Type) -> Type:
     """The type in which values of two types are computed together."""
     if isinstance(one, _WIDEST):
-        return one
+        return other if isinstance(one, Vector) and isinstance(other, Vector) and _scales(one.element, other) else one
+    if isinstance(one, Element) and isinstance(other, Element):
+        return one if _scales(other, one) else other
     return other if one is INDEX or isinstance(other, _WIDER) or other == WIDE else one
+
+
+def _scales(weight: Element, kind: Vector | Element) -> bool:
+    """Whether real numbers of one type multiply those of another, of a vector or alone, as real numbers do."""
+    element = kind.element if isinstance(kind, Vector) else kind
+    return element is not weight and weight_of(element) == weight
 
 
 def pointee(address: Var) -> Type:

@@ -41,7 +41,19 @@ changes one. ``(CPU)`` and ``(GPU)`` mark what only one kind of target has.
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Element, Index, Mask, Type, Vector
+from tilewright.codegen.ir.types import (
+    BOOL,
+    INDEX,
+    WIDE,
+    Element,
+    Index,
+    Mask,
+    Type,
+    Vector,
+    mask,
+    real_of,
+    vector,
+)
 
 UNROLL_WHOLE = -1
 """Unroll a loop whole."""
@@ -95,6 +107,15 @@ class Operator(StrEnum):
     NOT = "not"
     WHERE = "where"
     """``condition ? a : b``, for each number of a vector."""
+    COMPLEX = "complex"
+    """The complex number of a real one."""
+    REAL = "real"
+    IMAG = "imag"
+    MODULUS = "modulus"
+    """Of a complex number: a real one."""
+    CONJ = "conj"
+    TIMES_I = "times_i"
+    """The product of a real number, times i, and a complex one."""
     NUMBER = "number"
     """1 where a condition holds, else 0."""
     SELECT = "select"
@@ -146,7 +167,8 @@ COMPARISONS = frozenset(
     {Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.EQ, Operator.NE, Operator.NONZERO}
 )
 LOGICAL = frozenset({Operator.AND, Operator.OR, Operator.NOT})
-_SAME_TYPE = frozenset(Operator) - COMPARISONS - LOGICAL - {Operator.WIDEN}
+REAL_PARTS = frozenset({Operator.REAL, Operator.IMAG, Operator.MODULUS})
+_SAME_TYPE = frozenset(Operator) - COMPARISONS - LOGICAL - REAL_PARTS - {Operator.WIDEN}
 """Operators whose result is of the type that they work in."""
 
 
@@ -161,7 +183,7 @@ class Int:
 class Real:
     """A literal of an element type, or a known condition."""
 
-    value: bool | int | float
+    value: bool | int | float | complex
     type: Type
 
 
@@ -517,9 +539,23 @@ def _result(op: Operator, kind: Type) -> Type:
     """The type of what comes of an operator that works in a type."""
     if op is Operator.WIDEN:
         return WIDE
+    if op in REAL_PARTS:
+        return real_type(kind)
     return kind if op in LOGICAL and isinstance(kind, Index) else truth_of(kind)
 
 
 def truth_of(kind: Type) -> Type:
     """Return the type of conditions on values of a type."""
-    return Mask(kind.element) if isinstance(kind, Vector | Mask) else BOOL
+    return mask(kind.element) if isinstance(kind, Vector | Mask) else BOOL
+
+
+def real_type(kind: Type) -> Type:
+    """Return the type of real numbers beside those of an element type, or of vectors of them.
+
+    >>> from tilewright.codegen.ir.types import element
+    >>> str(real_type(vector(element("complex64"))))
+    'vector of float32x2'
+    """
+    if isinstance(kind, Vector):
+        return vector(real_of(kind.element))
+    return real_of(kind) if isinstance(kind, Element) else kind

@@ -12,11 +12,20 @@ Grammar::
 
 An index of no stated width is MLIR's ``index``: 64 bits on CPUs, 32 on GPUs, where :data:`WIDE` is used for what 32
 bits cannot count. How a dialect writes a type stands with its printer.
+
+What a register holds of a number is not always what lies in memory:
+
+- Of a complex number both hold its real part and its imaginary part, in this order (NumPy's and C's ``complex``), so
+  vectors are vectors of parts. A real number beside complex ones stands in both places (:func:`real_of`,
+  ``float32x2``): it is added to, compared with and divided by its like as a vector of parts is, and multiplies complex
+  numbers so, too.
+- Of a number of 16 bits a register holds a ``float32``: loads widen it, stores round it (to nearest, ties to even).
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tilewright.base.dtypes import NARROW
 from tilewright.base.errors import UsageError
 
 
@@ -59,9 +68,34 @@ class Element:
         return self.bits // 8
 
     @property
+    def parts(self) -> int:
+        """Numbers that stand for one in memory and in a register: 2 of a complex one and of a real one beside it."""
+        return 1 + int(self.kind is Kind.COMPLEX or self.name in _COMPLEX_OF)
+
+    @property
+    def register_bytes(self) -> int:
+        """Bytes of one number in a register."""
+        return scalar_of(self).bytes
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether registers hold a wider number than memory."""
+        return self.name in NARROW
+
+    @property
     def is_float(self) -> bool:
-        """Whether results are rounded."""
+        """Whether it is a real number whose results are rounded."""
         return self.kind is Kind.FLOAT
+
+    @property
+    def rounds(self) -> bool:
+        """Whether results are rounded: of real and of complex numbers."""
+        return self.is_float or self.is_complex
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is a complex number."""
+        return self.kind is Kind.COMPLEX
 
     @property
     def is_integer(self) -> bool:
@@ -160,8 +194,17 @@ ELEMENTS: dict[str, Element] = {
     for bits in widths
 }
 """Types of numbers by NumPy's names."""
+ELEMENTS["bfloat16"] = Element("bfloat16", Kind.FLOAT, 16)
 
-_VECTORS = {name: Vector(each) for name, each in ELEMENTS.items()}
+_REAL_OF = {
+    each.name: Element(f"float{each.bits // 2}x2", Kind.FLOAT, each.bits)
+    for each in ELEMENTS.values()
+    if each.kind is Kind.COMPLEX
+}
+_COMPLEX_OF = {_REAL_OF[name].name: ELEMENTS[name] for name in _REAL_OF}
+_EVERY = {**ELEMENTS, **{each.name: each for each in _REAL_OF.values()}}
+_VECTORS = {name: Vector(each) for name, each in _EVERY.items()}
+_MASKS = {name: Mask(_COMPLEX_OF.get(name, each)) for name, each in _EVERY.items()}
 
 
 def element(name: str) -> Element:
@@ -176,9 +219,9 @@ def element(name: str) -> Element:
     >>> element("int16").bytes, element("uint8").range
     (2, (0, 255))
     """
-    if name not in ELEMENTS:
+    if name not in _EVERY:
         raise UsageError(f"kernels hold numbers of {', '.join(ELEMENTS)}, got {name}", "use backend='numpy'")
-    return ELEMENTS[name]
+    return _EVERY[name]
 
 
 def pointer(to: Type) -> Pointer:
@@ -211,8 +254,31 @@ def vector(of: Element) -> Vector:
 
 
 def mask(of: Element) -> Mask:
-    """Return the type of conditions on vectors of numbers."""
-    return Mask(of)
+    """Return the type of conditions on vectors of numbers; real ones beside complex ones share theirs with those."""
+    return _MASKS[of.name]
+
+
+def real_of(of: Element) -> Element:
+    """Return the type of a real number beside complex ones: of their parts, of its size what it is itself.
+
+    >>> str(real_of(element("complex64"))), str(real_of(element("float32")))
+    ('float32x2', 'float32')
+    """
+    return _REAL_OF.get(of.name, of)
+
+
+def weight_of(of: Element) -> Element:
+    """Return the type of the real numbers that multiply others of a type without a rounding of their own.
+
+    >>> str(weight_of(element("complex128"))), str(weight_of(element("float16"))), str(weight_of(element("int8")))
+    ('float64x2', 'float32', 'int8')
+    """
+    return ELEMENTS["float32"] if of.is_narrow else real_of(of)
+
+
+def scalar_of(of: Element) -> Element:
+    """Return the type of a program's scalars: where memory rounds more than arithmetic, that of the arithmetic."""
+    return ELEMENTS["float32"] if of.is_narrow else of
 
 
 def element_of(kind: Type) -> Element | None:

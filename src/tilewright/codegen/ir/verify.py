@@ -44,14 +44,33 @@ from tilewright.codegen.ir.nodes import (
     Store,
     Var,
     While,
+    real_type,
     type_of,
 )
-from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Bool, Element, Index, Mask, Pointer, Space, Type, Vector
+from tilewright.codegen.ir.types import (
+    BOOL,
+    INDEX,
+    WIDE,
+    Bool,
+    Element,
+    Index,
+    Mask,
+    Pointer,
+    Space,
+    Type,
+    Vector,
+    element_of,
+    mask,
+    real_of,
+    vector,
+    weight_of,
+)
 
 _SHARES = {"", "static", "dynamic"}
 _KINDS = {False: {"entry", "inline", "local", "apart"}, True: {"kernel", "inline", "local"}}
 _CPU_NODES = (Lanes, Shift, ConstArray, Parallel, Counters, Meet)
 _CPU_OPERATORS = {
+    *(Operator.COMPLEX, Operator.REAL, Operator.IMAG, Operator.MODULUS, Operator.CONJ, Operator.TIMES_I),
     *(Operator.SPLAT, Operator.KEEP, Operator.HOLD, Operator.FRESH, Operator.OPAQUE, Operator.WRITABLE),
     *(Operator.VECTOR_BYTES, Operator.THREADS, Operator.LANE),
 }
@@ -422,6 +441,36 @@ def _numbers(kind: Type, kinds: Kinds) -> bool:
     return _alike(kind, kinds)
 
 
+def _scaled(kind: Type, kinds: Kinds) -> bool:
+    """The same, of which some may be real numbers beside complex ones, or wider than those in memory."""
+    element = element_of(kind)
+    if element is None or (weight := weight_of(element)) == element:
+        return _numbers(kind, kinds)
+    if isinstance(kind, Vector):
+        return all(each in {kind, element, weight, vector(weight)} for each in kinds) and any(
+            isinstance(each, Vector) for each in kinds
+        )
+    return all(each in {kind, weight} for each in kinds)
+
+
+def _of_complex(kind: Type, kinds: Kinds) -> bool:
+    """One complex number."""
+    element = element_of(kind)
+    return element is not None and element.is_complex and _alike(kind, kinds)
+
+
+def _of_real(kind: Type, kinds: Kinds) -> bool:
+    """A real number that becomes a complex one."""
+    element = element_of(kind)
+    return element is not None and element.is_complex and kinds[0] == real_type(kind)
+
+
+def _turned(kind: Type, kinds: Kinds) -> bool:
+    """A real number, for all, and a complex one."""
+    element = element_of(kind)
+    return element is not None and element.is_complex and kinds == [real_of(element), kind]
+
+
 def _alike(kind: Type, kinds: Kinds) -> bool:
     """Values of one type: numbers, vectors, or indices with conditions, which are 0 or 1."""
     if isinstance(kind, Index):
@@ -457,7 +506,7 @@ def _whole(kind: Type, kinds: Kinds) -> bool:
 def _truths(kind: Type, kinds: Kinds) -> bool:
     """Conditions on values of a type; where it is no type of numbers an index stands for one, or for its bits."""
     if isinstance(kind, Vector | Mask):
-        return all(each == Mask(kind.element) for each in kinds)
+        return all(each == mask(kind.element) for each in kinds)
     if isinstance(kind, Element):
         return all(each == BOOL for each in kinds)
     return all(isinstance(each, Index) or (each == BOOL and kind == BOOL) for each in kinds)
@@ -465,7 +514,7 @@ def _truths(kind: Type, kinds: Kinds) -> bool:
 
 def _choice(kind: Type, kinds: Kinds) -> bool:
     """A condition on numbers and two of them."""
-    condition = Mask(kind.element) if isinstance(kind, Vector) else BOOL
+    condition = mask(kind.element) if isinstance(kind, Vector) else BOOL
     return isinstance(kind, Element | Vector) and kinds[0] == condition and kinds[1:] == [kind, kind]
 
 
@@ -481,7 +530,7 @@ def _branches(kind: Type, kinds: Kinds) -> bool:
 
 
 def _condition(kind: Type, kinds: Kinds) -> bool:
-    return isinstance(kind, Element | Vector) and kinds[0] == (Mask(kind.element) if isinstance(kind, Vector) else BOOL)
+    return isinstance(kind, Element | Vector) and kinds[0] == (mask(kind.element) if isinstance(kind, Vector) else BOOL)
 
 
 def _one_index(kind: Type, kinds: Kinds) -> bool:
@@ -535,7 +584,7 @@ def _pointer_and_size(kind: Type, kinds: Kinds) -> bool:
 
 _OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.ADD, Operator.SUB), (2, _addends)),
-    **dict.fromkeys((Operator.MUL, Operator.DIV), (2, _numbers)),
+    **dict.fromkeys((Operator.MUL, Operator.DIV), (2, _scaled)),
     **dict.fromkeys((Operator.MOD, Operator.SHR, Operator.SHL), (2, _whole)),
     **dict.fromkeys((Operator.MINIMUM, Operator.MAXIMUM, Operator.POW, Operator.OVER_SQRT), (2, _alike)),
     **dict.fromkeys((Operator.NEG, Operator.ABS, Operator.SQRT, Operator.EXP, Operator.LOG), (1, _alike)),
@@ -546,6 +595,9 @@ _OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.AND, Operator.OR), (2, _truths)),
     Operator.NOT: (1, _truths),
     Operator.WHERE: (3, _choice),
+    **dict.fromkeys((Operator.REAL, Operator.IMAG, Operator.MODULUS, Operator.CONJ), (1, _of_complex)),
+    Operator.COMPLEX: (1, _of_real),
+    Operator.TIMES_I: (2, _turned),
     Operator.NUMBER: (1, _condition),
     Operator.SELECT: (3, _branches),
     **dict.fromkeys((Operator.MIN, Operator.MAX), (2, _indices)),

@@ -69,7 +69,7 @@ class Names:
     def let(self, value: ir.Expr) -> ir.Var:
         """Name a vector."""
         self.count += 1
-        var = ir.Var(f"{self.prefix}{self.count}", self.kind)
+        var = ir.Var(f"{self.prefix}{self.count}", ir.type_of(value))
         self.body.append(ir.Let(var, value))
         return var
 

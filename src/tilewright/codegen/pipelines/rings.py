@@ -25,7 +25,7 @@ class Rings:
         for grid in plan.grids:
             self.start[grid.name] = place
             place = round_up(place + self.slab(grid.name) * grid.depth * problem.itemsize(grid.name), CACHE_LINE)
-        self.fill: dict[tuple[str, float], int] = {}
+        self.fill: dict[tuple[str, complex], int] = {}
         for grid in plan.grids:
             for side in (s for pair in problem.sides(grid.name)[:-1] for s in pair):
                 if side.kind == "constant":
@@ -65,7 +65,7 @@ class Rings:
         """Whether rows hold cells outside the picture."""
         return self.is_read(grid) and sum(self.plan.grid(grid).halo[-1]) > 0
 
-    def literal(self, grid: str, value: float) -> str:
+    def literal(self, grid: str, value: complex) -> str:
         """A number of the type of a grid."""
         return c.c_literal(value, self.problem.dtype(grid))
 
@@ -127,7 +127,7 @@ class Rings:
             f"{{\n{body}}}\n"
         )
 
-    def filled(self, grid: str, value: float) -> str:
+    def filled(self, grid: str, value: complex) -> str:
         """Fill the row that stands for rows outside."""
         kind, place = self.ctype(grid), self.fill[grid, value]
         return (
@@ -135,7 +135,7 @@ class Rings:
             f"(({kind} *)(own + {place}))[i] = {self.literal(grid, value)};"
         )
 
-    def corners(self, grid: str, value: float) -> str:
+    def corners(self, grid: str, value: complex) -> str:
         """Fill that row for a strip, where other constants stand before and after it: the innermost axis decides."""
         halo, kind = self.plan.grid(grid).halo[-1], self.ctype(grid)
         row, n = f"(({kind} *)(own + {self.fill[grid, value]}))", f"n{self.rank - 1}"

@@ -56,10 +56,12 @@ class Language:
     elements: Mapping[str, str]
     index: str
     wide: str
-    literal: Callable[[float, str], str]
+    literal: Callable[[complex, str], str]
     built_in: Mapping[Operator, str]
     spaces: Mapping[ir.Space, str] = field(default_factory=lambda: dict.fromkeys(ir.Space, ""))
     vectors: bool = False
+    memory: Mapping[str, str] = field(default_factory=dict)
+    """Element types that are others in memory."""
 
     def type_name(self, kind: ir.Type) -> str:
         """Return the name of a type.
@@ -75,13 +77,18 @@ class Language:
             case ir.Bool():
                 return "int"
             case ir.Pointer(to, const, space):
-                inner, word = self.type_name(to), "const " if const else ""
+                inner, word = self.in_memory(to), "const " if const else ""
                 return f"{inner}{word}*" if inner.endswith("*") else f"{self.spaces[space]}{word}{inner} *"
             case ir.Vector(element) if self.vectors:
                 return f"tw_v_{SUFFIX[element.name]}"
             case ir.Mask(element) if self.vectors:
                 return f"tw_m_{SUFFIX[element.name]}"
         raise UsageError(f"{self.title} code cannot compute in {kind}", "use float32, float64, int32 or int64")
+
+    def in_memory(self, kind: ir.Type) -> str:
+        """Return the name of the type of what lies in memory."""
+        found = self.memory.get(kind.name) if type(kind) is ir.Element else None
+        return found or self.type_name(kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,11 +228,11 @@ class Printer(ABC):
 
     def array(self, node: ir.Array, pad: str) -> None:
         """Print memory of a fixed size."""
-        self.lines.append(f"{pad}{self.language.type_name(ir.pointee(node.var))} {node.var.name}[{node.length}];")
+        self.lines.append(f"{pad}{self.language.in_memory(ir.pointee(node.var))} {node.var.name}[{node.length}];")
 
     def _store(self, node: ir.Store, pad: str) -> None:
         place = self.place(node.base, node.index, node.type, store=True)
-        self.lines.append(f"{pad}{place} = {self.bare(node.value)};")
+        self.lines.append(f"{pad}{self.stored(place, self.bare(node.value), node.type)};")
 
     def loop(self, node: ir.For, pad: str) -> None:
         """Print a loop."""
@@ -272,6 +279,10 @@ class Printer(ABC):
         """Return the text of a place in memory."""
         return f"{self.expr(base)}[{self.bare(index)}]"
 
+    def stored(self, place: str, value: str, kind: ir.Type) -> str:  # noqa: ARG002
+        """Return the text that puts a value into a place in memory."""
+        return f"{place} = {value}"
+
     def _var(self, node: Var) -> str:
         return node.name
 
@@ -289,10 +300,14 @@ class Printer(ABC):
 
     def _op(self, node: Op) -> str:
         sign = SIGNS.get(node.op)
-        if sign is not None:
+        if sign is not None and not self.by_call(node):
             a, b = node.args
             return f"({self.expr(a)} {sign} {self.expr(b)})"
         return self._operators.get(node.op, self.named)(node)
+
+    def by_call(self, node: Op) -> bool:  # noqa: ARG002
+        """Whether an operator between operands is written as a call all the same."""
+        return False
 
     def _select(self, node: Op) -> str:
         condition, a, b = map(self.expr, node.args)

@@ -15,8 +15,9 @@ from tilewright.codegen.ir import Op, Operator
 from tilewright.codegen.print.base import SIGNS, Language, Printer
 from tilewright.codegen.print.c_lift import lift_helpers
 from tilewright.codegen.print.c_prelude import PLAIN, helper, prelude
-from tilewright.codegen.print.elements import C_ELEMENTS, SUFFIX
+from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, SUFFIX
 
+_COMPLEX_CALLS = {Operator.MUL, Operator.DIV}
 _APART = "static __attribute__((noinline)) "
 _VECTORIZED = """#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
@@ -47,23 +48,26 @@ def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False) ->
     return "\n".join([*start, prelude(printer.dtypes, printer.helpers), *lifted, *bodies])
 
 
-def c_literal(value: float, dtype: str) -> str:
-    """Write a literal that the compiler reads back exactly.
+def c_literal(value: complex, dtype: str) -> str:
+    """Write a literal that the compiler reads back exactly; a real one among complex numbers stays a real one.
 
-    >>> c_literal(0.1, "float32"), c_literal(2, "float64"), c_literal(-1, "int32")
-    ('0.1f', '2.0', '(-1)')
+    >>> c_literal(0.1, "float32"), c_literal(2, "float64"), c_literal(-1, "int32"), c_literal(0.5 - 1j, "complex64")
+    ('0.1f', '2.0', '(-1)', '__builtin_complex(0.5f, (-1.0f))')
     """
+    if isinstance(value, complex):
+        return f"__builtin_complex({c_literal(value.real, dtype)}, {c_literal(value.imag, dtype)})"
     if dtype == "bool":
         return str(int(value))
     if "int" in dtype:
         return _integer(int(value), dtype)
-    tail = "f" if dtype == "float32" else ""
-    number = _round32(float(value)) if dtype == "float32" else float(value)
+    single = C_LANES[dtype] == "float"
+    tail = "f" if single else ""
+    number = _round32(float(value)) if single else float(value)
     if math.isnan(number):
         return f'__builtin_nan{tail}("")'
     if math.isinf(number):
         return f"({'-' if number < 0 else ''}__builtin_inf{tail}())"
-    text = _shortest32(number) if dtype == "float32" else repr(number)
+    text = _shortest32(number) if single else repr(number)
     return f"({text}{tail})" if text.startswith("-") else f"{text}{tail}"
 
 
@@ -100,9 +104,18 @@ def _wrapped(head: str) -> list[str]:
     return lines
 
 
+def _is_complex(node: ir.Expr) -> bool:
+    """Whether a value is a complex number; a literal that is none is written as a real one."""
+    if type(node) is ir.Real and not isinstance(node.value, complex):
+        return False
+    element = ir.element_of(ir.type_of(node))
+    return element is not None and element.is_complex
+
+
 LANGUAGE = Language(
     title="C",
-    elements=C_ELEMENTS,
+    elements=C_VALUES,
+    memory={name: text for name, text in C_ELEMENTS.items() if C_VALUES[name] != text},
     index="int64_t",
     wide="int64_t",
     literal=c_literal,
@@ -157,7 +170,7 @@ class _Printer(Printer):
         kind = ir.pointee(node.var)
         numbers = [c_literal(value, str(kind)) for value in node.values]
         lines = [", ".join(numbers[i : i + _TABLE_LINE]) for i in range(0, len(numbers), _TABLE_LINE)]
-        self.lines.append(f"{pad}static const {c_type(kind)} {node.var.name}[{len(numbers)}] = {{")
+        self.lines.append(f"{pad}static const {LANGUAGE.in_memory(kind)} {node.var.name}[{len(numbers)}] = {{")
         self.lines += [*(f"{pad}  {line}," for line in lines), f"{pad}}};"]
 
     def _parallel(self, node: ir.Parallel, pad: str) -> None:
@@ -178,16 +191,31 @@ class _Printer(Printer):
     def bare(self, node: ir.Expr) -> str:
         if type(node) is Op:
             sign = SIGNS.get(node.op)
-            if sign is not None:
+            if sign is not None and not self.by_call(node):
                 a, b = node.args
                 return f"{self.expr(a)} {sign} {self.expr(b)}"
         return self.expr(node)
 
     def place(self, base: ir.Expr, index: ir.Expr, kind: ir.Type, *, store: bool = False) -> str:
         if type(kind) is not ir.Vector:
-            return super().place(base, index, kind)
+            text = super().place(base, index, kind)
+            if type(kind) is ir.Element and kind.is_narrow and not store:
+                return f"tw_get_{SUFFIX[kind.name]}({text})"
+            return text
         const = "" if store else "const "
-        return f"*({const}tw_u_{SUFFIX[kind.element.name]} *)({self.expr(base)} + {self.expr(index)})"
+        text = f"*({const}tw_u_{SUFFIX[kind.element.name]} *)({self.expr(base)} + {self.expr(index)})"
+        return f"tw_load_{SUFFIX[kind.element.name]}({text})" if kind.element.is_narrow and not store else text
+
+    def stored(self, place: str, value: str, kind: ir.Type) -> str:
+        if type(kind) is ir.Element and kind.is_narrow:
+            value = f"tw_put_{SUFFIX[kind.name]}({value})"
+        elif type(kind) is ir.Vector and kind.element.is_narrow:
+            value = f"tw_store_{SUFFIX[kind.element.name]}({value})"
+        return super().stored(place, value, kind)
+
+    def by_call(self, node: Op) -> bool:
+        """Products and quotients of complex numbers by complex ones: C's own look for what is not finite."""
+        return node.op in _COMPLEX_CALLS and all(map(_is_complex, node.args))
 
     def _lanes(self, node: ir.Lanes) -> str:
         return f"TW_LANES_{SUFFIX[node.element.name].upper()}"

@@ -6,21 +6,21 @@ Source: Henretty et al., "Data layout transformation for stencil computations on
 (CC 2011).
 """
 
-from tilewright.codegen.ir import ELEMENTS
-
-_WIDTHS = (64, 32, 16)
-"""Bytes of vectors."""
-
-
-def _order(low: list[int]) -> str:
-    return ", ".join(map(str, low))
+from tilewright.codegen import ir
+from tilewright.codegen.print.c_numbers import WIDTHS
+from tilewright.codegen.print.elements import C_VALUES
 
 
 def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
     """Return the C text of the helpers for one element type."""
     parts: list[str] = []
-    for width in _WIDTHS:
-        lanes = width // ELEMENTS[dtype].bytes
+    kind = ir.element(dtype)
+
+    def _order(low: list[int]) -> str:
+        return ", ".join(str(kind.parts * lane + part) for lane in low for part in range(kind.parts))
+
+    for width in WIDTHS:
+        lanes = width // kind.register_bytes
         half = lanes // 2
         low = [i // 2 + lanes * (i % 2) for i in range(lanes)]
         high = [half + i for i in low]
@@ -35,7 +35,9 @@ def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
             f"#define TW_ROUNDS_{suffix} {lanes.bit_length() - 1}",
             f"#define TW_WIDE_{suffix} {lanes}",
         ]
-    text = "\n".join([*parts, "#endif", _TEXT])
+    past, value, bits = (_CACHED, "tw_h_@s", "tw_put_@s(value)") if kind.is_narrow else (_PAST, "tw_v_@s", "value")
+    text = "\n".join([*parts, "#endif", _TEXT.replace("@past", past)])
+    text = text.replace("@v", value).replace("@bits", bits).replace("@T value", f"{C_VALUES[dtype]} value")
     return text.replace("@T", ctype).replace("@s", suffix)
 
 
@@ -54,8 +56,8 @@ _TEXT = """
 #endif
 
 /* transpose a square of lanes: each round interleaves the first half of the vectors with the second */
-static inline __attribute__((always_inline)) void tw_turn_@s(tw_v_@s *a) {
-  tw_v_@s b[TW_WIDE_@s];
+static inline __attribute__((always_inline)) void tw_turn_@s(@v *a) {
+  @v b[TW_WIDE_@s];
 #pragma GCC unroll 4
   for (int round = 0; round < TW_ROUNDS_@s; ++round) {
 #pragma GCC unroll 8
@@ -72,7 +74,7 @@ static inline __attribute__((always_inline)) void tw_turn_@s(tw_v_@s *a) {
 static void tw_lift_@s(@T *row, const @T *line, int64_t nv) {
   for (int64_t at = 0; at < nv; at += TW_WIDE_@s) {
     const int64_t j = tw_min(at, nv - TW_WIDE_@s);
-    tw_v_@s a[TW_WIDE_@s];
+    @v a[TW_WIDE_@s];
 #pragma GCC unroll 16
     for (int i = 0; i < TW_WIDE_@s; ++i) a[i] = *(const tw_u_@s *)(line + i * nv + j);
     tw_turn_@s(a);
@@ -85,7 +87,7 @@ static void tw_lift_@s(@T *row, const @T *line, int64_t nv) {
 static void tw_lower_@s(@T *line, const @T *row, int64_t nv) {
   for (int64_t at = 0; at < nv; at += TW_WIDE_@s) {
     const int64_t j = tw_min(at, nv - TW_WIDE_@s);
-    tw_v_@s a[TW_WIDE_@s];
+    @v a[TW_WIDE_@s];
 #pragma GCC unroll 16
     for (int i = 0; i < TW_WIDE_@s; ++i) a[i] = *(const tw_u_@s *)(row + (j + i) * TW_WIDE_@s);
     tw_turn_@s(a);
@@ -122,13 +124,16 @@ static void tw_copy_@s(@T *to, const @T *from, int64_t n) {
 }
 
 static void tw_fill_@s(@T *to, @T value, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = value;
+  for (int64_t i = 0; i < n; ++i) to[i] = @bits;
 }
 
 /* copy past the caches where the target starts at a line */
 static void tw_stream_@s(@T *to, const @T *from, int64_t n) {
   int64_t i = 0;
-#if defined(__clang__)
+@past  tw_copy_@s(to + i, from + i, n - i);
+}
+"""
+_PAST = """#if defined(__clang__)
   TW_ROLLED
   for (; (uintptr_t)to % 64 == 0 && i + TW_WIDE_@s <= n; i += TW_WIDE_@s)
     __builtin_nontemporal_store(*(const tw_u_@s *)(from + i), (tw_v_@s *)(to + i));
@@ -151,6 +156,5 @@ static void tw_stream_@s(@T *to, const @T *from, int64_t n) {
     __builtin_ia32_movntps((float *)(to + i), (row4)v);
   }
 #endif
-  tw_copy_@s(to + i, from + i, n - i);
-}
 """
+_CACHED = ""

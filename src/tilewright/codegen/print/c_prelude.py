@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from tilewright.codegen import ir
 from tilewright.codegen.boundary import mirrored
-from tilewright.codegen.ir import ELEMENTS
-from tilewright.codegen.print.elements import C_ELEMENTS, LIBRARY, SUFFIX
+from tilewright.codegen.print.c_numbers import TAKEN, complex_function, narrow_functions, twice_macros, with_used
+from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, LIBRARY, SUFFIX
 
 _HEAD = """#include <stdint.h>
 
@@ -23,9 +24,15 @@ static inline int64_t tw_ceildiv(int64_t a, int64_t b) { return tw_floordiv(a + 
 static inline int64_t tw_floormod(int64_t a, int64_t b) { return a - b * tw_floordiv(a, b); }
 """
 
-_TYPES = """#define TW_LANES_{upper} ((int64_t)(TW_BYTES / sizeof({type})))
+_TYPES = """#define TW_LANES_{upper} ((int64_t)(TW_BYTES / {size}))
 typedef {type} tw_v_{suffix} __attribute__((vector_size(TW_BYTES)));
 typedef {type} tw_u_{suffix} __attribute__((vector_size(TW_BYTES), aligned(sizeof({type})), may_alias));
+typedef {ints} tw_m_{suffix} __attribute__((vector_size(TW_BYTES)));
+"""
+_NARROW = """#define TW_LANES_{upper} ((int64_t)(TW_BYTES / {size}))
+typedef {type} tw_v_{suffix} __attribute__((vector_size(TW_BYTES)));
+typedef {memory} tw_h_{suffix} __attribute__((vector_size(TW_BYTES / 2)));
+typedef {memory} tw_u_{suffix} __attribute__((vector_size(TW_BYTES / 2), aligned(sizeof({memory})), may_alias));
 typedef {ints} tw_m_{suffix} __attribute__((vector_size(TW_BYTES)));
 """
 
@@ -51,7 +58,7 @@ _PICK = """static inline tw_v_{s} tw_pick_{s}(tw_m_{s} m, tw_v_{s} a, tw_v_{s} b
 """
 _KEEP = """static inline tw_v_{s} tw_keep_v_{s}(tw_v_{s} old, tw_v_{s} value, int64_t done) {{
   tw_m_{s} lane;
-  for (int64_t i = 0; i < TW_LANES_{u}; ++i) lane[i] = ({ints})i;
+  for (int64_t i = 0; i < {parts}TW_LANES_{u}; ++i) lane[i] = ({ints}){number};
   return tw_pick_{s}(lane < ({ints})done, old, value);
 }}
 """
@@ -198,14 +205,16 @@ def helper(name: str, dtype: str, *, vector: bool) -> str:
     >>> helper("sqrt", "float32", vector=False), helper("sqrt", "float32", vector=True)
     ('__builtin_sqrtf', 'tw_sqrt_v_f32')
     """
-    if not vector and name in LIBRARY | {"abs"} and dtype.startswith("float"):
-        return f"__builtin_{'fabs' if name == 'abs' else name}{'f' if dtype == 'float32' else ''}"
+    if not vector and name in LIBRARY | {"abs"} and (kind := ir.element(dtype)).rounds:
+        called = "fabs" if name == "abs" else f"c{name}" if kind.is_complex else name
+        return f"__builtin_{called}{'f' if C_LANES[dtype] == 'float' else ''}"
     return f"tw_{name}_{'v_' if vector else ''}{SUFFIX[dtype]}"
 
 
 def _mask_element(dtype: str) -> str:
-    """The C type of the lanes of masks: signed whole numbers as wide as the element type."""
-    return C_ELEMENTS[f"int{ELEMENTS[dtype].bits}"]
+    """The C type of the lanes of masks: signed whole numbers as wide as the lanes of vectors."""
+    kind = ir.element(dtype)
+    return C_ELEMENTS[f"int{8 * kind.register_bytes // kind.parts}"]
 
 
 def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> str:
@@ -217,12 +226,22 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> 
     """
     parts = [_HEAD]
     for dtype in sorted(set(dtypes)):
-        suffix = SUFFIX[dtype]
+        suffix, kind = SUFFIX[dtype], ir.element(dtype)
         parts.append(
-            _TYPES.format(upper=suffix.upper(), suffix=suffix, type=C_ELEMENTS[dtype], ints=_mask_element(dtype))
+            (_NARROW if kind.is_narrow else _TYPES).format(
+                upper=suffix.upper(),
+                suffix=suffix,
+                type=C_LANES[dtype],
+                memory=C_ELEMENTS[dtype],
+                size=f"sizeof({C_VALUES[dtype]})" if kind.parts == 1 else kind.bytes,
+                ints=_mask_element(dtype),
+            )
         )
-    wanted = sorted(set(helpers))
-    if any(name.startswith(_MIXED) for name, _, _ in wanted):
+        parts += [narrow_functions(dtype)] if kind.is_narrow else []
+    wanted = with_used(helpers)
+    if any(ir.element(dtype).is_complex for dtype in dtypes):
+        parts.append(twice_macros())
+    if any(name.startswith(_MIXED) or (name in TAKEN and vector) for name, _, vector in wanted):
         parts.append(_MIX)
     parts += [
         _PICK.format(s=SUFFIX[dtype])
@@ -236,28 +255,27 @@ def _define(name: str, dtype: str, *, vector: bool) -> str:
     if name in PLAIN:
         return PLAIN[name]
     s = SUFFIX[dtype]
+    if ir.element(dtype).is_complex:
+        text = complex_function(name, helper(name, dtype, vector=vector), dtype, vector=vector)
+        if text:
+            return text
     if vector:
         return _define_vector(name, dtype, s)
     called = helper(name, dtype, vector=False)
     if called.startswith("__builtin"):
         return ""
-    body = "return a < 0 ? -a : a;" if name == "abs" else _SCALAR[name].format(t=C_ELEMENTS[dtype])
-    kinds = {
-        "where": ("int", C_ELEMENTS[dtype], C_ELEMENTS[dtype]),
-        "number": ("int",),
-        "not": ("int",),
-        "abs": (C_ELEMENTS[dtype],),
-    }
-    params = ", ".join(
-        f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (C_ELEMENTS[dtype],) * 2), "abc", strict=False)
-    )
-    result = "int" if name == "not" else C_ELEMENTS[dtype]
+    body = "return a < 0 ? -a : a;" if name == "abs" else _SCALAR[name].format(t=C_VALUES[dtype])
+    own = C_VALUES[dtype]
+    kinds = {"where": ("int", own, own), "number": ("int",), "not": ("int",), "abs": (own,)}
+    params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (own,) * 2), "abc", strict=False))
+    result = "int" if name == "not" else own
     return f"static inline {result} {called}({params}) {{ {body} }}\n"
 
 
 def _define_vector(name: str, dtype: str, s: str) -> str:
     if name == "keep":
-        return _KEEP.format(s=s, u=s.upper(), ints=_mask_element(dtype))
+        parts, number = ("", "i") if ir.element(dtype).parts == 1 else ("2 * ", "(i / 2)")
+        return _KEEP.format(s=s, u=s.upper(), ints=_mask_element(dtype), parts=parts, number=number)
     if name in _KEPT:
         return _KEPT[name].format(s=s, type=C_ELEMENTS[dtype])
     if name == "over_sqrt":
@@ -265,9 +283,9 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
     if name.startswith(_MIXED):
         return _define_mixed(name, dtype, s)
     v, m = f"tw_v_{s}", f"tw_m_{s}"
-    if name in LIBRARY or (name == "abs" and dtype.startswith("float")):
+    if name in LIBRARY or (name == "abs" and ir.element(dtype).is_float):
         return _lanes(name, dtype, v)
-    kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (C_ELEMENTS[dtype],), "abs": (v,)}
+    kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (C_VALUES[dtype],), "abs": (v,)}
     params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (v, v)), "abc", strict=False))
     body = (_ABS_INT if name == "abs" else _VECTOR[name]).format(s=s)
     return f"static inline {m if name == 'not' else v} {helper(name, dtype, vector=True)}({params}) {{ {body} }}\n"
@@ -277,7 +295,8 @@ def _define_mixed(name: str, dtype: str, s: str) -> str:
     """A vector of a row, read some cells lower or higher: lanes of itself and of another, in their order or not."""
     lines = [f"static inline tw_v_{s} {helper(name, dtype, vector=True)}(tw_v_{s} a, tw_v_{s} b) {{"]
     word = "if"
-    size = ELEMENTS[dtype].bytes
+    kind = ir.element(dtype)
+    size = kind.register_bytes
     if name.startswith("beside_") and size in _ALIGNED:
         # gcc would take an instruction that overwrites an operand and needs an index
         distance = int(name.rpartition("_")[2])
@@ -285,7 +304,8 @@ def _define_mixed(name: str, dtype: str, s: str) -> str:
         lines += ["#if TW_BYTES == 64 && !defined(__clang__)", f"  return TW_ALIGN_{size}(tw_v_{s}, {order});"]
         word = "elif"
     for width in (64, 32, 16):
-        lanes = ", ".join(map(str, mixed_lanes(name, width // size)))
+        numbers = mixed_lanes(name, width // size)
+        lanes = ", ".join(str(kind.parts * number + part) for number in numbers for part in range(kind.parts))
         lines += [f"#{word} TW_BYTES == {width}", f"  return TW_MIX(tw_m_{s}, a, b, {lanes});"]
         word = "elif"
     return "\n".join([*lines, "#endif", "}", ""])
@@ -316,11 +336,12 @@ def mixed_lanes(name: str, lanes: int) -> list[int]:
 def _lanes(name: str, dtype: str, v: str) -> str:
     """One lane after the other; compilers turn square roots, absolute values and rounding into one instruction."""
     scalar, upper = helper(name, dtype, vector=False), SUFFIX[dtype].upper()
+    lanes = f"TW_LANES_{upper}" if ir.element(dtype).parts == 1 else f"2 * TW_LANES_{upper}"
     params, args = (f"{v} a, {v} b", "a[i], b[i]") if name == "pow" else (f"{v} a", "a[i]")
     return (
         f"static inline {v} {helper(name, dtype, vector=True)}({params}) {{\n"
         f"  {v} r;\n"
-        f"  for (int64_t i = 0; i < TW_LANES_{upper}; ++i) r[i] = {scalar}({args});\n"
+        f"  for (int64_t i = 0; i < {lanes}; ++i) r[i] = {scalar}({args});\n"
         f"  return r;\n"
         f"}}\n"
     )

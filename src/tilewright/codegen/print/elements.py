@@ -9,8 +9,14 @@ LIBRARY = FUNCTIONS | {"rint", "trunc"}
 
 C_ELEMENTS = {
     "bool": "uint8_t",
+    "float16": "uint16_t",
+    "bfloat16": "uint16_t",
     "float32": "float",
     "float64": "double",
+    "complex64": "float _Complex",
+    "complex128": "double _Complex",
+    "float32x2": "float",
+    "float64x2": "double",
     "int8": "int8_t",
     "int16": "int16_t",
     "int32": "int32_t",
@@ -20,7 +26,11 @@ C_ELEMENTS = {
     "uint32": "uint32_t",
     "uint64": "uint64_t",
 }
-"""Element types in C; a truth value in memory is a byte."""
+"""Element types in C; a truth value in memory is a byte, a number of 16 bits its bits, which arithmetic widens."""
+C_VALUES = {**C_ELEMENTS, "float16": "float", "bfloat16": "float"}
+"""What a value of an element type is in C outside of memory."""
+C_LANES = {**C_VALUES, "complex64": "float", "complex128": "double"}
+"""What the vectors of an element type are made of: of complex numbers the parts."""
 GPU_ELEMENTS = {
     "bool": "unsigned char",
     "float32": "float",
@@ -38,6 +48,7 @@ GPU_ELEMENTS = {
 REALS = ("float32", "float64")
 """Element types of kernels that only real numbers make sense for: matrices, sparse matrices, edges of pictures."""
 SUFFIX = {name: f"{name[0]}{name.lstrip('abcdefghijklmnopqrstuvwxyz')}" for name in C_ELEMENTS if name != "bool"}
+SUFFIX["bfloat16"] = "bf16"
 """The ends of names that exist once for each element type."""
 
 

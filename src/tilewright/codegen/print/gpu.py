@@ -33,7 +33,7 @@ def print_gpu(functions: Iterable[ir.Function], dialect: str, *, strict: bool = 
     return "\n".join([prelude(dialect, printer.dtypes, printer.helpers, strict=strict), *bodies])
 
 
-def gpu_literal(value: float, dtype: str) -> str:
+def gpu_literal(value: complex, dtype: str) -> str:
     """Write a number that either language reads back exactly.
 
     >>> gpu_literal(float("-inf"), "float32"), gpu_literal(float("inf"), "float64")
@@ -41,12 +41,13 @@ def gpu_literal(value: float, dtype: str) -> str:
     >>> gpu_literal(-1e300, "float32"), gpu_literal(1e300, "float32")
     ('(-TW_INF_f32)', '(TW_INF_f32)')
     """
-    if dtype.startswith("float") and not math.isfinite(value):
-        sign = "-" if value < 0 else ""
-        return f"({sign}TW_{'NAN' if math.isnan(value) else 'INF'}_{SUFFIX[dtype]})"
+    number = float(value.real)
+    if dtype.startswith("float") and not math.isfinite(number):
+        sign = "-" if number < 0 else ""
+        return f"({sign}TW_{'NAN' if math.isnan(number) else 'INF'}_{SUFFIX[dtype]})"
     text = c_literal(value, dtype)
     if "__builtin_inf" in text:  # finite in double precision, not in single
-        return f"({'-' if value < 0 else ''}TW_INF_{SUFFIX[dtype]})"
+        return f"({'-' if number < 0 else ''}TW_INF_{SUFFIX[dtype]})"
     return text.replace("LL", "L")
 
 

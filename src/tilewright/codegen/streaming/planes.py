@@ -65,7 +65,7 @@ def planes_function(
     def result(field: int, plane: int) -> ir.Var:
         return ir.Var(f"{plan.fields[field]}_out_{plane}", ir.pointer(kind))
 
-    fields, factors = stage_outputs(plan, stage), ir.Var(_FACTORS, ir.const_pointer(kind))
+    fields, factors = stage_outputs(plan, stage), ir.Var(_FACTORS, ir.const_pointer(ir.weight_of(kind)))
     operands = Operands(slab=slab, result=result, factors=factors)
     body, weights = block_body(plan, stage, code, block, operands)
     loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=body)
@@ -77,7 +77,7 @@ def planes_function(
         body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
         about=_about(block),
     )
-    table = ir.ConstArray(ir.Var(f"{_FACTORS}_{planes}", ir.const_pointer(kind)), weights)
+    table = ir.ConstArray(ir.Var(f"{_FACTORS}_{planes}", factors.type), weights)
     return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
 
 

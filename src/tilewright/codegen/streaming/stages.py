@@ -177,8 +177,9 @@ def _scalars(plan: Plan, stage: int) -> tuple[ir.Stmt, ...]:
         for node in program.statements[i].tape
         if isinstance(node, Scalar)
     }
+    dtype, given = plan.site.dtype, ir.scalar_of(plan.site.dtype)
     return tuple(
-        ir.Let(ir.Var(scalar_name(name), plan.site.dtype), ir.Load(plan.site.params[2], ir.Int(i), plan.site.dtype))
+        ir.Let(ir.Var(scalar_name(name), dtype), ir.Load(plan.site.params[2], ir.Int(i), given))
         for i, name in enumerate(program.scalars)
         if name in used
     )

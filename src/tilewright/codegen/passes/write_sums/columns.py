@@ -60,7 +60,8 @@ class _Columns(Names):
         number = ir.Real(weight, self.dtype)
         if not held or abs(weight) == 1.0:
             return number
-        return self.let(ir.op(ir.Operator.FRESH, ir.splat(number, self.kind)))
+        alone = ir.weight_of(self.dtype)
+        return self.let(ir.op(ir.Operator.FRESH, ir.splat(ir.Real(weight, alone), ir.vector(alone))))
 
     def _add(self, sums: dict[Place, ir.Expr], at: Place, weight: ir.Expr, value: ir.Var) -> None:
         term: ir.Expr = ir.mul(weight, value)

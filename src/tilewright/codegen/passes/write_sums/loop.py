@@ -50,6 +50,7 @@ class Loop(Names):
             raise ValueError("a sum in a loop takes its weights from a table, and the block has none")
         super().__init__(block.dtype, f"{prefix}_", [])
         self.block, self.source, self.held = block, block.table, form.weights
+        self.factor = ir.weight_of(block.dtype)
         self.table = ir.add(self.source.start, len(self.source.factors))
         self.planes, self.lines = (1 + max(at[axis] for at in block.places) for axis in (0, 1))
         self.weights: ir.Expr = self.table
@@ -100,8 +101,8 @@ class Loop(Names):
             place = ir.add(place, ir.mul(_NEAR, ir.Var("V")))
         at = ir.Var(f"{self.prefix}at")
         self.body.append(ir.Let(at, place if low or len(run) > 1 else INDEX))
-        self.weights = ir.Var(f"{self.prefix}w", ir.const_pointer(self.dtype))
-        self.body.append(ir.Let(self.weights, _hidden(first, self.dtype)))
+        self.weights = ir.Var(f"{self.prefix}w", ir.const_pointer(self.factor))
+        self.body.append(ir.Let(self.weights, _hidden(first, self.factor)))
         self.near(run[0], at)
         if len(run) == 1:
             return (ir.Scope(tuple(self.body)),)
@@ -118,8 +119,8 @@ class Loop(Names):
 
     def hide(self, number: int) -> None:
         """Have the weights loaded anew from here on, not held in registers."""
-        again = ir.Var(f"{self.prefix}w{number}", ir.const_pointer(self.dtype))
-        self.body.append(ir.Let(again, _hidden(self.weights, self.dtype)))
+        again = ir.Var(f"{self.prefix}w{number}", ir.const_pointer(self.factor))
+        self.body.append(ir.Let(again, _hidden(self.weights, self.factor)))
         self.weights = again
 
     def row(self, near: Near, row: int, at: ir.Var) -> None:
@@ -133,7 +134,7 @@ class Loop(Names):
         for _, plane, number, read in sorted(uses, key=lambda use: use[:3]):
             line = row - read.offset[1]
             if 0 <= line < self.lines:
-                weight = ir.Load(self.weights, ir.Int(start + number), self.dtype)
+                weight = ir.Load(self.weights, ir.Int(start + number), self.factor)
                 self.add(self.own(line, plane), weight, self.value(read, (plane, line), at))
 
     def value(self, read: Read, place: Place, at: ir.Var) -> ir.Var:
@@ -169,7 +170,7 @@ class _Weights(Loop):
             if 0 <= row - read.offset[1] < self.lines
         ]
         for *_, line, number in sorted(uses):
-            splat = ir.splat(ir.Load(self.weights, ir.Int(number), self.dtype), self.kind)
+            splat = ir.splat(ir.Load(self.weights, ir.Int(number), self.factor), ir.vector(self.factor))
             weight = self.let(ir.hold(splat))
             for plane in range(self.planes):
                 self.add(self.own(line, plane), weight, self.value(near.rest[number][0], (plane, line), at))
@@ -195,7 +196,8 @@ def write_lines(
         The operations, and the new value of each row.
     """
     dtype = kind.element if isinstance(kind, ir.Vector) else kind
-    factors = ir.Var("factors", ir.const_pointer(dtype))
+    factor = ir.weight_of(dtype)
+    factors = ir.Var("factors", ir.const_pointer(factor))
     lines, ways = block.rows, block.sums[0].accumulators
     sums = [[ir.Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
     plain = ir.Real(0.0, dtype)
@@ -204,11 +206,11 @@ def write_lines(
     body += [ir.Mutable(var, zero) for line in sums for var in line]
     start = 0
     for number, run in enumerate(runs(near)):
-        near_by, at, weights = ir.Var(f"near{number}"), ir.Var("at"), ir.Var("w", ir.const_pointer(dtype))
+        near_by, at, weights = ir.Var(f"near{number}"), ir.Var("at"), ir.Var("w", ir.const_pointer(factor))
         first = ir.add(ir.add(factors, start), ir.mul(near_by, len(run[0].factors)))
         inner: list[ir.Stmt] = [
             ir.Let(at, ir.add(ir.add(place, run[0].offset), near_by)),
-            ir.Let(weights, _hidden(first, dtype)),
+            ir.Let(weights, _hidden(first, factor)),
             *_at_one_offset(run[0], sums, fetch, at, weights),
         ]
         body.append(ir.For(var=near_by, low=ir.Int(0), high=ir.Int(len(run)), body=tuple(inner)))

@@ -135,6 +135,6 @@ class _PairedLoop(Loop):
                 values = [self.value(read, (j, line), at) for j in range(4)]
                 turned[key] = [self.let(operation(values[p], values[q])) for operation, p, q in TURNED]
             for k in (A, B, C, E):
-                weight = ir.Load(self.weights, ir.Int(4 * number + k), self.dtype)
+                weight = ir.Load(self.weights, ir.Int(4 * number + k), self.factor)
                 self.add(self.sum(line, _NAMES[k]), weight, turned[key][k])
         super().row(near, row, at)

@@ -1,0 +1,61 @@
+"""Element types as NumPy has them, by name; ``bfloat16`` is the one of the package ml_dtypes, where that is there."""
+
+import functools
+import importlib
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+
+NARROW = ("float16", "bfloat16")
+"""Types of fields alone: arithmetic takes their values as float32, and rounds once, where a result is kept."""
+
+
+def numpy_type(name: str) -> np.dtype[Any]:
+    """Return a type by its name.
+
+    Raises:
+        UsageError: If NumPy has none of this name.
+
+    >>> numpy_type("complex64").itemsize
+    8
+    """
+    try:
+        if name == "bfloat16":
+            importlib.import_module("ml_dtypes")  # NumPy knows the name from then on
+        return np.dtype(name)
+    except ImportError:
+        missing = "bfloat16 is a type of the package ml_dtypes, which is not installed"
+        raise UsageError(missing, "pip install 'tilewright[bfloat16]'") from None
+    except TypeError:
+        raise UsageError(f"NumPy has no element type {name!r}", "write float32, for example") from None
+
+
+def arithmetic(name: str) -> np.dtype[Any]:
+    """Return the type that values of a field are computed in.
+
+    >>> str(arithmetic("float16")), str(arithmetic("int8"))
+    ('float32', 'int8')
+    """
+    return np.dtype(np.float32) if name in NARROW else np.dtype(name)
+
+
+def is_rounded(dtype: np.dtype[Any] | str) -> bool:
+    """Whether numbers of a type are rounded: real and complex ones."""
+    kind = np.dtype(dtype) if not isinstance(dtype, str) else numpy_type(dtype)
+    return kind.kind in "fc" or kind.name == "bfloat16"
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether a type is one of numbers or truth values."""
+    return dtype.kind in "biufc" or dtype.name == "bfloat16"
+
+
+@functools.cache
+def limits(name: str) -> Any:  # noqa: ANN401
+    """Return what ``numpy.finfo`` says of a rounded type, of a complex one of its parts."""
+    if name == "bfloat16":
+        numpy_type(name)
+        return importlib.import_module("ml_dtypes").finfo(name)
+    return np.finfo(name)
