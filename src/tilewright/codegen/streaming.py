@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.codegen import ir
+from tilewright.codegen import ir, points
 from tilewright.codegen.borders import border_function, brim_function, has_borders
 from tilewright.codegen.pipeline import Plan, cut, make_plan, parts
 from tilewright.codegen.row_ends import ends_function
@@ -65,6 +65,7 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Funct
         result += [ahead_function(plan, field) for field in fields]
     result += [load_function(plan, field) for field in fields]
     result += [store_function(plan, field) for field in updated]
+    result += [points.stream_function(plan, field) for field in updated if points.touches(site, plan.fields[field])]
     result += [each for stage in range(len(plan.pipeline.stages)) for each in stage_functions(plan, stage)]
     return (*_apart(plan, [*result, tile_function(plan)]), _entry(plan, name))
 
