@@ -27,7 +27,8 @@ def _blocks(text: str, language: str) -> list[str]:
 
 
 DERIVATIONS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "derivations").glob("[!i]*.md"))
-PAGES = ["README.md", "docs/tutorial.md", "docs/pipelines.md", "docs/howto.md", "docs/numerics.md", *DERIVATIONS]
+TOPICS = [f"docs/{name}.md" for name in ("tutorial", "pipelines", "howto", "points", "numerics")]
+PAGES = ["README.md", *TOPICS, *DERIVATIONS]
 
 
 @pytest.mark.parametrize("document", PAGES)

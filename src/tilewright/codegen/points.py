@@ -174,6 +174,22 @@ Y0 = ir.Var("y0")
 _OWN = (ir.Var("ya"), ir.Var("yb"), ir.Var("za"), ir.Var("zb"), X0, X1)
 
 
+def near_rows(plan: Plan, field: int, y0: ir.Expr) -> ir.Expr:
+    """Whether any cell with sources or receivers lies in the rows, or planes, of the advance that starts at ``y0``."""
+    site = plan.site
+    if site.rank == 1:
+        return ir.Int(1)
+    end = ir.Var("n0")
+    ends = [ir.smallest(ir.largest(at, 0), end) for at in (y0, ir.add(y0, plan.rows))]
+    low, high = (ir.mul(at, ir.Var("n1")) if site.rank == 3 else at for at in ends)
+    found: ir.Expr | None = None
+    for table, _ in _tables(site, plan.fields[field]):
+        rows = ir.Load(site.params[4], ir.Int(2 * table), _ROWS.type)
+        some = ir.lt(ir.Load(rows, low, ir.INDEX), ir.Load(rows, high, ir.INDEX))
+        found = some if found is None else ir.or_(found, some)
+    return found or ir.Int(0)
+
+
 def stream_params(plan: Plan, field: int) -> tuple[ir.Var, ...]:
     """Parameters of :func:`stream_function`: the new version, its step, and where the tile lies."""
     new = slabs(plan, field, "out", write=True)

@@ -285,7 +285,7 @@ def _finish(plan: Plan, field: int) -> tuple[ir.Stmt, ...]:
         where = (_Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
         handed = (plan.site.params[1], *plan.site.params[3:], ir.add(VERSION, T), *new.params[:2], *where)
         call = ir.Call(points.function_name(plan.site, plan.fields[field]), handed)
-        result.append(ir.If(ir.ge(T, 0), (call,)))
+        result.append(ir.If(ir.and_(ir.ge(T, 0), points.near_rows(plan, field, _Y0)), (call,)))
     if has_borders(plan, field):
         names = _names(plan, field, "now", ir.largest(T, 1 - history))
         loading = ir.lt(T, 0)

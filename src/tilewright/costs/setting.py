@@ -80,6 +80,7 @@ class Setting:
         block: How streaming tiles of the problem grow in thread blocks, on a GPU.
         gpu: The GPU's own numbers.
         guessed: Whether the machine is a CPU whose speeds nobody has measured.
+        points: Cells that sources are added to, or receivers record, in a step.
     """
 
     shape: tuple[int, ...]
@@ -129,6 +130,7 @@ class Setting:
     block: stream_block.Footing | None = None
     gpu: Hardware | None = None
     guessed: bool = False
+    points: int = 0
 
     @property
     def updated(self) -> int:
@@ -180,6 +182,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     waits = (len(program.statements) - fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
     stream = streaming.footing(problem) if cpu and streaming.applies(problem) else None
     return Setting(
+        points=problem.points.cells,
         shape=problem.shape,
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),
