@@ -28,15 +28,16 @@ STRUCTURAL = {
     "passes.write_sums.winograd.TURNED": "the transform of F(2, 3): which values are added and subtracted",
     "passes.write_sums.winograd._OF_TWO": "the transform of F(2, 2)",
     "tables.cpu._FLAG": "64-bit numbers between two threads' flags: they lie in cache lines of their own",
-    "tables.cpu._VERSION": "raised when texts change, part of their fingerprints",
     "tables.align.BITS": "bits of the types of scores",
-    "matrices.bratu._EXP": "degree, bits and constants of an exponential within a unit in the last place",
-    "matrices.dia._WORDS": "bytes of the element types",
-    "matrices.matmul_gpu._BYTES": "bytes of the element types",
+    "matrices.cg._TOGETHER": "independent registers of an iteration: one waits for memory while one is used",
+    "matrices.cg._SUMMED": "partial sums that are added at the end: they decide the result, not the speed alone",
+    "matrices.registers.UNITS": "elements by which threads' shares differ: whole cache lines of the smallest elements",
     "matrices.vectors.BLOCK": "elements summed before the blocks' sums are added: it decides the result, not the speed",
     "matrices.vectors.MOST_TERMS": "terms of a multiple AXPY, else refused",
 }
 """Constants that are no thresholds, by module and name, with what they are."""
+VERSION = "_VERSION"
+"""Raised when texts change, part of their fingerprints: in any module."""
 SMALL = 3
 """Numbers up to the largest rank may be compared with: ranks, axes, whether there is one of something."""
 FAMILIES = {"none", "hexagonal", "hybrid", "streaming", "diamond", "skewed", "overlapped"}
@@ -79,7 +80,7 @@ def _constants(tree: ast.Module) -> list[str]:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and any(_numbers(node.value)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names += [name.id for each in targets for name in ast.walk(each) if isinstance(name, ast.Name)]
-    return names
+    return [name for name in names if name != VERSION]
 
 
 def _numbers(node: ast.AST):

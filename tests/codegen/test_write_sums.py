@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.passes.write_sums.loop import runs
-from tilewright.codegen.passes.write_sums.winograd import paired
 from tilewright.codegen.sites import Site
 from tilewright.codegen.streaming.layout import make_plan
 from tilewright.codegen.streaming.stages import stage_functions
@@ -25,6 +23,7 @@ from tilewright.runtime import cpu
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchain import toolchain
 from tilewright.tilings import catalogue
+from tilewright.tilings.sums import paired, runs
 from tilewright.tilings.tiling import parse
 from tilewright.tuning.bodies import choose_body
 
@@ -200,8 +199,7 @@ def test_every_plane_and_line_of_a_box_is_right(tiling):
 
 
 def test_a_box_is_one_loop_over_the_places_along_the_rows():
-    found, rest = columns(weighted_sum(program("box3d3r").statements[0].tape))
-    near = paired(found, rest, alike=False)
+    near = paired(weighted_sum(program("box3d3r").statements[0].tape), alike=False)
     assert [each.offset for each in near] == list(range(-3, 4))
     assert [len(run) for run in runs(near)] == [7]
     text = emit_tiling(
@@ -217,8 +215,7 @@ def test_a_box_is_one_loop_over_the_places_along_the_rows():
 def test_columns_that_are_none_elsewhere_are_taken_apart_in_a_large_box():
     terms = dict(weighted_sum(program("box3d3r").statements[0].tape))
     terms[Read("u", 0, (-3, 0, 0))] = 1e-9  # what two results at a time would do to this one's accuracy is too much
-    found, rest = columns(terms)
-    near = paired(found, rest, alike=True)
+    near = paired(terms, alike=True)
     assert [len(run) for run in runs(near)] == [7]
     assert {read for each in near for read, _ in each.rest} >= {Read("u", 0, (-3, 0, x)) for x in (0, 1)}
 

@@ -7,7 +7,6 @@ import subprocess
 import pytest
 
 from tilewright.base.errors import ToolchainError
-from tilewright.codegen.passes.write_sums.columns import parts
 from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
 from tilewright.programs.expression import Read
@@ -16,6 +15,7 @@ from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.programs.weights import weighted_sum
 from tilewright.runtime.toolchain import compile_shared, toolchain
 from tilewright.tilings import catalogue
+from tilewright.tilings.sums import parts
 from tilewright.tilings.tiling import parse
 
 

@@ -216,7 +216,12 @@ CASES = (
     _case("sparse/dia.cu", "y = A x of diagonals, float64", lambda: emit_dia_gpu("float64", "cuda", 256, 1).text),
     _case("sparse/dia_unrolled.cl", "four diagonals at a time", lambda: emit_dia_gpu("float32", "opencl", 64, 4).text),
     _case("calibrate/micro.cu", "micro-benchmarks of a GPU", lambda: micro_source("cuda").text),
-    _case("calibrate/energy.cu", "single operations of a GPU", lambda: energy_source("cuda").text),
+    _case(
+        "calibrate/energy.cu",
+        "single operations of a GPU",
+        lambda: energy_source("cuda").text,
+        "divide", "shared_load", "energy_store", "barrier",
+    ),
     _case("calibrate/jacobi1d_at_rest.cu", "jacobi1d, its memory replaced by registers", _at_rest),
     _case("calibrate/micro.c", "micro-benchmarks of a CPU", lambda: micro._TEXT),
     _case("calibrate/energy.c", "single operations of a CPU", energy_micro.text),

@@ -15,55 +15,16 @@ Every sum is kept in its register by an empty instruction. Without fused operati
 operations where it is stored (its replacement of temporary expressions), while every input waits on the stack.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
-from tilewright.programs.expression import Read
 from tilewright.programs.weights import Terms
 from tilewright.tilings.body import Sum
+from tilewright.tilings.sums import Part, parts
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
     """Write a weighted sum for all places of a block."""
     return _Columns(block, prefix).write(terms, form)
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Reads that are added together: of one column, or all with the same weight.
-
-    Attributes:
-        reads: The reads, in order along the columns' axis.
-        weights: Their weights; one for all reads that are added up before they are multiplied.
-    """
-
-    reads: tuple[Read, ...]
-    weights: tuple[float, ...]
-
-
-def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[Part]:
-    """Cut a weighted sum into parts of at most so many weights, of columns along an axis."""
-    columns: dict[object, list[Read]] = {}
-
-    def column(read: Read) -> tuple[object, ...]:
-        return read.field, -read.level, read.offset[:axis], read.offset[axis + 1 :]
-
-    for read in sorted(terms, key=lambda read: (*column(read), read.offset[axis])):
-        columns.setdefault(column(read), []).append(read)
-    alone: dict[float, list[Read]] = {}
-    for reads in columns.values():
-        if len(reads) == 1:
-            alone.setdefault(terms[reads[0]], []).append(reads[0])
-            continue
-        count = ceil_div(len(reads), most)
-        for k in range(count):
-            some = tuple(reads[len(reads) * k // count : len(reads) * (k + 1) // count])
-            yield Part(some, tuple(terms[read] for read in some))
-    for weight, reads in alone.items():
-        yield Part(tuple(reads), (weight,))
 
 
 class _Columns(Names):

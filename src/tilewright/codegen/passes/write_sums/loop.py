@@ -9,75 +9,20 @@ opposite of unrolling; what does not change from turn to turn stays, in the lite
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.expression import Read
-from tilewright.programs.weights import Column, Terms
+from tilewright.programs.weights import Terms
 from tilewright.tilings.body import Block, Sum
+from tilewright.tilings.sums import Near, nears, runs
 
 INDEX = ir.Var("i")
 """Where a vector starts in its row."""
 _NEAR = ir.Var("near")
 _OWN = "aebc"
 """Names of the sums that belong to one result each, by its plane."""
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """The reads at one offset along the rows.
-
-    Attributes:
-        offset: The offset.
-        columns: Columns of three along axis 0, in order.
-        rest: Other reads with their weights, in order.
-    """
-
-    offset: int
-    columns: tuple[Column, ...]
-    rest: tuple[tuple[Read, float], ...]
-
-    @property
-    def shape(self) -> object:
-        """What has to be the same for two offsets to be written alike."""
-        reads = [column.read for column in self.columns], [read for read, _ in self.rest]
-        return [[(read.field, read.level, read.offset[:-1]) for read in some] for some in reads]
-
-    @property
-    def factors(self) -> tuple[float, ...]:
-        """The part of the table for this offset."""
-        products = [factor for column in self.columns for factor in column.factors]
-        return (*products, *(weight for _, weight in self.rest))
-
-
-def nears(terms: Terms, columns: Sequence[Column] = ()) -> tuple[Near, ...]:
-    """Sort reads, and columns of others, by their offset along the rows."""
-
-    def order(read: Read) -> tuple[object, ...]:
-        return (read.field, read.level, read.offset)
-
-    offsets = sorted({c.read.offset[-1] for c in columns} | {read.offset[-1] for read in terms})
-    return tuple(
-        Near(
-            offset,
-            tuple(sorted((c for c in columns if c.read.offset[-1] == offset), key=lambda c: order(c.read))),
-            tuple(sorted(((r, w) for r, w in terms.items() if r.offset[-1] == offset), key=lambda t: order(t[0]))),
-        )
-        for offset in offsets
-    )
-
-
-def runs(near: Sequence[Near]) -> Iterator[tuple[Near, ...]]:
-    """Offsets one after the other that are written alike."""
-    run: list[Near] = []
-    for each in near:
-        if run and (each.offset != run[-1].offset + 1 or each.shape != run[-1].shape):
-            yield tuple(run)
-            run = []
-        run.append(each)
-    yield tuple(run)
 
 
 def _hidden(address: ir.Expr, dtype: ir.Element) -> ir.Intrinsic:

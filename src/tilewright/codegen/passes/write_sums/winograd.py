@@ -23,15 +23,14 @@ all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute
 4 (2 w - 1) eps.
 """
 
-from collections.abc import Sequence
-
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.codegen.passes.write_sums.inputs import InputSums
-from tilewright.codegen.passes.write_sums.loop import Loop, Near, nears
+from tilewright.codegen.passes.write_sums.loop import Loop
 from tilewright.programs.expression import Read
 from tilewright.programs.weights import Column, Terms, columns
 from tilewright.tilings.body import Sum
+from tilewright.tilings.sums import Near, paired
 
 A, B, C, E = range(4)
 """The four sums, in the order of :attr:`tilewright.programs.weights.Column.factors`."""
@@ -52,7 +51,7 @@ def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results
     if found is None:
         raise ValueError("there is no column of three weights in this sum")
     if block.table is not None:
-        near = paired(*found, alike=form.alike)
+        near = paired(terms, alike=form.alike)
         kind = _PairedLoop if any(each.columns for each in near) else Loop
         return kind(block, prefix, form).write(near)
     shifts = sorted({shift for shift, _ in block.places})
@@ -109,39 +108,6 @@ class _Pairs(Names):
 def _needs(column: Column, k: int) -> bool:
     """Whether a column adds to a sum: with two weights there is no c."""
     return k != C or len(column.weights) > 2
-
-
-def paired(found: Sequence[Column], rest: Terms, *, alike: bool) -> tuple[Near, ...]:
-    """Sort columns and other reads by their offset along the rows.
-
-    With ``alike``, columns whose weights allow two results at a time at some offsets only are taken read by read, so
-    that all offsets are written alike.
-    """
-    if alike:
-        found, rest = _alike(found, rest)
-    return nears(rest, found)
-
-
-def _alike(found: Sequence[Column], rest: Terms) -> tuple[Sequence[Column], Terms]:
-    """Take columns apart that are none at another offset where all three of their reads are, too."""
-    every = dict(rest)
-    for column in found:
-        every |= dict(zip(column.reads, column.weights, strict=True))
-    offsets = {read.offset[-1] for read in every}
-    whole = {column.reads for column in found}
-
-    def kept(column: Column) -> bool:
-        moved = (tuple(_along(read, offset) for read in column.reads) for offset in offsets)
-        return all(reads in whole or not set(reads) <= every.keys() for reads in moved)
-
-    left = [column for column in found if kept(column)]
-    done = {read for column in left for read in column.reads}
-    return left, {read: weight for read, weight in every.items() if read not in done}
-
-
-def _along(read: Read, offset: int) -> Read:
-    """A read at another offset along the rows."""
-    return Read(read.field, read.level, (*read.offset[:-1], offset))
 
 
 class _PairedLoop(Loop):
