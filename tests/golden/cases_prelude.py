@@ -29,6 +29,7 @@ CASES = (
     _whole("operators_int32.c", "operators that are calls", lambda: _helpers("int32", _SCALARS, vector=False)),
     _whole("neighbours.c", "vectors put together from two", lambda: _helpers("float64", _BESIDE)),
     _whole("addresses.c", "addresses made anew", lambda: _helpers("index", ["opaque"], vector=False)),
+    _whole("teams.c", "threads that meet", lambda: _helpers("index", ["meet"], vector=False)),
     _whole(
         "lifted_rows.c",
         "rows of streaming tiles: lifted, prefetched, stored past the caches",

@@ -13,8 +13,8 @@ from tilewright.codegen.matrices.gpu import emit_dia_gpu, emit_vectors_gpu
 from tilewright.codegen.matrices.matmul import emit_fused
 from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
-from tilewright.codegen.pipeline_gpu import emit_gpu_group
-from tilewright.codegen.rows import emit_group
+from tilewright.codegen.pipelines.device import emit_gpu_group
+from tilewright.codegen.pipelines.group import emit_group
 from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table

@@ -39,12 +39,13 @@ from tilewright.codegen.matrices.gpu import emit_vectors_gpu
 from tilewright.codegen.matrices.matmul import emit_fused
 from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
-from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import KernelSource
 from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
+from tilewright.costs.strategies import ON_GPUS
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.programs import catalogue as programs
@@ -54,7 +55,7 @@ from tilewright.programs.pipelines import pipeline
 from tilewright.programs.problem import make_problem
 from tilewright.programs.recurrences import names, recurrence_named
 from tilewright.runtime.calibrate_tiles import calibration_tiling
-from tilewright.tilings import catalogue, fusion, stream_block
+from tilewright.tilings import catalogue, fusion, stream_block, wavefront_diamond
 from tilewright.tilings.rows import plan_rows, ring_bytes
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tilings.unrolling import GroupBlock, TableShape
@@ -64,7 +65,7 @@ from tilewright.tuning.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unro
 from . import nests, pipelines
 from .generator import make_case
 from .test_random_gpu_streaming import law_case as block_case
-from .test_random_strategies import FAMILIES, strategy_case
+from .test_random_strategies import strategy_case
 from .test_random_streaming import streaming_case
 from .test_random_tables import make_recurrence
 
@@ -206,7 +207,7 @@ def orders() -> Iterator[str]:
     table = make_problem(programs.program("smith_waterman"), (11, 17), 3)
     for t, s in ((3, 4), (5, 2)):
         yield digest(*catalogue.scan(table, catalogue.complete(table, Tiling(family="orthogonal", time=t, space=(s,)))))
-    for family in (*FAMILIES, "hexagonal", "hybrid", "streaming"):
+    for family in (*ON_GPUS, "hexagonal", "hybrid", "streaming"):
         for name, shape in (("j1d3pt", (61,)), ("star2d2r", (19, 26)), ("fdtd2d", (14, 23)), ("wave3d", (6, 9, 12))):
             problem = make_problem(programs.program(name), shape, 7)
 
@@ -326,11 +327,12 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "random hexagons": lambda: of_cases(drawn(make_case, 120)),
     "random streams": lambda: of_cases(drawn(streaming_case, 80)),
     "random strategies": lambda: of_cases(
-        case for family in FAMILIES for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 25)
+        case for family in ON_GPUS for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 25)
     ),
+    "random wavefront diamonds": lambda: of_cases(drawn(lambda s, i: strategy_case(wavefront_diamond.NAME, s, i), 25)),
     "random hexagons, GPU": lambda: of_cases(drawn(make_case, 60), *DIALECTS),
     "random strategies, GPU": lambda: of_cases(
-        (case for family in FAMILIES for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 15)), "cuda"
+        (case for family in ON_GPUS for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 15)), "cuda"
     ),
     "random streams, GPU": lambda: of_cases(drawn(block_case, 40), *DIALECTS),
     "untiled, OpenCL": lambda: of_cases((dataclasses.replace(c, tiling=NONE) for c in drawn(make_case, 40)), "opencl"),

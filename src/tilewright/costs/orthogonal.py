@@ -26,12 +26,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import CACHE_LINE, MAX_BLOCK_THREADS, STATIC_SHARED, WARP, WORD
+from tilewright.base.constants import CACHE_LINE, MAX_BLOCK_THREADS, MOST_REGISTERS, STATIC_SHARED, WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.energy import Usage, count_operations, price
 from tilewright.costs.energy_constants import constants
-from tilewright.costs.gpu_terms import MOST_REGISTERS
 from tilewright.costs.time import Costs
 from tilewright.costs.walks import CoreMemory, core_memory, row_start, walk
 from tilewright.machines.machine import Machine, Quantity
@@ -51,9 +50,6 @@ _SUBS = (1, 2, 4, 8, 16, 32, 64)
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows of tiles that an SM or core may take: heights between the powers of two, so that none is left over at the end.
 On a CPU also the tiles of a row, in all and for every core that may walk behind another."""
-_LOOPS = 5
-"""Loops that an anti-diagonal starts on a CPU: its cells, what comes from above and from the left, and what goes down
-and to the right. On a Zen 3 all of them took 22 to 28 ns, one being estimated to take 4.1."""
 _ADDRESSES = 40
 """Registers of a GPU's thread besides the values that it keeps: pointers, extents and indices."""
 _REGISTERS = 65536
@@ -407,7 +403,8 @@ def _diagonals(terms: _Terms, rows: int, columns: int, vector: float) -> float:
     full, rest = divmod(short - 1, lanes)
     growing = lanes * full * (full + 1) // 2 + rest * (full + 1)
     vectors = 2 * growing + (long - short + 1) * ceil_div(short, lanes)
-    start = _LOOPS * row_start(terms.case.machine)
+    machine = terms.case.machine
+    start = machine.diagonal_row_starts.value * row_start(machine)
     return (rows + columns - 1 + up + left) * start + vectors * vector
 
 

@@ -30,6 +30,7 @@ class Setting:
     """What a problem and a machine bring into the time model.
 
     Attributes:
+        problem: The problem itself.
         shape: Extents S_1, S_2, S_3.
         steps: Time steps T.
         slopes: Slope of the tiles per axis and logical step: the dependences' reach to the wider side on the hexagon's
@@ -82,6 +83,7 @@ class Setting:
         guessed: Whether the machine is a CPU whose speeds nobody has measured.
     """
 
+    problem: Problem
     shape: tuple[int, ...]
     steps: int
     slopes: tuple[int, ...]
@@ -180,6 +182,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     waits = (len(program.statements) - fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
     stream = streaming.footing(problem) if cpu and streaming.applies(problem) else None
     return Setting(
+        problem=problem,
         shape=problem.shape,
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),

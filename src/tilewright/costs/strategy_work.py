@@ -1,9 +1,12 @@
 """What skewed, diamond and overlapped tiles are: wavefronts, blocks, points, words in and out, what stays on chip.
 
+Other families are known by their exact counts (:func:`counted`).
+
 Time skewing fills and drains a pipeline: its wavefronts grow to their full width and shrink again, which costs rounds
 with idle SMs. The words of a skewed tile in 1D are those of the thesis' J1D, M_io = 2 (t_S + 2 t_T), up to one row.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +15,10 @@ import numpy as np
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.setting import Setting
+from tilewright.programs.problem import Problem
+from tilewright.tilings import catalogue
+from tilewright.tilings.counts import Counts
+from tilewright.tilings.tiling import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +64,7 @@ class Work:
 
 def work_of(family: str, sizes: Sizes, setting: Setting) -> Work:
     """Return what the tiles of a family are."""
-    return _WORK[family](sizes, setting)
+    return _WORK[family](sizes, setting) if family in _WORK else counted(family, sizes, setting)
 
 
 def _product(columns: list[Floats]) -> Floats:
@@ -219,6 +226,47 @@ def overlapped(sizes: Sizes, setting: Setting) -> Work:
         between=np.full(bands.shape, np.inf),
         steps_in_sequence=levels * setting.stages,
     )
+
+
+def counted(family: str, sizes: Sizes, setting: Setting) -> Work:
+    """Tiles of any family on a CPU, by its exact counts: one after the other, not by arrays.
+
+    A wavefront has the tiles that it has on average, of which those that are cut count as whole ones.
+    """
+    rows_of = zip(sizes.time.tolist(), *(size.tolist() for size in sizes.space), strict=True)
+    every = [_counts(setting.problem, Tiling(family=family, time=time, space=tuple(space))) for time, *space in rows_of]
+
+    def column(name: str) -> Floats:
+        return np.array([getattr(each, name) for each in every], dtype=np.float64)
+
+    rows, points = sizes.time * setting.stages, column("points")
+    fronts = np.maximum(column("wavefronts").astype(np.int64), 1)
+    tiles = np.maximum(column("tiles"), 1.0)
+    pieces = np.maximum(1.0, setting.shape[-1] / sizes.space[-1] + (sizes.space[-1] < setting.shape[-1]))
+    return Work(
+        wavefronts=fronts,
+        width=tiles / fronts,
+        ramp=np.zeros_like(rows),
+        tiles=tiles,
+        count=np.maximum(np.ceil(column("subtiles") / tiles), 1.0).astype(np.int64),
+        rows=rows,
+        points=points,
+        vectors=points / setting.vector_width,
+        input_values=column("live_in"),
+        output_values=column("live_out"),
+        shared_values=column("footprint"),
+        redundancy=np.ones(rows.shape),
+        pieces=pieces,
+        breaks=_breaks(sizes, pieces),
+        between=np.full(rows.shape, np.inf),
+        steps_in_sequence=rows,
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _counts(problem: Problem, tiling: Tiling) -> Counts:
+    """The counts of a tiling, which are asked for again where energy is counted, and whatever threads share a tile."""
+    return catalogue.counts(problem, tiling)
 
 
 def _series(side: list[Floats], grown: list[Floats], levels: Ints) -> Floats:

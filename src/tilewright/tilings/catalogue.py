@@ -6,7 +6,17 @@ from typing import Protocol
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.programs.problem import Problem
-from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
+from tilewright.tilings import (
+    diamond,
+    hexagonal,
+    hybrid,
+    none,
+    orthogonal,
+    overlapped,
+    skewed,
+    streaming,
+    wavefront_diamond,
+)
 from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict, require
 from tilewright.tilings.order import order
@@ -38,7 +48,18 @@ class Family(Protocol):
 
 
 FAMILIES: dict[str, Family] = {
-    module.NAME: module for module in (none, hexagonal, hybrid, streaming, skewed, diamond, overlapped, orthogonal)
+    module.NAME: module
+    for module in (
+        none,
+        hexagonal,
+        hybrid,
+        streaming,
+        skewed,
+        diamond,
+        overlapped,
+        orthogonal,
+        wavefront_diamond,
+    )
 }
 """Every family by name."""
 
@@ -85,9 +106,11 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     Raises:
         UsageError: If the family is unknown, does not fit the program's rank, or a key or value does not apply.
     """
-    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
+    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll, tiling.team)
     if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
+    if tiling.team is not None and not traits(tiling.family).teams:
+        raise UsageError(f"threads share no tile of the family {tiling.family}, got {str(tiling)!r}", "leave team out")
     return family(tiling.family).complete(problem, tiling)
 
 

@@ -4,7 +4,7 @@
               | Let(name, expression, node)             a name for a number
               | Sequence(node, …)                       one after the other
               | Loop(name, low, high, step, node)       one iteration after the other
-              | Parallel((Range(name, low, count), …), node)   the tiles of one wavefront, at once or in any order
+              | Parallel((Range(name, low, count), …), node, team)   the tiles of one wavefront, at once or in any order
               | Guard(low, expression, high, node)      only where low <= expression < high
               | Private(buffers, …, node)               a tile's own memory, while it runs
               | Compute(step, stage, box)               the statements of a stage at a time step over a box
@@ -18,6 +18,9 @@ and the names bound further up. The same tree serves every size of grid and ever
 A *wavefront* is one execution of a ``Parallel``, or of a ``Compute`` that no ``Parallel`` encloses: the cells of that
 one are independent of each other, unless the program has a recurrence, and whoever runs it shares them out as it likes.
 A wavefront starts when the one before it is done.
+
+A ``Parallel`` inside a tile cuts the tile into *parts* for the threads of the team that shares it. They run at once or
+in any order; all of them are done before the tile goes on. Every ``Compute`` of a tile that has parts is in a part.
 
 In terms of isl's schedule trees and of PPCG: ``Loop`` and ``Parallel`` are members of bands, a ``Parallel`` is a band
 whose members are coincident, ``Sequence`` is a sequence of filters, ``Guard`` a filter, ``Mark`` a mark, ``Private``
@@ -91,10 +94,17 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """The tiles of one wavefront, one per combination of the ranges' numbers, the last range varying fastest."""
+    """The tiles of one wavefront, or the parts of a tile: one per combination of the ranges' numbers, the last fastest.
+
+    Attributes:
+        ranges: What they are counted by.
+        child: What one of them does.
+        team: Threads that share a tile; 1 unless tiles have parts.
+    """
 
     ranges: tuple[Range, ...]
     child: "Node"
+    team: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import pytest
 
 from tilewright.codegen import ir
 from tilewright.codegen.ir.builder import Builder, least, most, select
+from tilewright.codegen.ir.verify import verify
 from tilewright.codegen.print.c import print_unit
 
 F32, F64, I32 = (ir.element(name) for name in ("float32", "float64", "int32"))
@@ -21,7 +22,7 @@ def test_operators_are_the_constructors_of_the_ir():
     loop = ir.For(var=J, low=ir.Int(0), high=N, body=(ir.Store(Y, J, sum_, F32),))
     made = b.function()
     assert made == ir.Function(name="axpy", params=(N, A, X, Y), body=(loop,), distinct=True)
-    ir.verify((made,), gpu=False)
+    verify((made,), gpu=False)
 
 
 def test_numbers_are_of_the_type_of_what_stands_beside_them():

@@ -46,6 +46,7 @@ from tilewright.codegen.ir.nodes import (
     Call,
     Comment,
     ConstArray,
+    Counters,
     Expr,
     For,
     Function,
@@ -56,6 +57,7 @@ from tilewright.codegen.ir.nodes import (
     Lanes,
     Let,
     Load,
+    Meet,
     Mutable,
     Op,
     Operator,
@@ -105,7 +107,6 @@ from tilewright.codegen.ir.types import (
     shared_pointer,
     vector,
 )
-from tilewright.codegen.ir.verify import InvalidIRError, verify
 
 __all__ = [
     "BOOL",
@@ -128,6 +129,7 @@ __all__ = [
     "Call",
     "Comment",
     "ConstArray",
+    "Counters",
     "Element",
     "Expr",
     "For",
@@ -137,12 +139,12 @@ __all__ = [
     "Int",
     "Intrinsic",
     "IntrinsicSignature",
-    "InvalidIRError",
     "Kind",
     "Lanes",
     "Let",
     "Load",
     "Mask",
+    "Meet",
     "Mutable",
     "Op",
     "Operator",
@@ -203,7 +205,6 @@ __all__ = [
     "truth_of",
     "type_of",
     "vector",
-    "verify",
     "walk",
     "wide",
     "writable",

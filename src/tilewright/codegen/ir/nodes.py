@@ -15,8 +15,10 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
          | While(expr condition, stmt* body)
          | If(expr condition, stmt* then, stmt* otherwise)
          | Scope(stmt* body)                                         names that nothing outside sees
-         | Parallel(expr threads, stmt* body)                        every thread of a team runs it        (CPU)
-         | Barrier(memory)                                           threads of a team or group meet
+         | Parallel(expr threads, stmt* body)                        every thread of a region runs it      (CPU)
+         | Counters(var, expr count)                                 how often each thread has met others  (CPU)
+         | Meet(var counters, expr first, expr count, expr own)      some threads of a region meet         (CPU)
+         | Barrier(memory)                                           threads of a group, or a region, meet
          | Comment(text)
          | Call | Intrinsic                                          for what they do
 
@@ -117,9 +119,9 @@ class Operator(StrEnum):
     REINTERPRET = "reinterpret"
     """The same address, of values of another type; the same bits of a vector, as numbers of another type."""
     THREAD = "thread"
-    """The number of the thread in its team (CPU) or group (GPU)."""
+    """The number of the thread in its region (CPU) or group (GPU)."""
     THREADS = "threads"
-    """How many threads the team has."""
+    """How many threads run the region."""
     GROUP = "group"
     """The number of the thread's group."""
     GROUPS = "groups"
@@ -392,15 +394,45 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Statements that every thread of a team runs."""
+    """Statements that every thread of a region runs."""
 
     threads: Expr
     body: "tuple[Stmt, ...]"
 
 
 @dataclass(frozen=True, slots=True)
+class Counters:
+    """A number per thread of the regions that follow, each 0: how often the thread has met others.
+
+    Attributes:
+        var: Their name, of the type of a pointer to an index.
+        count: Number of threads.
+    """
+
+    var: Var
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """Some threads of a region wait for each other and then see what the others wrote.
+
+    Attributes:
+        counters: The :class:`Counters` of the region.
+        first: The first of the threads, which have consecutive numbers and always meet each other.
+        count: How many they are.
+        own: The number of the thread itself.
+    """
+
+    counters: Var
+    first: Expr
+    count: Expr
+    own: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Barrier:
-    """The threads of a group (GPU) or team (CPU) wait for each other and then see what the others wrote.
+    """The threads of a group, or of a region on a CPU, wait for each other and then see what the others wrote.
 
     Attributes:
         memory: On GPUs, whether also what they wrote to global memory, not only to shared memory.
@@ -428,6 +460,8 @@ Stmt = (
     | If
     | Scope
     | Parallel
+    | Counters
+    | Meet
     | Barrier
     | Comment
     | Call

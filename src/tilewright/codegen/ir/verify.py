@@ -5,9 +5,9 @@
 - Types: operands are what the operator works on; loads, stores and calls agree with the pointers and functions that
   they use; nothing is stored through ``const``; no index is cut to fewer bits; numbers change their type only where
   they are named or converted.
-- Targets: nodes that one kind of target has stand in its units only; loops are shared inside a parallel region,
-  where the threads of a team may also meet; shared memory is declared at the top of a
-  kernel, and barriers stand where all threads come (:mod:`tilewright.codegen.ir.divergence`).
+- Targets: nodes that one kind of target has stand in its units only; loops are shared, and threads meet, inside a
+  parallel region on CPUs; shared memory is declared at the top of a kernel, and barriers stand where all threads come
+  (:mod:`tilewright.codegen.ir.divergence`).
 """
 
 from collections.abc import Callable, Iterable
@@ -22,6 +22,7 @@ from tilewright.codegen.ir.nodes import (
     Call,
     Comment,
     ConstArray,
+    Counters,
     Expr,
     For,
     Function,
@@ -31,6 +32,7 @@ from tilewright.codegen.ir.nodes import (
     Lanes,
     Let,
     Load,
+    Meet,
     Mutable,
     Op,
     Operator,
@@ -61,7 +63,7 @@ from tilewright.codegen.ir.types import (
 
 _SHARES = {"", "static", "dynamic"}
 _KINDS = {False: {"entry", "inline", "local", "apart"}, True: {"kernel", "inline", "local"}}
-_CPU_NODES = (Lanes, Shift, ConstArray, Parallel)
+_CPU_NODES = (Lanes, Shift, ConstArray, Parallel, Counters, Meet)
 _CPU_OPERATORS = {
     *(Operator.SPLAT, Operator.KEEP, Operator.HOLD, Operator.FRESH, Operator.OPAQUE, Operator.WRITABLE),
     *(Operator.VECTOR_BYTES, Operator.THREADS, Operator.LANE, Operator.ADDS, Operator.SUBS, Operator.ANY_GT),
@@ -103,7 +105,7 @@ def said(node: Stmt | None) -> str:
     match node:
         case None:
             return "the result"
-        case Let() | Mutable() | Assign() | Array() | ConstArray() | For():
+        case Let() | Mutable() | Assign() | Array() | ConstArray() | Counters() | For():
             return f"{type(node).__name__} {node.var.name}"
         case Call() | Intrinsic():
             return f"{type(node).__name__} {node.name}"
@@ -248,7 +250,22 @@ class _Checker:
 
     def barrier(self, node: Barrier, _scope: set[str], _depth: int) -> None:
         if not self.gpu and (not self.parallel or node.memory):
-            raise self.fail("the threads of a team meet in a parallel region, whatever they wrote")
+            raise self.fail("the threads of a region meet inside it, whatever they wrote")
+
+    def counters(self, node: Counters, scope: set[str], _depth: int) -> None:
+        if node.var.type != Pointer(INDEX):
+            raise self.fail(f"counters are named by a pointer to an index, not by a {node.var.type}")
+        if self.parallel:
+            raise self.fail("threads of a region share no counters that it makes itself")
+        self.expect(node.count, INDEX, "is a number of threads")
+        self.bind(node.var, scope)
+
+    def meet(self, node: Meet, _scope: set[str], _depth: int) -> None:
+        if not self.parallel:
+            raise self.fail("threads meet outside a parallel region")
+        self.expect(node.counters, Pointer(INDEX), "counts how often threads meet")
+        for each in (node.first, node.count, node.own):
+            self.expect(each, INDEX, "says which threads meet")
 
     def comment(self, node: Comment, _scope: set[str], _depth: int) -> None:
         if "*/" in node.text or "\n" in node.text:
@@ -389,6 +406,8 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     If: _Checker.branch,
     Scope: _Checker.scope,
     Parallel: _Checker.region,
+    Counters: _Checker.counters,
+    Meet: _Checker.meet,
     Barrier: _Checker.barrier,
     Comment: _Checker.comment,
     Call: _Checker.call_statement,

@@ -113,7 +113,7 @@ c_type = LANGUAGE.type_name
 
 
 class _Printer(Printer):
-    """Notes the functions that a unit needs for operators on vectors, and for dimension-lifted rows."""
+    """Notes the functions that a unit needs: for operators on vectors, dimension-lifted rows, threads that meet."""
 
     language = LANGUAGE
 
@@ -124,6 +124,8 @@ class _Printer(Printer):
         self._statements |= {
             ir.ConstArray: self._table,
             ir.Parallel: self._parallel,
+            ir.Counters: self._counters,
+            ir.Meet: self._meet,
         }
         self._expressions |= {ir.Lanes: self._lanes, ir.Shift: self._shift}
         self._operators |= {Operator.OPAQUE: self._opaque, Operator.LANE: self._lane}
@@ -161,6 +163,17 @@ class _Printer(Printer):
     def _parallel(self, node: ir.Parallel, pad: str) -> None:
         self.lines.append(f"{pad}#pragma omp parallel num_threads({self.expr(node.threads)})")
         self._scope(ir.Scope(node.body), pad)
+
+    def _counters(self, node: ir.Counters, pad: str) -> None:
+        """Counters in cache lines of their own, each 0."""
+        self.helpers[("meet", "index", False)] = None
+        name, count = node.var.name, self.expr(node.count)
+        self.lines.append(f"{pad}int64_t {name}[TW_APART * {count}];")
+        self.lines.append(f"{pad}for (int64_t i = 0; i < TW_APART * {count}; ++i) {name}[i] = 0;")
+
+    def _meet(self, node: ir.Meet, pad: str) -> None:
+        who = ", ".join(map(self.bare, (node.counters, node.first, node.count, node.own)))
+        self.lines.append(f"{pad}tw_meet({who});")
 
     def bare(self, node: ir.Expr) -> str:
         if type(node) is Op:

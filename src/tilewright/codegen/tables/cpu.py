@@ -11,6 +11,7 @@ wanted. Wanted tables get their cells some anti-diagonals at a time, in runs alo
 import re
 from dataclasses import dataclass
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
@@ -28,7 +29,6 @@ SIZES = ("m", "n", "t", "s", "threads", "tables", "fold", "own")
 of ``work`` per thread; then the columns of every matrix."""
 _FLAG = 16
 """Numbers of 64 bits from one flag to the next: two cache lines."""
-_LINE = 64
 _BYTE = ir.element("uint8")
 _FLAGS = ir.element("int64")
 _VERSION = 2
@@ -223,7 +223,7 @@ class _Tiles:
         columns = [each.name for each in self.program.inputs if each.kind == "column"]
         if columns:
             used = b.let("used", kept - ring + (t + self.kept) * (self.tables * self.kept))
-            own = b.let("backs", mine + (used * self.real.bytes + _LINE - 1) / _LINE * _LINE)
+            own = b.let("backs", mine + (used * self.real.bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
         backs = {
             name: b.let(f"back_{name}", (own + self.s * (8 * k)).to(ir.pointer(self.kind(name))))
             for k, name in enumerate(columns)
