@@ -151,10 +151,10 @@ CASES = (
     _gpu_table("smith_waterman", "int32", "cuda", chip=False),
     _gpu_table("monotone_paths", "bool", "cuda", chip=False),
     # the other widths differ in their types' names
-    _case("alignment/vectors_8_bits.c", "8-bit scores", _aligned, "tw_max8"),
-    _case("alignment/vectors_32_bits.c", "32-bit scores", _aligned, "tw_max32"),
+    _case("alignment/profile_8_bits.c", "8-bit scores", _aligned, "profile8", "pack8", "unpack8"),
+    _case("alignment/try_32_bits.c", "a tile on 32 bits", _aligned, "tw_try32"),
     _case("alignment/tile_16_bits.c", "a tile of 16-bit scores", _aligned, "fall16", "carry16", "tile16"),
-    _case("alignment/score.c", "scores of two sequences", _aligned, "plain", "try8", "score"),
+    _case("alignment/score.c", "scores of two sequences", _aligned, "plain", "score"),
     _case("alignment/trace.c", "the path through a tile", _aligned, "trace"),
     _pipe("mean", "reflect"),
     _pipe("mean", "reflect", "tw_put", says="start"),

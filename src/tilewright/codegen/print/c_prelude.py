@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.ir import ELEMENTS
+from tilewright.codegen.print.c_whole import translation, whole_helper
 from tilewright.codegen.print.elements import C_ELEMENTS, LIBRARY, SUFFIX
 
 _HEAD = """#include <stdint.h>
@@ -237,7 +238,9 @@ def _define(name: str, dtype: str, *, vector: bool) -> str:
         return PLAIN[name]
     s = SUFFIX[dtype]
     if vector:
-        return _define_vector(name, dtype, s)
+        return whole_helper(name, dtype) or _define_vector(name, dtype, s)
+    if name == "translate":
+        return translation(dtype)
     called = helper(name, dtype, vector=False)
     if called.startswith("__builtin"):
         return ""
