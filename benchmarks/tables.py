@@ -3,6 +3,7 @@
 A page asks for one by a comment of its own line, ``<!-- table: NAME -->``; building the documentation puts it there.
 """
 
+import csv
 import importlib
 import json
 import statistics
@@ -13,6 +14,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 BOUNDARIES = ("wrap", "reflect", "constant", "nearest", "mirror")
+_OUTCOMES = {"right": "right", "exception": "exception", "crash": "killed by a signal", "wrong": "wrong result"}
 FAMILIES = ("none", "hexagons", "skewed", "diamond", "overlapped", "streaming")
 OURS = "tilewright"
 
@@ -256,6 +258,32 @@ def sweeps() -> str:
     return table(head, rows)
 
 
+def caches() -> str:
+    """What happens to a run whose cached code was damaged."""
+    rows = []
+    for subject in record("caches")["subjects"]:
+        name = f"{subject['subject']} {subject['version']}"
+        for kind in dict.fromkeys(case["kind"] for case in subject["cases"]):
+            of = [case for case in subject["cases"] if case["kind"] == kind]
+            outcomes = [sum(case["first"] == outcome for case in of) for outcome in _OUTCOMES]
+            left, later = sum(case["stays"] for case in of), sum(case["second"] != "right" for case in of)
+            rows.append([name, f"{len(of)} x {kind}", *outcomes, left, later])
+    head = ["", "fault", *_OUTCOMES.values(), "file left as it is", "second run not right"]
+    return table(head, rows) + origin("caches")
+
+
+def krylov() -> str:
+    """Speeds of vector and matrix kernels over the fastest rival's, by size."""
+    found: dict[tuple[str, str], list[str]] = {}
+    with (RESULTS / "krylov" / "krylov.csv").open(encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            if row["contender"] == "tuned":
+                cell = f"{float(row['rivals_over_tuned']):.2f} ({row['size']})"
+                found.setdefault((row["part"], row["name"]), []).append(cell)
+    rows = [[f"{part}: {name}", ", ".join(cells)] for (part, name), cells in found.items()]
+    return table(["", "speed over the fastest rival's (size)"], rows)
+
+
 _PRODUCTS = (
     ("ours, 1 thread", "scipy dia"),
     ("ours, 1 thread", "scipy csr"),
@@ -279,6 +307,8 @@ TABLES: dict[str, Callable[[], str]] = {
         pipelines,
         diagonals,
         sweeps,
+        caches,
+        krylov,
     )
 }
 

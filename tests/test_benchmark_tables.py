@@ -68,8 +68,16 @@ def test_the_least_cases_are_in_order(tables):
     assert found == sorted(round(case["against_naive"]["median"], 2) for case in cases)[: len(found)]
 
 
+def test_every_damaged_cache_has_an_outcome(tables):
+    rows = _cells(tables.caches())
+    cases = [case for subject in _record("caches")["subjects"] for case in subject["cases"]]
+    assert sum(int(number) for row in rows for number in row[2:6]) == len(cases)
+    assert sum(int(row[7]) for row in rows) == sum(case["second"] != "right" for case in cases)
+
+
 @pytest.mark.parametrize(
-    "name", ["compile_times", "processors", "families", "alignments", "pipelines", "diagonals", "sweeps"]
+    "name",
+    ["compile_times", "processors", "families", "alignments", "pipelines", "diagonals", "sweeps", "caches", "krylov"],
 )
 def test_the_other_tables_are_whole(tables, name):
     rows = _cells(getattr(tables, name)())
