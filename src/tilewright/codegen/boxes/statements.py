@@ -12,21 +12,19 @@ from dataclasses import dataclass, replace
 
 from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, row_starts
-from tilewright.codegen.boxes.vectors import (
+from tilewright.codegen.boxes.vectors import Group, sum_functions, target_row
+from tilewright.codegen.expression import Leaves, lower_tape
+from tilewright.codegen.passes import shuffle_neighbours
+from tilewright.codegen.passes.split_ends import (
     AT_HIGH,
     AT_LOW,
     BEGIN,
     END,
     START,
     STOP,
-    Group,
-    interior,
-    sum_functions,
-    target_row,
+    split_row,
     vectors_at_ends,
 )
-from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.passes import shuffle_neighbours
 from tilewright.codegen.passes.write_sums.loop import write_lines
 from tilewright.codegen.sites import (
     Site,
@@ -35,6 +33,7 @@ from tilewright.codegen.sites import (
     extent,
     places_inside,
     row_pointers,
+    scalar_lets,
     stride,
     unpack,
     version_lets,
@@ -66,16 +65,9 @@ def box_call(
 
 
 def _start(site: Site, statement: Statement) -> tuple[ir.Stmt, ...]:
-    program = site.problem.program
     lets = version_lets(site, [(read.field, read.level) for read in statement.reads], STEP)
-    used = {node.name for node in statement.tape if not hasattr(node, "op") and hasattr(node, "name")}
-    scalars = tuple(
-        ir.Let(ir.Var(scalar_name(name), site.dtype), ir.Load(site.params[2], ir.Int(i), site.dtype))
-        for i, name in enumerate(program.scalars)
-        if name in used
-    )
     target = ir.Var("target", ir.pointer(site.dtype))
-    return (*unpack(site), *lets, ir.Let(target, site.slot(statement.field, 1, STEP)), *scalars)
+    return (*unpack(site), *lets, ir.Let(target, site.slot(statement.field, 1, STEP)), *scalar_lets(site, [statement]))
 
 
 def _places(site: Site) -> tuple[ir.Var, ...]:
@@ -204,7 +196,7 @@ class _Box:
         lets: list[ir.Stmt] = [*_start(site, statement)]
         for (low, high), (least, end), (a, b) in zip(given, box_bounds(site, statement), clipped, strict=True):
             lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
-        lets += interior(site, statement, clipped[-1])
+        lets += split_row(site, statement, clipped[-1])
         if self.together:
             lets += shuffle_neighbours.bounds(site, (BEGIN, START), (END, STOP))
         return ir.Function(
