@@ -197,7 +197,7 @@ class _Kernel:
         b = self.b
         value = b.mutable("value", 0, self.kind(grid))
         inside = [b.mutable(name, place) for name, place in zip("vu", at, strict=True)]
-        constants: list[tuple[Value, float]] = []
+        constants: list[tuple[Value, complex]] = []
         maps: list[tuple[int, Value, str]] = []
         for axis in (1, 0):
             low, high = self.problem.sides(grid)[axis]
