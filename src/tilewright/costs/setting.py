@@ -31,6 +31,7 @@ class Setting:
     """What a problem and a machine bring into the time model.
 
     Attributes:
+        problem: The problem itself.
         shape: Extents S_1, S_2, S_3.
         steps: Time steps T.
         slopes: Slope of the tiles per axis and logical step: the dependences' reach to the wider side on the hexagon's
@@ -81,8 +82,10 @@ class Setting:
         block: How streaming tiles of the problem grow in thread blocks, on a GPU.
         gpu: The GPU's own numbers.
         guessed: Whether the machine is a CPU whose speeds nobody has measured.
+        points: Cells that sources are added to, or receivers record, in a step.
     """
 
+    problem: Problem
     shape: tuple[int, ...]
     steps: int
     slopes: tuple[int, ...]
@@ -130,6 +133,7 @@ class Setting:
     block: stream_block.Footing | None = None
     gpu: Hardware | None = None
     guessed: bool = False
+    points: int = 0
 
     @property
     def updated(self) -> int:
@@ -180,6 +184,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     waits = (len(program.statements) - fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
     stream = streaming.footing(problem) if cpu and streaming.applies(problem) else None
     return Setting(
+        problem=problem,
+        points=problem.points.cells,
         shape=problem.shape,
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),
