@@ -1,5 +1,6 @@
 """Element types: whole numbers wrap around, complex ones are NumPy's, those of 16 bits are rounded per statement."""
 
+import itertools
 import sys
 
 import numpy as np
@@ -153,6 +154,26 @@ def test_several_complex_fields_levels_and_coefficients(dtype, tiling):
     for strict in (False, True):
         for a, b in zip(tw.run(mixed, u, (v, u), tiling=tiling, strict=strict, **given), expected, strict=True):
             close(a, b, dtype, 40)
+
+
+U3 = FieldBuilder("u")
+BOX = stencil(
+    "box",
+    3,
+    {"u": sum(round(0.001 * (k + 1), 3) * U3[at] for k, at in enumerate(itertools.product((-1, 0, 1), repeat=3)))},
+)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16", "bfloat16"])
+@pytest.mark.parametrize("sums", ["inputs", "columns", "winograd", "loop"])
+def test_every_form_of_a_weighted_sum(dtype, sums):
+    """Tables of weights, too, hold real numbers of full width."""
+    u = complex_data("complex128", (20, 24, 70))
+    u = u.astype(dtype) if dtype.startswith("complex") else u.real.astype(numpy_type(dtype))
+    problem = make_problem(BOX, u.shape, 3, dtype)
+    exact, allowed = rounding.bound(problem, {"u": [u]}, {})
+    found = tw.run(BOX, u, steps=3, tiling=f"streaming:t=2,s=10x12x40,sums={sums}", backend="c")
+    assert rounding.worst_excess(found, exact["u"], allowed["u"])[1]
 
 
 def test_strict_runs_are_numpys_to_the_last_bit_where_weights_are_real():

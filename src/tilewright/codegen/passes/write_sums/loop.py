@@ -202,7 +202,7 @@ def write_lines(
     sums = [[ir.Var(f"s{line}_{way}", kind) for way in range(ways)] for line in range(lines)]
     plain = ir.Real(0.0, dtype)
     zero = ir.splat(plain, kind) if isinstance(kind, ir.Vector) else plain
-    body: list[ir.Stmt] = [ir.ConstArray(factors, tuple(factor for each in near for factor in each.factors))]
+    body: list[ir.Stmt] = [ir.ConstArray(factors, tuple(number for each in near for number in each.factors))]
     body += [ir.Mutable(var, zero) for line in sums for var in line]
     start = 0
     for number, run in enumerate(runs(near)):
