@@ -151,20 +151,19 @@ CASES = (
     _gpu_table("smith_waterman", "int32", "cuda", chip=False),
     _gpu_table("monotone_paths", "bool", "cuda", chip=False),
     # the other widths differ in their types' names
-    _case("alignment/vectors_8_bits.c", "8-bit scores", _aligned, "tw_max8"),
-    _case("alignment/vectors_32_bits.c", "32-bit scores", _aligned, "tw_max32"),
+    _case("alignment/profile_8_bits.c", "8-bit scores", _aligned, "profile8", "pack8", "unpack8"),
+    _case("alignment/try_32_bits.c", "a tile on 32 bits", _aligned, "tw_try32"),
     _case("alignment/tile_16_bits.c", "a tile of 16-bit scores", _aligned, "fall16", "carry16", "tile16"),
-    _case("alignment/score.c", "scores of two sequences", _aligned, "plain", "try8", "score"),
+    _case("alignment/score.c", "scores of two sequences", _aligned, "plain", "score"),
     _case("alignment/trace.c", "the path through a tile", _aligned, "trace"),
     _pipe("mean", "reflect"),
-    _pipe("mean", "reflect", "tw_put", says="start"),
     *(
         _pipe("mean", border, "ends_.*", "row_.*", "fetch_.*", says=border.partition(":")[0])
         for border in ("nearest", "mirror", "wrap", "constant:0.5")
     ),
     _pipe("mean_edges", "nearest", "p0", "p1", "tile"),
     _pipe("mean_edges", "nearest", "p0", "p1", rows=2, says="two_rows"),
-    _pipe("converted", "reflect", "p.", "tile", "fetch_.*", "p._one", dtype="int16"),
+    _pipe("converted", "reflect", "p.", "tile", "fetch_.*", dtype="int16"),
     _pipe("two_outputs", "reflect", "p.", "tile"),
     _pipe("planes", "reflect", "tile"),
     _pipe("mean", "reflect", to="cuda"),

@@ -142,6 +142,7 @@ class _Printer(Printer):
         start = {"entry": "", "inline": "static inline ", "local": "static ", "apart": _APART}[function.kind]
         gap = "" if result.endswith("*") else " "
         about = [f"/* {function.about} */"] if function.about else []
+        start += '__attribute__((optimize("O3"))) ' if function.vectorized else ""
         return [*about, *_wrapped(f"{start}{result}{gap}{function.name}({parameters}) {{")]
 
     def loop(self, node: ir.For, pad: str) -> None:
@@ -205,8 +206,8 @@ class _Printer(Printer):
         if node.name in PLAIN:
             self.helpers[(node.name, "index", False)] = None
             return f"{name}({args})"
-        if node.name == "past":
-            return f"{self._helper('past', node.element.name)}({args})"
+        if node.name in {"past", "translate"}:
+            return f"{self._helper(node.name, node.element.name, vector=node.name == 'past')}({args})"
         self.lifted[node.element.name] = None
         return f"{name}_{SUFFIX[node.element.name]}({args})"
 
