@@ -38,7 +38,7 @@ _SIZES = (4, 4096)
 _TIME = 8
 _EXAMPLE = f"write it like {NAME}:t=8,s=4x16x4096,team=2"
 _HEIGHTS = (4, 8, 12, 16, 24, 32)
-_PITCHES = (2, 3, 4)
+_PITCHES = (2, 3)
 """Pitches worth a look, as multiples of half the smallest one."""
 _PLANES = (2, 8)
 _ROWS = (256, 512)
