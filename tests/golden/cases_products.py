@@ -157,14 +157,13 @@ CASES = (
     _case("alignment/score.c", "scores of two sequences", _aligned, "plain", "score"),
     _case("alignment/trace.c", "the path through a tile", _aligned, "trace"),
     _pipe("mean", "reflect"),
-    _pipe("mean", "reflect", "tw_put", says="start"),
     *(
         _pipe("mean", border, "ends_.*", "row_.*", "fetch_.*", says=border.partition(":")[0])
         for border in ("nearest", "mirror", "wrap", "constant:0.5")
     ),
     _pipe("mean_edges", "nearest", "p0", "p1", "tile"),
     _pipe("mean_edges", "nearest", "p0", "p1", rows=2, says="two_rows"),
-    _pipe("converted", "reflect", "p.", "tile", "fetch_.*", "p._one", dtype="int16"),
+    _pipe("converted", "reflect", "p.", "tile", "fetch_.*", dtype="int16"),
     _pipe("two_outputs", "reflect", "p.", "tile"),
     _pipe("planes", "reflect", "tile"),
     _pipe("mean", "reflect", to="cuda"),

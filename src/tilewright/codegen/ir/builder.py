@@ -266,10 +266,18 @@ class Builder:
         distinct: bool = False,
         threads: int = 0,
         about: str = "",
+        vectorized: bool = False,
     ) -> None:
         """Start a function; see :class:`~tilewright.codegen.ir.nodes.Function`."""
         self._function = Function(
-            name=name, params=(), body=(), kind=kind, distinct=distinct, threads=threads, about=about
+            name=name,
+            params=(),
+            body=(),
+            kind=kind,
+            distinct=distinct,
+            threads=threads,
+            about=about,
+            vectorized=vectorized,
         )
         self._params: list[Var] = []
         self._bodies: list[list[Stmt]] = [[]]

@@ -278,6 +278,8 @@ INTRINSICS: dict[str, IntrinsicSignature] = {
     "past": IntrinsicSignature(operands="wv"),
     "await": IntrinsicSignature(operands="ri"),
     "publish": IntrinsicSignature(operands="wi"),
+    "put": IntrinsicSignature(operands="wrii"),
+    "prefetch_near": IntrinsicSignature(operands="r"),
     "translate": IntrinsicSignature(operands="wbrii"),
     "count": IntrinsicSignature(operands="w", gpu=True),
 }
@@ -285,8 +287,9 @@ INTRINSICS: dict[str, IntrinsicSignature] = {
 turn a line into a dimension-lifted row and back, ``wrap`` makes the shifted vectors at its ends; ``prefetch`` asks for
 a line; ``again`` is the same address, to be read anew. ``past`` stores a vector at a vector's own boundary past the
 caches. ``await`` waits until a number that another thread will ``publish`` is at least an index: what that thread wrote
-before is seen after. ``translate`` turns bytes into entries of a table, given how many entries and bytes there are.
-``count`` adds one for all threads that come."""
+before is seen after. ``put`` copies bytes, past the caches if asked to; ``prefetch_near`` asks for a line that is used
+soon. ``translate`` turns bytes into entries of a table, given how many entries and bytes there are. ``count`` adds one
+for all threads that come."""
 
 Expr = Int | Real | Var | Lanes | Op | Shift | Load | Call | Intrinsic
 
@@ -483,6 +486,7 @@ class Function:
         distinct: Whether what one pointer parameter writes is reached through no other one.
         threads: Threads per group of a kernel.
         about: A line for the reader of the kernel; CPU only.
+        vectorized: Whether the compiler is asked to make vectors of its loops; CPU only.
         registers: Vector registers of the processors that it is for, 16 or 32; 0 for all. CPU only.
     """
 
@@ -495,6 +499,7 @@ class Function:
     distinct: bool = False
     threads: int = 0
     about: str = ""
+    vectorized: bool = False
     registers: int = 0
 
 

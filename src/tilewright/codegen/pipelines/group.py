@@ -1,22 +1,30 @@
-"""Fused groups of a pipeline as C: tiles shared by threads, rows streamed through rings that stay in cache.
+"""Fused groups of a pipeline on CPUs: tiles shared by threads, rows streamed through rings that stay in cache.
 
-The loops over cells come out of the IR (:mod:`tilewright.codegen.pipelines.loops`); what walks over tiles and rows is
-written here, once per group. Nothing of the shape is in the text but whether the group can be streamed at all.
+The loops over cells are made in :mod:`tilewright.codegen.pipelines.loops`, what a thread keeps and how rows come there
+in :mod:`tilewright.codegen.pipelines.rings` and :mod:`tilewright.codegen.pipelines.rows`; what walks over tiles and
+rows is made here, once per group. Nothing of the shape is in the text but whether the group can be streamed at all.
 """
 
 from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.boundary import map_functions, map_name
-from tilewright.codegen.pipelines.loops import PassPorts, Source, pass_function, ports
+from tilewright.codegen import ir
+from tilewright.codegen.boundary import map_name
+from tilewright.codegen.ir.builder import Builder, Value, least, most, select
+from tilewright.codegen.pipelines.loops import PassPorts, Source, conversion_function, pass_function, ports
 from tilewright.codegen.pipelines.rings import Rings
-from tilewright.codegen.pipelines.text import HEAD, conversion
+from tilewright.codegen.pipelines.rows import Rows
 from tilewright.codegen.print import c
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.fusion import Group
 from tilewright.tilings.rows import Pass, RowTile, plan_rows
+
+_BYTE, _DOUBLE = ir.element("uint8"), ir.element("float64")
+_ARRAYS, _SIZES = ir.const_pointer(ir.pointer(_BYTE)), ir.const_pointer(ir.INDEX)
+_VERSION = 2
+"""Raised when texts change for the same group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,290 +65,331 @@ def emit_group(
     rows = 1 if problem.pipeline.rank == 3 else tile.rows
     plan = plan_rows(problem, group, rows)
     stencils = tuple(problem.pipeline.stencils[i] for i in group)
-    key = fingerprint("rows", stencils, problem.dtypes, problem.borders, plan, tile.width, tile.lines, rows)
-    writer = _Writer(problem, plan, tile, rows, f"tw_{key[:12]}")
-    text, kernels = writer.unit(), (EntryPoint(entry=writer.entry),)
-    layout = GroupLayout(inputs=plan.group.inputs, outputs=plan.group.outputs, scratch=writer.scratch, width=tile.width)
+    key = fingerprint("rows", stencils, problem.dtypes, problem.borders, plan, tile.width, tile.lines, rows, _VERSION)
+    rings = Rings(problem, plan, tile, rows, f"tw_{key[:12]}")
+    tiles = _Tiles(rings)
+    text, kernels = c.print_unit(tiles.unit()), (EntryPoint(entry=rings.entry),)
+    layout = GroupLayout(inputs=plan.group.inputs, outputs=plan.group.outputs, scratch=rings.scratch, width=tile.width)
     return KernelSource(text=text, dialect="c", kernels=kernels, layout=layout, strict=strict)
 
 
-class _Writer(Rings):
-    """Writes one kernel; every method returns text."""
+class _Tiles:
+    """Makes the functions that walk over tiles, and over the rows of one."""
 
-    def unit(self) -> str:
-        functions, converts = [], []
-        for number, step in enumerate(self.plan.passes):
-            stencil = self.problem.pipeline.stencils[step.stencils[0]]
-            name = f"{self.entry}_p{number}"
-            if stencil.convert:
-                source = self.problem.dtype(stencil.inputs[0])
-                converts.append(conversion(name, source, stencil.convert, stencil.rounding, self.rows))
-            else:
-                functions.append(pass_function(self.problem, self.plan, step, self.rows, name))
-        kinds = [side.kind for grid in self.plan.grids for axis in self.problem.sides(grid.name) for side in axis]
-        parts = [c.print_unit([*map_functions(kinds), *functions]), HEAD, *converts]
-        parts += [self.ends(grid.name) for grid in self.plan.grids if self.has_ends(grid.name)]
-        parts += [self.row(grid.name) for grid in self.plan.grids if self.is_read(grid.name)]
-        parts += [self.fetch(grid) for grid in self.plan.group.inputs]
-        return "\n".join([*parts, self.tile_function(), self.entry_function()])
+    def __init__(self, rings: Rings) -> None:
+        self.rings, self.problem, self.plan, self.rank = rings, rings.problem, rings.plan, rings.rank
+        self.parts = Rows(rings)
+        self.passes = [self._pass(number) for number in range(len(self.plan.passes))]
 
-    def entry_function(self) -> str:
-        last = self.rank - 1
-        names = [f"const int64_t n{axis} = size[{3 + axis}];" for axis in range(self.rank)]
-        corners = {key: self.corners(*key) for key in self.fill}
-        fills = [f"    {self.filled(*key)}" for key in self.fill if not corners[key]]
-        lines = ["const int64_t planks = 1;"]
-        if self.rank == 3:
-            lines = [f"const int64_t planks = tw_ceildiv(n1, {self.tile.lines});"]
-        call = "y0, y1, x0, x1"
-        cut = ""
-        if self.rank == 3:
-            cut = "      const int64_t l0 = n1 * plank / planks, l1 = n1 * (plank + 1) / planks;\n"
-            call = "y0, y1, l0, l1, x0, x1"
-        return f"""
-void {self.entry}(void *const *array, const int64_t *size, char *work, const double *scalar) {{
-  {" ".join(names)}
-  const int64_t strips = tw_ceildiv(n{last}, {self.tile.width}), bands = tw_ceildiv(n0, size[1]);
-  {" ".join(lines)}
-  #pragma omp parallel num_threads(size[0])
-  {{
-    char *const own = work + tw_me() * INT64_C({self.scratch});
-{chr(10).join(fills)}
-    #pragma omp for schedule(dynamic, 1)
-    for (int64_t t = 0; t < strips * bands * planks; ++t) {{
-      const int64_t strip = t % strips, plank = t / strips % planks, band = t / strips / planks;
-      const int64_t y0 = n0 * band / bands, y1 = n0 * (band + 1) / bands;
-      const int64_t x0 = strip * {self.tile.width}, x1 = tw_min(n{last}, x0 + {self.tile.width});
-{cut}      (void)plank;
-{"".join(corners.values())}      {self.entry}_tile(array, size, own, scalar, {call});
-    }}
-    tw_done();
-  }}
-}}
-"""
-
-    def tile_function(self) -> str:
-        last = self.rank - 1
-        extents = " ".join(f"const int64_t n{axis} = size[{3 + axis}];" for axis in range(self.rank))
-        arrays, lows, bounds = [], [], []
-        for k, grid in enumerate((*self.plan.group.inputs, *self.plan.group.outputs)):
-            const = "const " if k < len(self.plan.group.inputs) else ""
-            tag = "in" if const else "to"
-            arrays.append(f"  {const}{self.ctype(grid)} *const {tag}_{grid} = array[{k}];")
-            strides = [
-                f"{tag}_{grid}_s{axis} = size[{3 + self.rank + k * (self.rank - 1) + axis}]"
-                for axis in range(self.rank - 1)
-            ]
-            arrays.append(f"  const int64_t {', '.join(strides)};")
-        for grid in self.plan.group.inputs:
-            halo = self.plan.grid(grid).halo[-1]
-            slack = CACHE_LINE // self.problem.itemsize(grid)
-            lows.append(f"x0 < {halo[0]} || x1 + {halo[1] + slack} > n{last}")
-        steps = [self.span(grid) for grid in self.plan.group.inputs]
-        steps += [self.span(self.problem.pipeline.stencils[p.stencils[0]].output) for p in self.plan.passes]
-        lags = [0] * len(self.plan.group.inputs) + [p.lag for p in self.plan.passes]
-        bounds = [f"  int64_t first = {steps[0][0]} + {lags[0]}, stop = {steps[0][1]} + {lags[0]};"]
-        bounds += [
-            f"  first = tw_min(first, {low} + {lag}); stop = tw_max(stop, {high} + {lag});"
-            for (low, high), lag in zip(steps[1:], lags[1:], strict=True)
-        ]
-        body = "\n".join(
-            [*(self.load(grid) for grid in self.plan.group.inputs), *map(self.step, range(len(self.plan.passes)))]
-        )
-        middle = "int64_t l0, int64_t l1, " if self.rank == 3 else ""
-        return f"""
-static void {self.entry}_tile(void *const *array, const int64_t *size, char *own, const double *scalar,
-                              int64_t ya, int64_t yb, {middle}int64_t x0, int64_t x1) {{
-  {extents}
-  const int64_t stream = size[2];
-{chr(10).join(arrays)}
-  const int64_t edge = {" || ".join(lows)};
-{chr(10).join(bounds)}
-  for (int64_t at = first; at < stop; at += {self.rows}) {{
-{body}
-  }}
-  (void)stream;
-}}
-"""
-
-    def span(self, grid: str, axis: int = 0, low: str = "ya", high: str = "yb") -> tuple[str, str]:
-        """The rows of a grid that a tile needs."""
-        below, above = self.plan.grid(grid).halo[axis]
-        first, stop = f"{low} - {below}", f"{high} + {above}"
-        if self.wraps(grid, axis):
-            return f"({first})", f"({stop})"
-        return f"tw_max(0, {first})", f"tw_min(n{axis}, {stop})"
-
-    def load(self, grid: str) -> str:
-        """Bring the rows of an input in: ask for them ahead, or copy them at the sides of the picture."""
-        low, high = self.span(grid)
-        left, right = self.plan.grid(grid).halo[-1]
-        last = self.rank - 1
-        inside = "tw_map_wrap(y, n0)" if self.wraps(grid, 0) else "y"
-        kind = self.ctype(grid)
-        if self.rank == 2:
-            copy = (
-                f"          {self.entry}_fetch_{grid}({self.entry}_row_{grid}(own, y, n0), "
-                f"in_{grid} + {inside} * in_{grid}_s0, x0 - {left}, x1 + {right}, n{last});\n"
-            )
-            ask = f"""    else {{
-      for (int64_t y = tw_max(at + {self.rows}, {low}); y < tw_min(at + {2 * self.rows}, {high}); ++y)
-        for (int64_t x = x0 - {left}; x < x1 + {right}; x += {CACHE_LINE // self.problem.itemsize(grid)})
-          __builtin_prefetch(in_{grid} + {inside} * in_{grid}_s0 + x, 0, 3);
-    }}
-"""
-        else:
-            first, stop = self.span(grid, 1, "l0", "l1")
-            line = "tw_map_wrap(l, n1)" if self.wraps(grid, 1) else "l"
-            copy = (
-                f"          for (int64_t l = {first}; l < {stop}; ++l)\n"
-                f"            {self.entry}_fetch_{grid}({self.entry}_row_{grid}(own, y, n0, l, n1, l0), "
-                f"in_{grid} + {inside} * in_{grid}_s0 + {line} * in_{grid}_s1, x0 - {left}, x1 + {right}, n{last});\n"
-            )
-            ask = ""
-        condition = "if (edge) " if self.rank == 2 else ""
-        del kind
-        return f"""    {condition}{{
-      for (int64_t y = tw_max(at, {low}); y < tw_min(at + {self.rows}, {high}); ++y)
-{copy}    }}
-{ask}"""
-
-    def step(self, number: int) -> str:
-        """Run one pass on the rows of this advance."""
+    def _pass(self, number: int) -> ir.Function:
         step = self.plan.passes[number]
-        doors = self.doors(step)
         stencil = self.problem.pipeline.stencils[step.stencils[0]]
+        name = f"{self.rings.entry}_p{number}"
+        if stencil.convert:
+            return conversion_function(self.problem, stencil, self.rings.rows, name)
+        return pass_function(self.problem, self.plan, step, self.rings.rows, name)
+
+    def unit(self) -> tuple[ir.Function, ...]:
+        tile = self.tile()
+        return (*self.parts.functions, *self.passes, tile, self.entry(tile))
+
+    def extents(self, b: Builder, size: Value) -> list[Value]:
+        return [b.let(f"n{axis}", size[3 + axis]) for axis in range(self.rank)]
+
+    def entry(self, tile: ir.Function) -> ir.Function:
+        rings, b = self.rings, Builder(self.rings.entry, kind="entry")
+        array, size = b.param("array", _ARRAYS), b.param("size", _SIZES)
+        work, scalar = b.param("work", ir.pointer(_BYTE)), b.param("scalar", ir.const_pointer(_DOUBLE))
+        n = self.extents(b, size)
+        strips = b.let("strips", self.cut(n[-1], rings.tile.width))
+        bands = b.let("bands", self.cut(n[0], size[1]))
+        planks = b.let("planks", self.cut(n[1], rings.tile.lines) if self.rank == 3 else 1)
+        apart = [key for key in rings.fill if self.parts.has_corners(*key)]
+        with b.parallel(size[0]):
+            own = b.let("own", work + b.thread * rings.scratch)
+            for key in rings.fill:
+                if key not in apart:
+                    self.parts.fill(b, own, *key)
+            with b.loop("t", 0, strips * bands * planks, share="dynamic") as t:
+                strip, band = b.let("strip", t % strips), b.let("band", t / strips / planks)
+                bounds = [b.let("y0", n[0] * band / bands), b.let("y1", n[0] * (band + 1) / bands)]
+                if self.rank == 3:
+                    plank = b.let("plank", t / strips % planks)
+                    bounds += [b.let("l0", n[1] * plank / planks), b.let("l1", n[1] * (plank + 1) / planks)]
+                x0 = b.let("x0", strip * rings.tile.width)
+                bounds += [x0, b.let("x1", least(n[-1], x0 + rings.tile.width))]
+                for key in apart:
+                    self.parts.fill(b, own, *key)
+                    self.parts.corners(b, own, *key, x0, n[-1])
+                b.call(tile, array, size, own, scalar, *bounds)
+            b.intrinsic("fence", _BYTE)
+        return b.function()
+
+    @staticmethod
+    def cut(n: Value, size: Value | int) -> Value:
+        """How many parts of a size an extent has."""
+        return (n + size - 1) / size
+
+    def tile(self) -> ir.Function:
+        rings, b = self.rings, Builder(f"{self.rings.entry}_tile")
+        self.b = b
+        array, size = b.param("array", _ARRAYS), b.param("size", _SIZES)
+        self.own, self.scalar = b.param("own", ir.pointer(_BYTE)), b.param("scalar", ir.const_pointer(_DOUBLE))
+        names = ("ya", "yb", "l0", "l1", "x0", "x1") if self.rank == 3 else ("ya", "yb", "x0", "x1")
+        bounds = [b.param(name, ir.INDEX) for name in names]
+        self.bounds = list(zip(bounds[::2], bounds[1::2], strict=True))
+        self.n, self.stream = self.extents(b, size), b.let("stream", size[2])
+        self.arrays, self.strides = {}, {}
+        for k, grid in enumerate((*self.plan.group.inputs, *self.plan.group.outputs)):
+            const = k < len(self.plan.group.inputs)
+            tag, kind = "in" if const else "to", ir.Pointer(rings.kind(grid), const=const)
+            self.arrays[tag, grid] = b.let(f"{tag}_{grid}", array[k].to(kind))
+            first = 3 + self.rank + k * (self.rank - 1)
+            self.strides[tag, grid] = [
+                b.let(f"{tag}_{grid}_s{axis}", size[first + axis]) for axis in range(self.rank - 1)
+            ]
+        x0, x1 = self.bounds[-1]
+        sides = []
+        for grid in self.plan.group.inputs:
+            halo, slack = self.plan.grid(grid).halo[-1], CACHE_LINE // self.problem.itemsize(grid)
+            sides += [x0 < halo[0], x1 + (halo[1] + slack) > self.n[-1]]
+        edge = sides[0]
+        for side in sides[1:]:
+            edge = edge | side
+        self.edge = b.let("edge", edge)
+        outputs = [self.problem.pipeline.stencils[p.stencils[0]].output for p in self.plan.passes]
+        lags = [0] * len(self.plan.group.inputs) + [p.lag for p in self.plan.passes]
+        spans = [self.span(grid) for grid in (*self.plan.group.inputs, *outputs)]
+        first, stop = b.mutable("first", spans[0][0] + lags[0]), b.mutable("stop", spans[0][1] + lags[0])
+        for (low, high), lag in zip(spans[1:], lags[1:], strict=True):
+            b.set(first, least(first, low + lag))
+            b.set(stop, most(stop, high + lag))
+        with b.loop("at", first, stop, rings.rows) as at:
+            for grid in self.plan.group.inputs:
+                self.load(grid, at)
+            for number in range(len(self.plan.passes)):
+                self.step(number, at)
+        return b.function()
+
+    def span(self, grid: str, axis: int = 0) -> tuple[Value, Value]:
+        """The rows of a grid that a tile needs."""
+        (low, high), (below, above) = self.bounds[axis], self.plan.grid(grid).halo[axis]
+        if self.rings.wraps(grid, axis):
+            return low - below, high + above
+        return most(low - below, 0), least(self.n[axis], high + above)
+
+    def inside(self, grid: str, axis: int, place: Value) -> Value:
+        """A row of the picture: of a periodic one any."""
+        if not self.rings.wraps(grid, axis):
+            return place
+        return self.b.call(self.parts.maps[map_name("wrap")], place, self.n[axis])
+
+    def load(self, grid: str, at: Value) -> None:
+        """Bring the rows of an input: ask for them ahead, or copy them at the sides of the picture."""
+        b, rows, fetch = self.b, self.rings.rows, self.parts.fetch[grid]
+        (low, high), (left, right) = self.span(grid), self.plan.grid(grid).halo[-1]
+        start, stop = self.bounds[-1][0] - left, self.bounds[-1][1] + right
+        source, strides = self.arrays["in", grid], self.strides["in", grid]
+        if self.rank == 3:
+            with b.loop("y", most(at, low), least(at + rows, high)) as y:
+                first, last = self.span(grid, 1)
+                plane = b.let("plane", source + self.inside(grid, 0, y) * strides[0])
+                with b.loop("l", first, last) as line:
+                    row = b.call(self.parts.row[grid], self.own, y, self.n[0], line, self.n[1], self.bounds[1][0])
+                    b.call(fetch, row, plane + self.inside(grid, 1, line) * strides[1], start, stop, self.n[-1])
+            return
+        with b.when(self.edge), b.loop("y", most(at, low), least(at + rows, high)) as y:
+            row = b.call(self.parts.row[grid], self.own, y, self.n[0])
+            b.call(fetch, row, source + self.inside(grid, 0, y) * strides[0], start, stop, self.n[-1])
+        with b.otherwise(), b.loop("y", most(at + rows, low), least(at + 2 * rows, high)) as y:
+            line = b.let("row", source + self.inside(grid, 0, y) * strides[0])
+            with b.loop("x", start, stop, CACHE_LINE // self.problem.itemsize(grid)) as x:
+                b.intrinsic("prefetch_near", self.rings.kind(grid), line + x)
+
+    def step(self, number: int, at: Value) -> None:
+        """Run one pass on the rows of this advance."""
+        b, rings, step = self.b, self.rings, self.plan.passes[number]
+        doors = ports(self.problem, self.plan, step, rings.rows)
+        stencil = self.problem.pipeline.stencils[step.stencils[0]]
+        (x0, x1), (left, right) = self.bounds[-1], step.halo[-1]
+        wide = rings.wraps(stencil.output, self.rank - 1)
+        begin = x0 - left if wide else most(x0 - left, 0)
+        end = x1 + right if wide else least(self.n[-1], x1 + right)
         low, high = self.span(stencil.output)
-        left, right = step.halo[-1]
-        last = self.rank - 1
-        wide = self.wraps(stencil.output, last)
-        begin = f"x0 - {left}" if wide else f"tw_max(0, x0 - {left})"
-        end = f"x1 + {right}" if wide else f"tw_min(n{last}, x1 + {right})"
-        source, target = self.ctype(stencil.inputs[0]), self.ctype(stencil.output)
-        total = sum(s.count for s in doors.sources)
-        inner = self.lines_of(step, doors) if self.rank == 3 else self.rows_of(step, doors)
-        return f"""    {{
-      const int64_t y0 = at - {step.lag}, low = {low}, high = {high};
-      if (y0 + {self.rows} > low && y0 < high) {{
-        const int64_t xs = {begin}, n = {end} - xs;
-        const {source} *in[{total}];
-        {target} *out[{max(1, len(doors.stored) * self.rows)}];
-{inner.replace("CALL", f"{self.entry}_p{number}(in, out, n, scalar);")}
-      }}
-    }}"""
+        with b.scope():
+            y0 = b.let("y0", at - step.lag)
+            with b.when((y0 + rings.rows > low) & (y0 < high)):
+                xs = b.let("xs", begin)
+                n = b.let("n", end - xs)
+                total = sum(source.count for source in doors.sources)
+                source, target = rings.kind(stencil.inputs[0]), rings.kind(stencil.output)
+                into = b.array("in", ir.pointer(ir.const_pointer(source)), total)
+                out = b.array("out", ir.pointer(ir.pointer(target)), max(1, len(doors.stored) * rings.rows))
+                run = _Run(number, step, doors, y0, xs, n, into, out)
+                if self.rank == 3:
+                    first, stop = self.span(stencil.output, 1)
+                    with b.loop("l", first, stop) as line:
+                        self.lines_of(run, line)
+                else:
+                    self.rows_of(run)
 
-    def doors(self, step: Pass) -> PassPorts:
-        return ports(self.problem, self.plan, step, self.rows)
+    def call(self, run: "_Run") -> None:
+        self.b.call(self.passes[run.number], run.into, run.out, run.n, self.scalar)
 
-    def rows_of(self, step: Pass, doors: PassPorts) -> str:
+    def shift(self, run: "_Run", grid: str) -> Value:
+        """Where a pass starts in a ring's row of a grid."""
+        return run.xs - (self.bounds[-1][0] - self.plan.grid(grid).halo[-1][0])
+
+    def ring(self, grid: str) -> Value:
+        return self.parts.ring(self.own, grid)
+
+    def ends(self, run: "_Run", grid: str, row: Value) -> None:
+        """Make the cells of a new row beyond the picture."""
+        (x0, x1), (left, right) = self.bounds[-1], run.step.halo[-1]
+        begin = row - (run.xs - (x0 - left))
+        self.b.call(self.parts.ends[grid], begin, x0 - left, x1 + right, self.n[-1])
+
+    def at_end(self, run: "_Run") -> Value:
+        (x0, x1), (left, right) = self.bounds[-1], run.step.halo[-1]
+        return (x0 < left) | (x1 + right > self.n[-1])
+
+    def put(self, run: "_Run", grid: str, to: Value, row: Value) -> None:
+        """Write a row of the tile to memory."""
+        x0, x1 = self.bounds[-1]
+        kind = self.rings.kind(grid)
+        self.b.intrinsic("put", kind, to + x0, row + (x0 - run.xs), (x1 - x0) * kind.bytes, self.stream)
+
+    def rows_of(self, run: "_Run") -> None:
         """Two dimensions: pointers to rows, the pass, its borders, its results."""
-        text = [self.pointers(source) for source in doors.sources]
-        for k, grid in enumerate(doors.stored):
-            left = step.halo[-1][0]
-            text.append(
-                f"        for (int r = 0; r < {self.rows}; ++r) out[{k * self.rows} + r] = "
-                f"({self.ctype(grid)} *)(own + {self.start[grid]}) + tw_floormod(y0 + r, {self.depth(grid)}) * "
-                f"{self.pitch(grid)} + (xs - (x0 - {left}));"
-            )
-        text.append("        CALL")
-        for k, grid in enumerate(doors.stored):
-            left, right = step.halo[-1]
-            if self.has_ends(grid) and not self.wraps(grid, 1):
-                text.append(
-                    f"        if (x0 < {left} || x1 + {right} > n1)\n"
-                    f"          for (int r = 0; r < {self.rows}; ++r) {self.entry}_ends_{grid}("
-                    f"out[{k * self.rows} + r] - (xs - (x0 - {left})), x0 - {left}, x1 + {right}, n1);"
-                )
+        b, rings, rows = self.b, self.rings, self.rings.rows
+        for source in run.doors.sources:
+            self.pointers(run, source)
+        for k, grid in enumerate(run.doors.stored):
+            with b.loop("r", 0, rows) as r:
+                place = b.value(ir.floormod((run.y0 + r).node, rings.depth(grid))) * rings.pitch(grid)
+                begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
+                run.out[r + k * rows] = self.ring(grid) + place + begin
+        self.call(run)
+        for k, grid in enumerate(run.doors.stored):
+            if rings.has_ends(grid) and not rings.wraps(grid, 1):
+                with b.when(self.at_end(run)), b.loop("r", 0, rows) as r:
+                    self.ends(run, grid, run.out[r + k * rows])
             if grid in self.plan.group.outputs:
-                text.append(
-                    f"        for (int64_t y = tw_max(y0, ya); y < tw_min(y0 + {self.rows}, yb); ++y)\n"
-                    f"          tw_put((char *)(to_{grid} + y * to_{grid}_s0 + x0), "
-                    f"(const char *)(out[{k * self.rows} + (y - y0)] + (x0 - xs)), "
-                    f"(x1 - x0) * (int64_t)sizeof({self.ctype(grid)}), stream);"
-                )
-        return "\n".join(text)
+                ya, yb = self.bounds[0]
+                with b.loop("y", most(run.y0, ya), least(run.y0 + rows, yb)) as y:
+                    to = self.arrays["to", grid] + y * self.strides["to", grid][0]
+                    self.put(run, grid, to, run.out[y - run.y0 + k * rows])
 
-    def pointers(self, source: Source) -> str:
+    def pointers(self, run: "_Run", source: Source) -> None:
         """Pointers to consecutive rows of a grid, in a ring or in place; mapped one by one near the ends."""
-        grid = source.grid
-        low, high = source.box[0]
-        left = self.plan.grid(grid).halo[-1][0]
-        count, depth = high - low + 1, self.depth(grid)
-        ring = f"(({self.ctype(grid)} *)(own + {self.start[grid]}))"
-        shift = f"xs - (x0 - {left})"
-        wrap = self.wraps(grid, 0)
-        safe = "1" if wrap else f"y0 + {low} >= 0 && y0 + {high} < n0"
-        place = "tw_map_wrap(y, n0)" if wrap else "y"
-        slow = f"{self.entry}_row_{grid}(own, y0 + {low} + j, n0) + ({shift})"
-        quick = (
-            f"int64_t k = tw_floormod(y0 + {low}, {depth});\n"
-            f"            for (int j = 0; j < {count}; ++j) {{ in[{source.start} + j] = {ring} + "
-            f"k * {self.pitch(grid)} + ({shift}); k = k + 1 == {depth} ? 0 : k + 1; }}"
-        )
-        from_ring = (
-            f"          if ({safe}) {{\n            {quick}\n          }} else\n"
-            f"            for (int j = 0; j < {count}; ++j) in[{source.start} + j] = {slow};"
-        )
+        b, grid = self.b, source.grid
+        low = source.box[0][0]
         if grid not in self.plan.group.inputs:
-            return f"        {{\n{from_ring}\n        }}"
+            self.from_ring(run, source)
+            return
+        with b.when(self.edge):
+            self.from_ring(run, source)
         # Outside, `row` returns constants, or a row of the ring: its number says which row of the picture is meant.
-        outside = self.outside(grid, source)
-        return f"""        if (edge) {{
-{from_ring}
-        }} else {{
-          for (int j = 0; j < {count}; ++j) {{
-            int64_t y = y0 + {low} + j;
-            {outside}in[{source.start} + j] = in_{grid} + {place} * in_{grid}_s0 + xs;
-          }}
-        }}"""
+        with b.otherwise(), b.loop("j", 0, source.box[0][1] - low + 1) as j:
+            y = b.mutable("y", run.y0 + low + j)
+            self.in_place(run, source, y, run.into, j)
 
-    def outside(self, grid: str, source: Source) -> str:
-        if self.wraps(grid, 0):
-            return ""
-        text = ""
-        left = self.plan.grid(grid).halo[-1][0]
-        for test, side in zip(("y < 0", "y >= n0"), self.problem.sides(grid)[0], strict=True):
-            if side.kind == "constant":
-                place = self.fill[grid, side.value]
-                text += (
-                    f"if ({test}) {{ in[{source.start} + j] = (const {self.ctype(grid)} *)(own + {place}) + "
-                    f"(xs - (x0 - {left})); continue; }}\n            "
-                )
-            else:
-                text += f"if ({test}) y = {map_name(side.kind)}(y, n0);\n            "
-        return text
+    def in_place(self, run: "_Run", source: Source, y: Value, into: Value, j: Value) -> None:
+        """A pointer to a row of an input, wherever it lies."""
+        b, grid, n0 = self.b, source.grid, self.n[0]
+        tests = [] if self.rings.wraps(grid, 0) else [y < 0, y >= n0]
+        sides = list(zip(tests, self.problem.sides(grid)[0], strict=False))
+        constants = [(test, side) for test, side in sides if side.kind == "constant"]
 
-    def lines_of(self, step: Pass, doors: PassPorts) -> str:
+        def rest(number: int) -> None:
+            if number < len(constants):
+                test, side = constants[number]
+                with b.when(test):
+                    filled = self.parts.filled(self.own, grid, side.value)
+                    into[j + source.start] = filled + self.shift(run, grid)
+                with b.otherwise():
+                    rest(number + 1)
+                return
+            for test, side in sides:
+                if side.kind != "constant":
+                    mapped = b.call(self.parts.maps[map_name(side.kind)], y, n0)
+                    b.set(y, select(test, mapped, y))
+            row = self.inside(grid, 0, y) * self.strides["in", grid][0]
+            into[j + source.start] = self.arrays["in", grid] + row + run.xs
+
+        rest(0)
+
+    def from_ring(self, run: "_Run", source: Source) -> None:
+        b, rings, grid = self.b, self.rings, source.grid
+        (low, high), depth = source.box[0], rings.depth(grid)
+        count, shift = high - low + 1, self.shift(run, grid)
+        shift = b.let(f"shift_{grid}", shift)
+
+        def quick() -> None:
+            k = b.mutable("k", b.value(ir.floormod((run.y0 + low).node, depth)))
+            with b.loop("j", 0, count) as j:
+                run.into[j + source.start] = self.ring(grid) + k * rings.pitch(grid) + shift
+                b.set(k, select((k + 1).equals(depth), 0, k + 1))
+
+        if rings.wraps(grid, 0):
+            with b.scope():
+                quick()
+            return
+        with b.when((run.y0 + low >= 0) & (run.y0 + high < self.n[0])):
+            quick()
+        with b.otherwise(), b.loop("j", 0, count) as j:
+            row = b.call(self.parts.row[grid], self.own, run.y0 + low + j, self.n[0])
+            run.into[j + source.start] = row + shift
+
+    def lines_of(self, run: "_Run", line: Value) -> None:
         """Three dimensions: the same, line after line of a plane."""
-        first, stop = self.span(self.problem.pipeline.stencils[step.stencils[0]].output, 1, "l0", "l1")
-        text = [f"        for (int64_t l = {first}; l < {stop}; ++l) {{"]
-        for source in doors.sources:
-            grid, ((za, zb), (la, lb)) = source.grid, source.box
-            left = self.plan.grid(grid).halo[-1][0]
-            text.append(
-                f"          for (int j = 0; j < {source.count}; ++j) in[{source.start} + j] = {self.entry}_row_{grid}("
-                f"own, y0 + {za} + j / {lb - la + 1}, n0, l + {la} + j % {lb - la + 1}, n1, l0) + "
-                f"(xs - (x0 - {left}));"
-            )
-            del zb
-        left, right = step.halo[-1]
-        for k, grid in enumerate(doors.stored):
-            text.append(
-                f"          out[{k}] = ({self.ctype(grid)} *)(own + {self.start[grid]}) + "
-                f"tw_floormod(y0, {self.depth(grid)}) * {self.slab(grid)} + "
-                f"(l - l0 + {step.halo[1][0]}) * {self.pitch(grid)} + (xs - (x0 - {left}));"
-            )
-        text.append("          CALL")
-        for k, grid in enumerate(doors.stored):
-            if self.has_ends(grid) and not self.wraps(grid, 2):
-                text.append(
-                    f"          if (x0 < {left} || x1 + {right} > n2) {self.entry}_ends_{grid}("
-                    f"out[{k}] - (xs - (x0 - {left})), x0 - {left}, x1 + {right}, n2);"
-                )
+        b, rings = self.b, self.rings
+        l0, l1 = self.bounds[1]
+        for source in run.doors.sources:
+            ((za, _), (la, lb)), across = source.box, source.box[1][1] - source.box[1][0] + 1
+            del lb
+            with b.loop("j", 0, source.count) as j:
+                place = (run.y0 + za + j / across, self.n[0], line + la + j % across, self.n[1], l0)
+                row = b.call(self.parts.row[source.grid], self.own, *place)
+                run.into[j + source.start] = row + self.shift(run, source.grid)
+        for k, grid in enumerate(run.doors.stored):
+            plane = b.value(ir.floormod(run.y0.node, rings.depth(grid))) * rings.slab(grid)
+            row = (line - l0 + run.step.halo[1][0]) * rings.pitch(grid)
+            begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
+            run.out[k] = self.ring(grid) + plane + row + begin
+        self.call(run)
+        for k, grid in enumerate(run.doors.stored):
+            if rings.has_ends(grid) and not rings.wraps(grid, 2):
+                with b.when(self.at_end(run)):
+                    self.ends(run, grid, run.out[k])
             if grid in self.plan.group.outputs:
-                text.append(
-                    f"          if (y0 >= ya && y0 < yb && l >= l0 && l < l1)\n"
-                    f"            tw_put((char *)(to_{grid} + y0 * to_{grid}_s0 + l * to_{grid}_s1 + x0), "
-                    f"(const char *)(out[{k}] + (x0 - xs)), (x1 - x0) * (int64_t)sizeof({self.ctype(grid)}), stream);"
-                )
-        return "\n".join([*text, "        }"])
+                ya, yb = self.bounds[0]
+                with b.when((run.y0 >= ya) & (run.y0 < yb) & (line >= l0) & (line < l1)):
+                    strides = self.strides["to", grid]
+                    to = self.arrays["to", grid] + run.y0 * strides[0] + line * strides[1]
+                    self.put(run, grid, to, run.out[k])
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of a pass.
+
+    Attributes:
+        number: Of the pass.
+        step: The pass.
+        doors: Its pointers.
+        y0: Its first row.
+        xs: Its first column.
+        n: Its columns.
+        into: Pointers to what it reads.
+        out: Pointers to what it writes.
+    """
+
+    number: int
+    step: Pass
+    doors: PassPorts
+    y0: Value
+    xs: Value
+    n: Value
+    into: Value
+    out: Value

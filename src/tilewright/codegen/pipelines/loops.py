@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
+from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import scalar_name
+from tilewright.codegen.ir.builder import Builder
 from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Results
 from tilewright.programs.expression import Read, Scalar
+from tilewright.programs.pipeline import Stencil
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.tilings.rows import Pass, RowPlan
 
@@ -109,6 +112,20 @@ def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int
     body = _body(problem, step, _Pointers(doors, dtype), rows)
     loop = ir.For(var=INDEX, low=ir.Int(0), high=n, step=ir.Lanes(dtype), body=body)
     return ir.Function(name=name, params=(into, out, n, scalars), body=(*head, loop))
+
+
+def conversion_function(problem: PipelineProblem, stencil: Stencil, rows: int, name: str) -> ir.Function:
+    """Write a pass that converts rows: ``name(in, out, n, scalar)``."""
+    source, target = ir.element(problem.dtype(stencil.inputs[0])), ir.element(stencil.convert)
+    b = Builder(name, vectorized=True)
+    into = b.param("in", ir.const_pointer(ir.const_pointer(source)))
+    out, n = b.param("out", ir.const_pointer(ir.pointer(target))), b.param("n", ir.INDEX)
+    b.param("scalar", ir.const_pointer(ir.element("float64")))
+    with b.loop("r", 0, rows) as r:
+        row, to = b.let("from", into[r]), b.let("to", out[r])
+        with b.loop("i", 0, n, independent=True) as i:
+            to[i] = converted(b, b.let("value", row[i]), target, stencil.rounding)
+    return b.function()
 
 
 def _body(problem: PipelineProblem, step: Pass, pointers: "_Pointers", rows: int) -> tuple[ir.Stmt, ...]:

@@ -142,6 +142,7 @@ class _Printer(Printer):
         start = {"entry": "", "inline": "static inline ", "local": "static ", "apart": _APART}[function.kind]
         gap = "" if result.endswith("*") else " "
         about = [f"/* {function.about} */"] if function.about else []
+        start += '__attribute__((optimize("O3"))) ' if function.vectorized else ""
         return [*about, *_wrapped(f"{start}{result}{gap}{function.name}({parameters}) {{")]
 
     def loop(self, node: ir.For, pad: str) -> None:

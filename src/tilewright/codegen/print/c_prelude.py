@@ -130,7 +130,51 @@ static void tw_meet(int64_t *come, int64_t first, int64_t count, int64_t own) {
   }
 }
 """
+_PUT = """#if defined(__clang__)
+#define TW_PAST_512(to, v) __builtin_nontemporal_store(v, (row *)(to))
+#define TW_PAST_256(to, v) __builtin_nontemporal_store(v, (row *)(to))
+#define TW_PAST_128(to, v) __builtin_nontemporal_store(v, (row *)(to))
+#else
+#define TW_PAST_512 __builtin_ia32_movntps512
+#define TW_PAST_256 __builtin_ia32_movntps256
+#define TW_PAST_128 __builtin_ia32_movntps
+#endif
+/* Write a row to memory, past the caches if it will not be read soon. */
+static inline void tw_put(void *target, const void *source, int64_t bytes, int64_t stream) {
+  char *to = target;
+  const char *from = source;
+#if defined(__SSE2__)
+  if (stream) {
+    const int64_t head = tw_min(bytes, (int64_t)(-(uintptr_t)to & 63));
+    __builtin_memcpy(to, from, (unsigned long)head);
+    int64_t i = head;
+#if TW_BYTES == 64
+    typedef float row __attribute__((vector_size(64)));
+    typedef float loose __attribute__((vector_size(64), aligned(1), may_alias));
+    for (; i + 64 <= bytes; i += 64) TW_PAST_512((float *)(to + i), (row)*(const loose *)(from + i));
+#elif TW_BYTES == 32
+    typedef float row __attribute__((vector_size(32)));
+    typedef float loose __attribute__((vector_size(32), aligned(1), may_alias));
+    for (; i + 32 <= bytes; i += 32) TW_PAST_256((float *)(to + i), (row)*(const loose *)(from + i));
+#else
+    typedef float row __attribute__((vector_size(16)));
+    typedef float loose __attribute__((vector_size(16), aligned(1), may_alias));
+    for (; i + 16 <= bytes; i += 16) TW_PAST_128((float *)(to + i), (row)*(const loose *)(from + i));
+#endif
+    __builtin_memcpy(to + i, from + i, (unsigned long)(bytes - i));
+    return;
+  }
+#endif
+  (void)stream;
+  __builtin_memcpy(to, from, (unsigned long)bytes);
+}
+"""
+_PREFETCH_NEAR = """/* ask for a line that is used soon */
+#define tw_prefetch_near(at) __builtin_prefetch(at, 0, 3)
+"""
 PLAIN = {
+    "put": _PUT,
+    "prefetch_near": _PREFETCH_NEAR,
     "opaque": _OPAQUE,
     "thread": _THREAD,
     "threads": _THREADS,
