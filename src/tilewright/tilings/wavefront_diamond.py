@@ -18,13 +18,9 @@ from dataclasses import replace
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import round_up
 from tilewright.base.units import format_shape
-from tilewright.programs import expression
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
-from tilewright.programs.stencil import Program
-from tilewright.tilings import counts as counting
 from tilewright.tilings.affine import STEPS, Expr, Name, Whole, extent_of, least, most
-from tilewright.tilings.counts import Counts
 from tilewright.tilings.geometry import Diamond, Skew
 from tilewright.tilings.legality import Legal, Verdict, broken_by_diamond, broken_by_skew, untileable
 from tilewright.tilings.prism import MAX_HEIGHT, Prism
@@ -142,32 +138,6 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     for axis, skew in zip((0, 2), cut.skews, strict=True):
         violation = violation or broken_by_skew(problem, skew, axis)
     return violation or Legal()
-
-
-def counts(problem: Problem, tiling: Tiling) -> Counts:
-    """Count what a completed tiling runs and moves: what prisms do on a grid whose first axes are exchanged."""
-    planes, rows, cells = problem.shape
-    length = min(tiling.space[2], _whole(problem, tiling.time))
-    tiling = replace(tiling, space=(*tiling.space[:2], length))
-    boundaries = tuple((sides[1], sides[0], sides[2]) for sides in problem.boundaries)
-    turned = replace(problem, program=_turned(problem.program), shape=(rows, planes, cells), boundaries=boundaries)
-    return counting.of_prism(turned, _geometry(problem, tiling))
-
-
-@functools.lru_cache(maxsize=256)
-def _turned(program: Program) -> Program:
-    """The program with its first two axes exchanged."""
-
-    def other(node: expression.Node) -> expression.Node:
-        if not isinstance(node, expression.Read):
-            return node
-        plane, row, cell = node.offset
-        return replace(node, offset=(row, plane, cell))
-
-    return replace(
-        program,
-        statements=tuple(replace(each, tape=tuple(map(other, each.tape))) for each in program.statements),
-    )
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:
