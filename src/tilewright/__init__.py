@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright import distributed, sparse
+    from tilewright import distributed, sparse, waves
     from tilewright.api import chain, image
     from tilewright.api.align import Alignment, align
     from tilewright.api.annotate import annotate
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from tilewright.programs.catalogue import program
     from tilewright.programs.differences import diff, laplacian
+    from tilewright.programs.points import Points
     from tilewright.programs.problem import Boundary
     from tilewright.programs.stencil import Program
     from tilewright.tilings.tiling import Tiling
@@ -102,6 +103,7 @@ _HOMES = {
     ),
     "tilewright.programs.catalogue": ("program",),
     "tilewright.programs.differences": ("diff", "laplacian"),
+    "tilewright.programs.points": ("Points",),
     "tilewright.programs.problem": ("Boundary",),
     "tilewright.programs.stencil": ("Program",),
     "tilewright.tilings.tiling": ("Tiling",),
@@ -136,6 +138,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "program",
     "sparse",
     "distributed",
+    "waves",
     "abs",
     "cos",
     "exp",
@@ -151,6 +154,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "laplacian",
     "Alignment",
     "Boundary",
+    "Points",
     "Plan",
     "Program",
     "Run",
@@ -178,7 +182,7 @@ def __getattr__(name: str) -> object:
         value: object = metadata.version("tilewright")
     elif name in {"chain", "image"}:
         value = importlib.import_module(f"tilewright.api.{name}")
-    elif name in {"distributed", "sparse"}:
+    elif name in {"distributed", "sparse", "waves"}:
         value = importlib.import_module(f"tilewright.{name}")
     elif name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)

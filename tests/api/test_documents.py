@@ -29,7 +29,7 @@ def _blocks(text: str, language: str) -> list[str]:
 
 
 DERIVATIONS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "derivations").glob("[!i]*.md"))
-FOLLOWED = ("tutorial", "pipelines", "howto", "numerics", "sums")
+FOLLOWED = ("tutorial", "pipelines", "howto", "points", "waves", "numerics", "sums")
 PAGES = ["README.md", *(f"docs/{name}.md" for name in FOLLOWED), *DERIVATIONS]
 
 
@@ -109,7 +109,7 @@ def test_the_reference_has_every_public_name():
     homes = {name: f"{module}.{name}" for module, names in tilewright._HOMES.items() for name in names}
     missing = [n for n, path in homes.items() if path not in shown and path.rpartition(".")[0] not in WHOLE]
     assert missing == []
-    assert set(tilewright.__all__) - set(homes) == {"chain", "distributed", "image", "sparse", "__version__"}
+    assert set(tilewright.__all__) - set(homes) == {"chain", "distributed", "image", "sparse", "waves", "__version__"}
 
 
 def _names_something(dotted: str) -> bool:

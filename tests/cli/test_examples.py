@@ -67,6 +67,7 @@ def brought(monkeypatch, tmp_path):
     monkeypatch.setattr(calibrate, "QUICK", calibrate.Protocol(instances=4, samples=2, stream_bytes=2**20))
     monkeypatch.setattr(calibrate, "_stream_bytes", lambda machine, threads, protocol: protocol.stream_bytes)
     Image.fromarray(np.arange(48 * 64 * 3, dtype=np.uint8).reshape(48, 64, 3)).save(tmp_path / "photo.png")
+    np.save(tmp_path / "v.npy", np.full((40, 160), 2500.0))
     for name, letters in (("a", "GATTACA"), ("b", "GCATGCA")):
         (tmp_path / f"{name}.fasta").write_text(f">{name}\n{letters}\n", encoding="utf-8")
     shutil.copy(ANNOTATED / "axpy4.c", tmp_path / "axpy.c")

@@ -26,6 +26,7 @@ from tilewright.cli import (
     report,
     run,
     settings,
+    shot,
     tune,
     validate,
     whatif,
@@ -158,6 +159,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "annotate": annotate.annotate,
     "fuse": fuse.fuse,
     "image": image.image,
+    "shot": shot.shot,
     "report": report.report,
 }
 _RESEARCH = ("codesign", "area", "energy", "whatif")

@@ -17,7 +17,8 @@ from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.setting import Setting
 from tilewright.programs.problem import Problem
 from tilewright.tilings import catalogue
-from tilewright.tilings.counts import Counts
+from tilewright.tilings.counting.block import Block, block_of
+from tilewright.tilings.counting.spans import Spans, spans_of
 from tilewright.tilings.tiling import Tiling
 
 
@@ -229,32 +230,36 @@ def overlapped(sizes: Sizes, setting: Setting) -> Work:
 
 
 def counted(family: str, sizes: Sizes, setting: Setting) -> Work:
-    """Tiles of any family on a CPU, by its exact counts: one after the other, not by arrays.
+    """Tiles of any family on a CPU, by its schedule tree: one after the other, not by arrays.
 
-    A wavefront has the tiles that it has on average, of which those that are cut count as whole ones.
+    A block is what the tree says of one that nothing cuts; tiles are counted by the bounds of the tree's loops, since
+    counting those with any cell takes fifty times as long. No row is longer than what the grid has of it.
     """
-    rows_of = zip(sizes.time.tolist(), *(size.tolist() for size in sizes.space), strict=True)
-    every = [_counts(setting.problem, Tiling(family=family, time=time, space=tuple(space))) for time, *space in rows_of]
+    rows, last = sizes.time * setting.stages, sizes.space[-1]
+    longest = np.minimum(last, setting.shape[-1] + setting.sides[-1][1] * rows)
+    columns = (sizes.time, *sizes.space[:-1], longest)
+    rows_of = zip(*(column.tolist() for column in columns), strict=True)
+    every = [_work(setting.problem, Tiling(family=family, time=time, space=tuple(space))) for time, *space in rows_of]
 
-    def column(name: str) -> Floats:
-        return np.array([getattr(each, name) for each in every], dtype=np.float64)
+    def column(part: int, name: str) -> Floats:
+        return np.array([getattr(each[part], name) for each in every], dtype=np.float64)
 
-    rows, points = sizes.time * setting.stages, column("points")
-    fronts = np.maximum(column("wavefronts").astype(np.int64), 1)
-    tiles = np.maximum(column("tiles"), 1.0)
+    points = column(0, "points")
+    fronts = np.maximum(column(1, "wavefronts").astype(np.int64), 1)
+    tiles = np.maximum(column(1, "tiles"), 1.0)
     pieces = np.maximum(1.0, setting.shape[-1] / sizes.space[-1] + (sizes.space[-1] < setting.shape[-1]))
     return Work(
         wavefronts=fronts,
         width=tiles / fronts,
         ramp=np.zeros_like(rows),
         tiles=tiles,
-        count=np.maximum(np.ceil(column("subtiles") / tiles), 1.0).astype(np.int64),
+        count=np.maximum(column(1, "subtiles"), 1.0).astype(np.int64),
         rows=rows,
         points=points,
         vectors=points / setting.vector_width,
-        input_values=column("live_in"),
-        output_values=column("live_out"),
-        shared_values=column("footprint"),
+        input_values=column(0, "live_in"),
+        output_values=column(0, "live_out"),
+        shared_values=column(0, "footprint"),
         redundancy=np.ones(rows.shape),
         pieces=pieces,
         breaks=_breaks(sizes, pieces),
@@ -264,9 +269,10 @@ def counted(family: str, sizes: Sizes, setting: Setting) -> Work:
 
 
 @functools.lru_cache(maxsize=4096)
-def _counts(problem: Problem, tiling: Tiling) -> Counts:
-    """The counts of a tiling, which are asked for again where energy is counted, and whatever threads share a tile."""
-    return catalogue.counts(problem, tiling)
+def _work(problem: Problem, tiling: Tiling) -> tuple[Block, Spans]:
+    """A tiling's block and spans; they are asked for again where energy is counted, and for every size of a team."""
+    tree = catalogue.tree(problem, tiling)
+    return block_of(problem, tree), spans_of(problem, tree)
 
 
 def _series(side: list[Floats], grown: list[Floats], levels: Ints) -> Floats:

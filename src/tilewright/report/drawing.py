@@ -3,7 +3,7 @@
 import dataclasses
 import importlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
 from tilewright.report.drawing_stream import draw_stream
 from tilewright.report.drawing_table import draw_table
-from tilewright.tilings import catalogue, orthogonal, overlapped, streaming
+from tilewright.tilings import catalogue
 from tilewright.tilings.axes import axes_of_subtiles, axis_of_tiles
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
@@ -42,11 +42,6 @@ _LABEL_SHARE = 0.02
 Key = tuple[int, ...]
 Rows = dict[int, tuple[int, int]]
 """Per logical time, a half-open range of cells."""
-_OWN: Mapping[str, Callable[[Any, Problem, Tiling], Any]] = {
-    orthogonal.NAME: draw_table,
-    streaming.NAME: draw_stream,
-}
-"""Families that are not shown as tiles on (axis 0, time)."""
 
 
 def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
@@ -94,8 +89,10 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
     figure_class = _matplotlib("matplotlib.figure").Figure
-    if tiling.family in _OWN:
-        return _OWN[tiling.family](figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling)
+    traits = catalogue.traits(tiling.family)
+    if traits.tables or traits.streams:
+        draw = draw_table if traits.tables else draw_stream
+        return draw(figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling)
     tree = catalogue.tree(problem, tiling)
     first = axis_of_tiles(tree)
     shown = _corner(problem, tiling, first)
@@ -181,7 +178,7 @@ def _corner(problem: Problem, tiling: Tiling, axis: int) -> Problem:
         for number, (length, size) in enumerate(zip(wanted, tiling.space, strict=True))
     ]
     shape = tuple(min(extent, length) for extent, length in zip(problem.shape, wanted, strict=True))
-    heights = _SHOWN_BANDS if tiling.family == overlapped.NAME else _SHOWN_HEIGHTS
+    heights = _SHOWN_BANDS if catalogue.traits(tiling.family).ghosts else _SHOWN_HEIGHTS
     return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, math.ceil(heights * tiling.time)))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from tilewright.tilings.affine import Expr, names_in
-from tilewright.tilings.tree import Compute, Let, Loop, Node, Parallel, children
+from tilewright.tilings.tree import Compute, Let, Loop, Node, Parallel, children, nodes
 
 Roots = Mapping[str, frozenset[str]]
 """Per name the loops and ranges that it depends on."""
@@ -12,21 +12,15 @@ Roots = Mapping[str, frozenset[str]]
 def axis_of_tiles(tree: Node) -> int:
     """Return the axis along which tiles of a wavefront lie side by side, the first if there are several; 0 for none."""
     axes = _axes(tree)
-    found = (axes.get(each.ranges[0].name, 0) for each in _inside(tree) if isinstance(each, Parallel))
+    found = (axes.get(each.ranges[0].name, 0) for each in nodes(tree) if isinstance(each, Parallel))
     return next(found, 0)
 
 
 def axes_of_subtiles(tree: Node) -> tuple[int, ...]:
     """Return the axis along which the sub-tiles of every loop over sub-tiles lie, outermost loop first."""
     axes = _axes(tree)
-    loops = dict.fromkeys(each.name for each in _inside(tree) if isinstance(each, Loop) and each.subtile)
+    loops = dict.fromkeys(each.name for each in nodes(tree) if isinstance(each, Loop) and each.subtile)
     return tuple(axes.get(name, 0) for name in loops)
-
-
-def _inside(node: Node) -> Iterator[Node]:
-    yield node
-    for child in children(node):
-        yield from _inside(child)
 
 
 def _axes(tree: Node) -> dict[str, int]:

@@ -17,7 +17,8 @@ from tilewright.tilings import (
     streaming,
     wavefront_diamond,
 )
-from tilewright.tilings.counts import Counts
+from tilewright.tilings.counting import counts_of
+from tilewright.tilings.counting.counts import Counts
 from tilewright.tilings.legality import Verdict, require
 from tilewright.tilings.order import order
 from tilewright.tilings.pieces import Piece
@@ -27,7 +28,7 @@ from tilewright.tilings.tree import Node
 
 
 class Family(Protocol):
-    """What the module of a tiling family exports. ``check``, ``counts`` and ``tree`` take completed tilings."""
+    """What the module of a tiling family exports. ``check`` and ``tree`` take completed tilings."""
 
     NAME: str
     RANKS: tuple[int, ...]
@@ -39,9 +40,6 @@ class Family(Protocol):
 
     def check(self, problem: Problem, tiling: Tiling) -> Verdict:
         """Say whether every dependence is kept."""
-
-    def counts(self, problem: Problem, tiling: Tiling) -> Counts:
-        """Count exactly what the tiling runs and moves."""
 
     def tree(self, problem: Problem, tiling: Tiling) -> Node:
         """Return the schedule tree: the order of execution, as data that others interpret."""
@@ -141,7 +139,7 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     Raises:
         UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
     """
-    return family(tiling.family).counts(problem, complete(problem, tiling))
+    return counts_of(problem, tree(problem, tiling))
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:

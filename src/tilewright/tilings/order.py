@@ -8,7 +8,23 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.affine import value
 from tilewright.tilings.pieces import Piece, clip
-from tilewright.tilings.tree import Compute, CopyIn, CopyOut, Guard, Let, Loop, Mark, Node, Parallel, Private, Sequence
+from tilewright.tilings.tree import (
+    Compute,
+    CopyIn,
+    CopyOut,
+    Guard,
+    Let,
+    Loop,
+    Mark,
+    Node,
+    Parallel,
+    Pipeline,
+    Private,
+    Sequence,
+    Unit,
+    Wavefronts,
+    unfolded,
+)
 
 
 @dataclass(slots=True)
@@ -38,13 +54,15 @@ class _Walk:
                 yield from self._loop(node, names, tile)
             case Parallel():
                 yield from self._parallel(node, names, tile)
+            case Wavefronts() | Pipeline():
+                yield from self.pieces(unfolded(node), names, tile)
             case Guard():
                 if value(node.low, names) <= value(node.value, names) < value(node.high, names):
                     yield from self.pieces(node.child, names, tile)
             case Compute():
                 yield from self._cells(node, names, tile or 0)
                 self.wavefronts += tile is None
-            case CopyIn() | CopyOut():
+            case CopyIn() | CopyOut() | Unit():
                 pass
 
     def _loop(self, loop: Loop, names: dict[str, int], tile: int | None) -> Iterator[Piece]:

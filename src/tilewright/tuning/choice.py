@@ -73,7 +73,9 @@ def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = No
 def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
     """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
     found = space.families(problem, cpu=setting.cpu, every=model == "exact")
-    return found if setting.cpu or model == "exact" else tuple(each for each in found if each != "streaming")
+    if setting.cpu or model == "exact":
+        return found
+    return tuple(each for each in found if not catalogue.traits(each).streams)
 
 
 def best_tiling(

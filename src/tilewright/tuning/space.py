@@ -68,7 +68,7 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Siz
 
 def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[Sizes]:
     """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
-    if family == streaming.NAME:
+    if family and traits(family).streams:
         yield streaming_space.points(setting) if setting.cpu else stream_block_space.points(setting)
     elif family in strategies.FAMILIES:
         yield strategy_space.points(family, setting)
@@ -95,7 +95,7 @@ def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
 
 def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:
     """Return one point of a space as a tiling; the only point of ``none`` is the absence of time tiling."""
-    if family == NONE.family:
+    if traits(family).untiled:
         return NONE
     return Tiling(
         family=family,

@@ -10,23 +10,21 @@ reads (:mod:`tilewright.codegen.boxes.loops`).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.codegen import ir
+from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, row_starts
-from tilewright.codegen.boxes.vectors import (
+from tilewright.codegen.boxes.vectors import Group, sum_functions, target_row
+from tilewright.codegen.expression import Leaves, lower_tape
+from tilewright.codegen.passes import shuffle_neighbours
+from tilewright.codegen.passes.split_ends import (
     AT_HIGH,
     AT_LOW,
     BEGIN,
     END,
     START,
     STOP,
-    Group,
-    interior,
-    sum_functions,
-    target_row,
+    split_row,
     vectors_at_ends,
 )
-from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.passes import shuffle_neighbours
 from tilewright.codegen.passes.write_sums.loop import write_lines
 from tilewright.codegen.sites import (
     Site,
@@ -35,6 +33,7 @@ from tilewright.codegen.sites import (
     extent,
     places_inside,
     row_pointers,
+    scalar_lets,
     stride,
     unpack,
     version_lets,
@@ -66,16 +65,9 @@ def box_call(
 
 
 def _start(site: Site, statement: Statement) -> tuple[ir.Stmt, ...]:
-    program = site.problem.program
     lets = version_lets(site, [(read.field, read.level) for read in statement.reads], STEP)
-    used = {node.name for node in statement.tape if not hasattr(node, "op") and hasattr(node, "name")}
-    scalars = tuple(
-        ir.Let(ir.Var(scalar_name(name), site.dtype), ir.Load(site.params[2], ir.Int(i), site.dtype))
-        for i, name in enumerate(program.scalars)
-        if name in used
-    )
     target = ir.Var("target", ir.pointer(site.dtype))
-    return (*unpack(site), *lets, ir.Let(target, site.slot(statement.field, 1, STEP)), *scalars)
+    return (*unpack(site), *lets, ir.Let(target, site.slot(statement.field, 1, STEP)), *scalar_lets(site, [statement]))
 
 
 def _places(site: Site) -> tuple[ir.Var, ...]:
@@ -140,19 +132,31 @@ def _target_let(site: Site, var: ir.Var, places: tuple[ir.Expr, ...], shift: int
     return ir.Let(var, result)
 
 
-def box_functions(site: Site, number: int) -> tuple[ir.Function, ...]:
+def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Function, ...]:
     """A function ``box(…, t, low0, high0, …)`` that computes the cells of a box that the statement updates.
 
     Args:
         site: The kernel's surroundings.
         number: Index of the statement.
+        own: Whether tiles compute cells of others, too, in memory of their own.
 
     Returns:
         The function, after those that it calls: those of sums in loops, or, where neighbours of long rows come by
-        shuffles (:mod:`tilewright.codegen.passes.shuffle_neighbours`), one for long rows and one for others.
+        shuffles (:mod:`tilewright.codegen.passes.shuffle_neighbours`), one for long rows and one for others; where the
+        field has sources or receivers, the one that knows of these.
     """
+    field, name = site.problem.program.statements[number].field, box_name(site, number)
+    if not points.touches(site, field):
+        return _box_functions(site, number, name)
+    *others, values = _box_functions(site, number, f"{name}_values")
+    after = points.points_function(site, field, STEP, own=own)
+    calls = tuple(ir.Call(each.name, values.params) for each in (values, after))
+    return (*others, values, after, ir.Function(name=name, params=values.params, body=calls))
+
+
+def _box_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
     box = _Box(site=site, number=number, together=False)
-    name, code = box_name(site, number), box.code
+    code = box.code
     if code.block.neighbours != "shuffles":
         rows = sorted({1, code.block.rows})
         blocks = ((lines, row_pointers(site, box.statement, _places(site), lines)) for lines in rows)
@@ -192,7 +196,7 @@ class _Box:
         lets: list[ir.Stmt] = [*_start(site, statement)]
         for (low, high), (least, end), (a, b) in zip(given, box_bounds(site, statement), clipped, strict=True):
             lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
-        lets += interior(site, statement, clipped[-1])
+        lets += split_row(site, statement, clipped[-1])
         if self.together:
             lets += shuffle_neighbours.bounds(site, (BEGIN, START), (END, STOP))
         return ir.Function(

@@ -3,6 +3,7 @@
     Mark                    a comment
     Let                     a name; one for a name or a number is replaced by it
     Loop                    for (…)                        without a loop where it has a single iteration
+    Wavefronts              the loop over the sums         :func:`tilewright.tilings.tree.unfolded`
     Parallel                #pragma omp for, dynamic       over all tiles of the wavefront, counted off in one number
     Parallel, a team        every so many-th tile          where threads share a tile: teams have consecutive numbers
     Parallel in a tile      every so many-th part          of the team's threads, who meet afterwards
@@ -14,7 +15,7 @@
 One team of threads runs everything from the first node on that is not a name or a comment.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.codegen import ir
@@ -36,7 +37,9 @@ from tilewright.tilings.tree import (
     Parallel,
     Private,
     Sequence,
-    children,
+    Wavefronts,
+    nodes,
+    unfolded,
 )
 
 Names = Mapping[str, ir.Expr]
@@ -55,7 +58,7 @@ def entry_function(site: Site, tree: Node, name: str) -> ir.Function:
 
 
 def _loops(site: Site, tree: Node) -> tuple[ir.Stmt, ...]:
-    if isinstance(tree, Loop) and not any(isinstance(node, Parallel) for node in _nodes(tree)):
+    if isinstance(tree, Loop) and not any(isinstance(node, Parallel) for node in nodes(tree)):
         recurrent = analyse(site.problem.program).sweep
         return sweeps.cell_by_cell(site, tree) if recurrent else sweeps.sweeps(site, tree)
     return _Lowering(site=site, own=private_memory(tree)).team(tree, {})
@@ -63,13 +66,7 @@ def _loops(site: Site, tree: Node) -> tuple[ir.Stmt, ...]:
 
 def private_memory(tree: Node) -> Private | None:
     """Return the memory that every tile of a tree has of its own, if any."""
-    return next((node for node in _nodes(tree) if isinstance(node, Private)), None)
-
-
-def _nodes(tree: Node) -> Iterator[Node]:
-    yield tree
-    for child in children(tree):
-        yield from _nodes(child)
+    return next((node for node in nodes(tree) if isinstance(node, Private)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +97,13 @@ class _Lowering:
         if isinstance(node, Let):
             lets, names = bound(node, names)
             return (*lets, *self.team(node.child, names))
+        if isinstance(node, Wavefronts):
+            return self.team(unfolded(node), names)
         body = self.node(node, names)
         if self.own is not None:
             last = private.last_versions(self.site, index(self.own.bands, names))
             body = (*private.rooms(self.site, self.memory), *body, *last)
-        most = max((each.team for each in _nodes(node) if isinstance(each, Parallel)), default=1)
+        most = max((each.team for each in nodes(node) if isinstance(each, Parallel)), default=1)
         if most == 1:
             return (ir.Parallel(ir.Var("threads"), body),)
         return (ir.Counters(_COME, ir.Var("threads")), ir.Parallel(ir.Var("threads"), (*_members(most), *body)))
@@ -123,6 +122,8 @@ class _Lowering:
                 return self._loop(node, names)
             case Parallel():
                 return self._tiles(node, names)
+            case Wavefronts():
+                return self.node(unfolded(node), names)
             case Guard():
                 at = index(node.value, names)
                 holds = ir.and_(ir.ge(at, index(node.low, names)), ir.lt(at, index(node.high, names)))
@@ -135,6 +136,8 @@ class _Lowering:
                 return (private.load(self.site, self.memory, node, self._side(names), names),)
             case CopyOut():
                 return (private.store(self.site, self.memory, node, self._side(names), names),)
+            case _:
+                raise ValueError(f"no loops are made of a {type(node).__name__}")
 
     def _side(self, names: Names) -> ir.Expr:
         return ir.Int(0) if self.own is None else index(self.own.side, names)

@@ -8,8 +8,8 @@ processor.
 from dataclasses import replace
 
 from tilewright.codegen import ir
-from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.passes.write_sums.loop import INDEX
+from tilewright.codegen.sites import scalar_lets
 from tilewright.codegen.streaming.block import (
     block_body,
     moved,
@@ -21,7 +21,6 @@ from tilewright.codegen.streaming.block import (
 )
 from tilewright.codegen.streaming.layout import EDGE, GX, PITCH, VECTORS, N, Plan, lanes, mul_vector, sizes, slab_at
 from tilewright.codegen.streaming.planes import Planes, planes_function
-from tilewright.programs.expression import Scalar
 from tilewright.tilings.body import StageCode
 from tilewright.tilings.pipeline import line_cells
 
@@ -170,15 +169,5 @@ def _previous(plan: Plan, stage: int, field: int, shift: int, low: ir.Expr) -> i
 
 
 def _scalars(plan: Plan, stage: int) -> tuple[ir.Stmt, ...]:
-    program = plan.site.problem.program
-    used = {
-        node.name
-        for i in plan.pipeline.stages[stage]
-        for node in program.statements[i].tape
-        if isinstance(node, Scalar)
-    }
-    return tuple(
-        ir.Let(ir.Var(scalar_name(name), plan.site.dtype), ir.Load(plan.site.params[2], ir.Int(i), plan.site.dtype))
-        for i, name in enumerate(program.scalars)
-        if name in used
-    )
+    statements = plan.site.problem.program.statements
+    return scalar_lets(plan.site, [statements[number] for number in plan.pipeline.stages[stage]])

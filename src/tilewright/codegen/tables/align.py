@@ -18,6 +18,7 @@ For every row i and column j, with a gap of length k costing open + (k - 1) exte
 
 import functools
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.ir.builder import Builder, Value, least, most, select
@@ -45,7 +46,6 @@ thread."""
 _FLAG_WORDS = 16
 _VERSION = 2
 """Raised when the text changes."""
-_LINE = 64
 _CALM = 64
 """Scores at the lower edge of a tile below which the next one is tried on fewer bits again."""
 
@@ -107,7 +107,7 @@ class _Score:
         b, size = self.b, self.size
         j0 = b.let("j0", column * size["s"])
         width = b.let("width", least(size["s"], size["n"] - j0))
-        span = b.let("span", (size["s"] + (_LINE - 1)) / _LINE * _LINE)
+        span = b.let("span", (size["s"] + (CACHE_LINE - 1)) / CACHE_LINE * CACHE_LINE)
         state = b.array("state", ir.pointer(ir.INDEX), STATE)
         with b.loop("z", 0, STATE) as z:
             state[z] = 0

@@ -131,11 +131,11 @@ class Level:
 
     def add(self, a: Value, b: Value) -> Value:
         """A sum that is at least 0 and at most what the type holds."""
-        return a.apply(ir.Operator.ADDS, self.register, b) if self.bits < 32 else most(a + b, self.zero(a))
+        return a.apply(ir.Operator.ADDS, self.register, b) if self.bits < BITS[-1] else most(a + b, self.zero(a))
 
     def sub(self, a: Value, b: Value) -> Value:
         """A difference that is at least 0."""
-        return a.apply(ir.Operator.SUBS, self.register, b) if self.bits < 32 else most(a - b, self.zero(a))
+        return a.apply(ir.Operator.SUBS, self.register, b) if self.bits < BITS[-1] else most(a - b, self.zero(a))
 
     def zero(self, like: Value) -> Value:
         """A vector of zeros."""
@@ -271,7 +271,7 @@ class Level:
                 b.set(e, most(e, last))
             right_h[i] = end_h.lane(lanes - 1)
             right_e[i] = e.lane(lanes - 1)
-            if self.bits < 32:
+            if self.bits < BITS[-1]:
                 with b.when((i % _CHECKED).equals(_CHECKED - 1) | i.equals(rows - 1)):
                     b.set(fits, self.above(best, b.splat(self.high - 1, self.register)).equals(0))
             b.set(i, i + 1)
@@ -330,7 +330,7 @@ class Level:
         right_h, right_e = b.param("right_h", scores), b.param("right_e", scores)
         found = b.param("found", ir.pointer(ir.INDEX))
         good = b.mutable("good", 1)
-        if self.bits < 32:
+        if self.bits < BITS[-1]:
             edge = b.mutable("edge", most(corner, at.state[MOST]))
             with b.loop("i", 0, rows) as i:
                 b.set(edge, most(edge, most(left_h[i].to(ir.INDEX), left_e[i].to(ir.INDEX))))

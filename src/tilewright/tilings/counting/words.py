@@ -17,16 +17,16 @@ _LOOKAHEAD = 4
 """A value is read at most this many time steps after its own."""
 
 
-def tile_words(program: Program, rows: Sequence[Box]) -> tuple[int, int, int]:
-    """Count live-in, live-out and footprint of a tile.
+def words(program: Program, rows: Sequence[Box], axes: Sequence[int]) -> tuple[int, int]:
+    """Count live-in and live-out of a tile.
 
     Args:
         program: The program.
         rows: The cells per logical step, from a first one of stage 0 on.
+        axes: The program's axes that the boxes have, in order.
 
     Returns:
-        Values that the tile reads and does not compute; values that it computes and that another tile reads; values
-        of the boxes, one per field and kept version, that hold all that it reads and writes.
+        Values that the tile reads and does not compute; values that it computes and that another tile reads.
     """
     analysis = analyse(program)
     stages = analysis.stages
@@ -36,7 +36,7 @@ def tile_words(program: Program, rows: Sequence[Box]) -> tuple[int, int, int]:
     for row in range(len(rows) + _LOOKAHEAD * len(stages)):
         box = rows[row] if row < len(rows) else None
         for i in stages[row % len(stages)]:
-            _reads(program.statements[i], row, box, (stage_of, len(stages)), (needed, kept))
+            _reads(program.statements[i], (row, box, axes), (stage_of, len(stages)), (needed, kept))
     live_in = live_out = 0
     for (field, source), boxes in needed.items():
         own = rows[source] if field in stage_of and 0 <= source < len(rows) else None
@@ -44,18 +44,17 @@ def tile_words(program: Program, rows: Sequence[Box]) -> tuple[int, int, int]:
         if own is not None:
             inner = kept[field, source]
             live_out += volume(own) - (0 if inner is None else volume(_meet(own, inner)))
-    return live_in, live_out, _footprint(program, rows)
+    return live_in, live_out
 
 
 def _reads(
     statement: Statement,
-    row: int,
-    box: Box | None,
+    where: tuple[int, Box | None, Sequence[int]],
     order: tuple[dict[str, int], int],
     found: tuple[dict[tuple[str, int], dict[Box, None]], dict[tuple[str, int], Box | None]],
 ) -> None:
     """Note what one statement of one row reads; ``box`` is None for a row behind the tile's last one."""
-    (stage_of, stages), (needed, kept) = order, found
+    (row, box, axes), (stage_of, stages), (needed, kept) = where, order, found
     for read in statement.reads:
         source = -1
         if read.field in stage_of:
@@ -65,7 +64,8 @@ def _reads(
         if box is None:
             kept[key] = None
             continue
-        moved = tuple((low + o, high + o) for (low, high), o in zip(box, read.offset, strict=True))
+        offsets = (read.offset[axis] for axis in axes)
+        moved = tuple((low + o, high + o) for (low, high), o in zip(box, offsets, strict=True))
         if volume(moved):
             wanted[moved] = None
         before = kept.get(key, moved)
@@ -113,7 +113,13 @@ def _outside(boxes: tuple[Box, ...], own: Box | None) -> int:
     return int(total)
 
 
-def _footprint(program: Program, rows: Sequence[Box]) -> int:
+def footprint(program: Program, rows: Sequence[Box]) -> int:
+    """Count the values of the boxes, one per field and kept version, that hold all that a tile reads and writes.
+
+    Args:
+        program: The program.
+        rows: The cells per logical step, from a first one of stage 0 on.
+    """
     analysis = analyse(program)
     hulls: dict[str, Box] = {}
     for number, stage in enumerate(analysis.stages):

@@ -1,0 +1,162 @@
+"""A shot as the command line asks for it: models, receivers and traces in files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import format_seconds, format_shape
+from tilewright.waves.layers import Sponge
+from tilewright.waves.models import Floats, Model
+from tilewright.waves.shots import Shot, shot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShotJob:
+    """What is asked for; the numbers are those of :func:`tilewright.waves.shot`.
+
+    Attributes:
+        model: A file of speeds, ``.npy``.
+        spacing: ``H``, or one per axis.
+        source: Its place, ``Z,X``; m.
+        time: Time to compute; s.
+        frequency: Of the Ricker wavelet; Hz.
+        receivers: A file of places, or None.
+        depth: Depth of receivers above every column, in place of a file; m.
+        target: Where traces go, or None.
+        density: A file of densities, or None.
+        shear: A file of speeds of shear waves, or None.
+        layer: Cells of the sponge, 0 for none.
+        space_order: Order of the differences.
+        time_step: Time step, or None; s.
+        interpolation: ``linear`` or ``sinc``.
+        every: Record every so many steps.
+        dtype: Element type.
+        threads: Threads, or None for all.
+    """
+
+    model: Path
+    spacing: str
+    source: str
+    time: float
+    frequency: float
+    receivers: Path | None
+    depth: float | None
+    target: Path | None
+    density: Path | None
+    shear: Path | None
+    layer: int
+    space_order: int
+    time_step: float | None
+    interpolation: str
+    every: int
+    dtype: str
+    threads: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShotReport:
+    """What a shot did.
+
+    Attributes:
+        shot: The shot.
+        outputs: Files that were written.
+    """
+
+    shot: Shot
+    outputs: tuple[Path, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        made = self.shot
+        return {
+            **made.run.to_dict(),
+            "time_step": made.time_step,
+            "traces": {field: list(values.shape) for field, values in made.traces.items()},
+            "outputs": [str(path) for path in self.outputs],
+        }
+
+    def __str__(self) -> str:
+        made = self.shot
+        largest = {field: float(np.abs(values).max(initial=0.0)) for field, values in made.traces.items()}
+        lines = [
+            f"{made.run.problem.program.name} {format_shape(made.run.problem.shape)}: {made.run.tiling}",
+            f"{made.run.problem.steps} steps of {format_seconds(made.time_step)} in {format_seconds(made.run.seconds)}",
+            *(f"{f}: traces {format_shape(made.traces[f].shape)}, largest {largest[f]:.4g}" for f in made.traces),
+            *(f"wrote {path}" for path in self.outputs),
+        ]
+        return "\n".join(lines)
+
+
+def perform(job: ShotJob) -> ShotReport:
+    """Compute a shot and write its traces.
+
+    Raises:
+        TilewrightError: If anything does not fit.
+    """
+    velocity = _array(job.model, "the model")
+    model = Model(
+        velocity,
+        _numbers(job.spacing, "spacing") if "," in job.spacing else _numbers(job.spacing, "spacing")[0],
+        density=None if job.density is None else _array(job.density, "the density"),
+        shear=None if job.shear is None else _array(job.shear, "the shear speed"),
+    )
+    if job.target is not None and job.target.suffix not in {".npy", ".npz"}:
+        raise UsageError(f"traces are written to a .npy or .npz file, got {str(job.target)!r}")
+    made = shot(
+        model,
+        _numbers(job.source, "source"),
+        _receivers(job, model),
+        time=job.time,
+        frequency=job.frequency,
+        time_step=job.time_step,
+        space_order=job.space_order,
+        layers=Sponge(job.layer) if job.layer else None,
+        interpolation=job.interpolation,
+        every=job.every,
+        dtype=job.dtype,
+        threads=job.threads,
+    )
+    return ShotReport(shot=made, outputs=() if job.target is None else (_write(made, job.target),))
+
+
+def _receivers(job: ShotJob, model: Model) -> Floats:
+    if (job.receivers is None) == (job.depth is None):
+        raise UsageError("receivers are in a file or at a depth", "give --receivers FILE or --receiver-depth 20")
+    if job.receivers is not None:
+        return np.atleast_2d(_array(job.receivers, "receivers"))
+    across = [h * np.arange(n) for h, n in zip(model.spacing[1:], model.velocity.shape[1:], strict=True)]
+    rows = [axis.ravel() for axis in np.meshgrid(*across, indexing="ij")]
+    places = np.stack(rows, axis=1) if rows else np.empty((1, 0))
+    return np.concatenate([np.full((len(places), 1), job.depth), places], axis=1)
+
+
+def _numbers(text: str, name: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"{name} is one number per axis, got {text!r}", f"write --{name} 10,12.5") from None
+
+
+def _array(path: Path, name: str) -> Floats:
+    try:
+        found = np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, ndmin=2)
+        return np.asarray(found, dtype=np.float64)
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read from {str(path)!r}: {error.strerror or error}") from None
+    except (ValueError, TypeError) as error:
+        raise ArrayError(f"{str(path)!r} holds no array of numbers for {name}: {error}") from None
+
+
+def _write(made: Shot, path: Path) -> Path:
+    try:
+        if path.suffix == ".npz":
+            arrays: dict[str, Any] = {"times": made.times, **made.traces}
+            np.savez(path, **arrays)
+        else:
+            np.save(path, next(iter(made.traces.values())))
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    return path

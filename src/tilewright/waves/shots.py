@@ -1,0 +1,285 @@
+"""A shot: a source, waves through a model, and what receivers record of them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.api.record import Run
+from tilewright.api.run import run
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import format_shape
+from tilewright.programs.points import Points
+from tilewright.programs.stencil import Program
+from tilewright.waves.layers import Layers, Side, Sponge, sides_of, taper_of
+from tilewright.waves.models import Floats, Model, longest_step
+from tilewright.waves.programs import AXES, acoustic, elastic, pressure
+
+Array = npt.NDArray[Any]
+Wavelet = Callable[[Floats], Floats]
+_SHARE = 0.5
+"""Time step over the longest stable one: the error of second order in time is then below that in space."""
+
+
+def ricker(frequency: float, peak: float | None = None) -> Wavelet:
+    """Return the second derivative of a Gaussian, as a function of time.
+
+    N. Ricker, "The form and laws of propagation of seismic wavelets", Geophysics 18 (1953), 10-40.
+
+    Args:
+        frequency: That of the largest amplitude; Hz.
+        peak: Time of the largest value, by default 1.2 periods; s.
+
+    Raises:
+        UsageError: If the frequency is not positive.
+
+    Examples:
+        >>> float(ricker(10.0)(np.array([0.12]))[0])
+        1.0
+    """
+    if not 0 < frequency < math.inf:
+        raise UsageError(f"the frequency of a wavelet is positive, got {frequency!r}")
+    centre = 1.2 / frequency if peak is None else peak
+
+    def wavelet(times: Floats) -> Floats:
+        square = (math.pi * frequency * (times - centre)) ** 2
+        return (1.0 - 2.0 * square) * np.exp(-square)
+
+    return wavelet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shot:
+    """What a shot recorded.
+
+    Attributes:
+        traces: By field what the receivers recorded; shapes (records, receivers). Fields are ``u`` or ``p``, or ``vz``,
+            ``vx`` and so on of an elastic model.
+        times: Times of the records; shape (records,); s.
+        time_step: Time step; s.
+        model: The model.
+        run: The run: its time, tiling and state, layers included.
+        around: Cells of the layers, per axis below and above.
+    """
+
+    traces: Mapping[str, Array]
+    times: Floats
+    time_step: float
+    model: Model
+    run: Run
+    around: tuple[tuple[int, int], ...]
+
+    def wavefield(self, field: str) -> Array:
+        """Return a field at the end, without layers; shape of the model."""
+        updated = self.run.problem.program.updated
+        if field not in updated:
+            raise UsageError(f"the fields of this shot are {', '.join(updated)}, got {field!r}")
+        states = self.run.state if len(updated) > 1 else (self.run.state,)
+        inner = tuple(slice(low, low + n) for (low, _), n in zip(self.around, self.model.velocity.shape, strict=True))
+        found: Array = states[updated.index(field)][inner]
+        return found
+
+    def __repr__(self) -> str:
+        count = next(iter(self.traces.values())).shape[1]
+        what = f"{', '.join(self.traces)} at {count} receiver{'s' * (count != 1)}, {len(self.times)} records"
+        return f"Shot({what}, {self.run.problem.steps} steps of {self.time_step:.4g} s)"
+
+
+def shot(  # noqa: PLR0913  (a public verb)
+    model: Model,
+    source: Any,  # noqa: ANN401
+    receivers: Any,  # noqa: ANN401
+    *,
+    time: float,
+    frequency: float | None = None,
+    wavelet: Wavelet | None = None,
+    time_step: float | None = None,
+    space_order: int = 8,
+    layers: Layers = Sponge(20),  # noqa: B008  (a frozen value)
+    interpolation: str = "linear",
+    every: int = 1,
+    dtype: str = "float32",
+    **options: Any,  # noqa: ANN401
+) -> Shot:
+    """Compute what receivers record of a source in a model.
+
+    A model of constant density is computed by ``u_tt = v^2 (laplacian(u) + s)``, where s is the wavelet at the source,
+    per volume; one of varying density by pressure and velocities with the same source; one with shear waves by
+    velocities and stresses, where the source is an explosion: the wavelet is the rate of its moment.
+
+    Args:
+        model: The model; layers are put around it, with the speeds of its outermost cells.
+        source: Coordinates of one source, or of several with the same wavelet, from the centre of the model's first
+            cell; shape (rank,) or (n, rank); m.
+        receivers: Coordinates of the receivers; shape (n, rank); m.
+        time: Time to compute; s.
+        frequency: That of a Ricker wavelet; Hz.
+        wavelet: A function of times in place of it.
+        time_step: Time step; half of the longest stable one by default; s.
+        space_order: Order of the differences in space: 2 to 16.
+        layers: Absorbing layers: one for all sides, or per axis one or a pair. Beyond sides without one values are 0.
+        interpolation: ``linear`` or ``sinc``, of source and receivers.
+        every: Record every so many steps.
+        dtype: Element type.
+        **options: Further options of :func:`tilewright.run`, such as ``threads`` or ``tiling``.
+
+    Returns:
+        The shot.
+
+    Raises:
+        ArrayError: If an array does not fit.
+        UsageError: If a number is out of its range, a point outside the model, or the time step too long.
+
+    Examples:
+        >>> model = Model(np.full((60, 80), 2000.0), spacing=10.0)
+        >>> shot(model, (100.0, 400.0), [(20.0, 100.0), (20.0, 300.0)], time=0.2, frequency=20.0).traces["u"].shape
+        (145, 2)
+    """
+    if not 0 <= time < math.inf:
+        raise UsageError(f"the time of a shot is not negative, got {time!r}")
+    longest = longest_step(model, space_order)
+    step = _SHARE * longest if time_step is None else float(time_step)
+    if not 0 < step <= longest:
+        raise UsageError(
+            f"a time step of {step:.4g} s is not stable: with speeds up to {model.velocity.max():g} m/s and order "
+            f"{space_order} it is positive and at most {longest:.4g} s",
+            "leave time_step out, or take a coarser grid",
+        )
+    if (frequency is None) == (wavelet is None):
+        raise UsageError("a shot has a frequency or a wavelet", "write frequency=15.0")
+    form = ricker(frequency) if frequency is not None else wavelet
+    assert form is not None  # noqa: S101
+    steps = math.ceil(time / step - 1e-9)
+    scheme = _Scheme(
+        model=model, sides=sides_of(layers, model.velocity.ndim), step=step, order=space_order, dtype=dtype
+    )
+    values = np.asarray(form(step * np.arange(steps, dtype=np.float64)), dtype=np.float64)
+    if values.shape != (steps,):
+        raise ArrayError(f"a wavelet gives one value per time ({steps}), got the shape {format_shape(values.shape)}")
+    sources = scheme.sources(_places(source, model, "source"), values, interpolation)
+    recorders = scheme.receivers(_places(receivers, model, "receivers"), interpolation, every)
+    done: Run = run(
+        scheme.program, *scheme.arrays(), steps=steps, boundary=scheme.boundary(), dtype=dtype, sources=sources,
+        receivers=recorders, record=True, **options,
+    )  # fmt: skip
+    times = step * every * np.arange(1, steps // every + 1, dtype=np.float64)
+    return Shot(traces=done.traces, times=times, time_step=step, model=model, run=done, around=scheme.around)
+
+
+def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
+    """Return coordinates in cells of the model; shape (n, rank)."""
+    rank = model.velocity.ndim
+    try:
+        places = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        places = np.empty(0)
+    places = places[np.newaxis] if places.ndim == 1 and len(places) == rank else places
+    if places.ndim != 2 or places.shape[1] != rank or not len(places):
+        raise ArrayError(f"{name}: coordinates have the shape (n, {rank}), got {given!r:.60}", "in metres, depth first")
+    if not np.isfinite(places).all():
+        raise ArrayError(f"{name}: coordinates are finite, got some that are not")
+    ends = np.array([h * (n - 1) for h, n in zip(model.spacing, model.velocity.shape, strict=True)])
+    lost = np.flatnonzero(((places < 0) | (places > ends)).any(axis=1))
+    if len(lost):
+        size = " x ".join(f"{end:g}" for end in ends)
+        raise UsageError(
+            f"{name}: point {lost[0]} at {tuple(places[lost[0]].tolist())} m lies outside the model, {size} m"
+        )
+    found: Floats = places / np.array(model.spacing)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scheme:
+    """A model with layers around it, and the program that computes waves there."""
+
+    model: Model
+    sides: tuple[tuple[Side, Side], ...]
+    step: float
+    order: int
+    dtype: str
+
+    @property
+    def around(self) -> tuple[tuple[int, int], ...]:
+        widths = [[0 if side is None else side.width for side in pair] for pair in self.sides]
+        return tuple((low, high) for low, high in widths)
+
+    @property
+    def damped(self) -> bool:
+        return any(side is not None for pair in self.sides for side in pair)
+
+    @property
+    def program(self) -> Program:
+        build = elastic if self.model.shear is not None else pressure if self.model.density is not None else acoustic
+        return build(self.model.spacing, self.order, damped=self.damped)
+
+    def boundary(self) -> Any:  # noqa: ANN401
+        """Values beyond the grid are 0; behind a layer cells at the end may as well stay 0, which is cheaper."""
+        return tuple(tuple("constant" if side is None else "fixed" for side in pair) for pair in self.sides)
+
+    def padded(self, values: Floats) -> Floats:
+        return np.pad(values, self.around, mode="edge")
+
+    def arrays(self) -> list[Any]:
+        """The fields at rest, and the coefficients."""
+        model, dt = self.model, self.step
+        speed = self.padded(model.velocity)
+        rank, names = speed.ndim, AXES[speed.ndim]
+        rest = np.zeros(speed.shape, self.dtype)
+        taper = [taper_of(self.sides, speed.shape)] if self.damped else []
+        if model.shear is None and model.density is None:
+            return [(rest, rest), *self._typed([(speed * dt) ** 2, *taper])]
+        density = self.padded(np.ones_like(model.velocity) if model.density is None else model.density)
+        light = [dt / _between(density, (axis,)) for axis in range(rank)]
+        updated = self.program.updated
+        if model.shear is None:
+            return [*[rest] * len(updated), *self._typed([*light, dt * density * speed**2, *taper])]
+        stiff = density * self.padded(model.shear) ** 2
+        with np.errstate(divide="ignore"):
+            shears = [
+                dt / _between(1.0 / stiff, (low, high)) for low in range(rank) for high in range(low + 1, len(names))
+            ]
+        first = density * speed**2 - 2.0 * stiff
+        return [*[rest] * len(updated), *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *taper])]
+
+    def _typed(self, arrays: Sequence[Floats]) -> list[Array]:
+        return [array.astype(self.dtype) for array in arrays]
+
+    def _shifted(self, places: Floats, field: str = "") -> Floats:
+        """Places in cells of the padded grid, as a field counts them."""
+        shift = np.array([low for low, _ in self.around], dtype=np.float64)
+        if field.startswith("v"):
+            shift[AXES[self.model.velocity.ndim].index(field[1:])] -= 0.5
+        ends = [low + n + high - 1 for n, (low, high) in zip(self.model.velocity.shape, self.around, strict=True)]
+        return np.clip(places + shift, 0, ends)
+
+    def sources(self, places: Floats, values: Floats, interpolation: str) -> dict[str, Points]:
+        volume = math.prod(self.model.spacing)
+        where = self._shifted(places)
+        if self.model.shear is None and self.model.density is None:
+            return {"u": Points(where, values / volume, interpolation=interpolation, scale="m")}
+        summed = np.cumsum(values) * self.step / volume
+        if self.model.shear is None:
+            squares = self.padded(self.model.velocity) ** 2 * self.step
+            return {"p": Points(where, summed, interpolation=interpolation, scale=squares)}
+        moment = Points(where, values * self.step / volume, interpolation=interpolation)
+        return {f"s{a}{a}": moment for a in AXES[self.model.velocity.ndim]}
+
+    def receivers(self, places: Floats, interpolation: str, every: int) -> dict[str, Points]:
+        if self.model.shear is not None:
+            fields = [f"v{a}" for a in AXES[self.model.velocity.ndim]]
+        else:
+            fields = ["u" if self.model.density is None else "p"]
+        return {f: Points(self._shifted(places, f), interpolation=interpolation, every=every) for f in fields}
+
+
+def _between(values: Floats, axes: Sequence[int]) -> Floats:
+    """Means of neighbours, half a cell further along some axes."""
+    for axis in axes:
+        last = np.take(values, [-1], axis=axis)
+        after = np.concatenate([np.delete(values, 0, axis=axis), last], axis=axis)
+        values = 0.5 * (values + after)
+    return values
