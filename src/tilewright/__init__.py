@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from tilewright.programs.catalogue import program
     from tilewright.programs.differences import diff, laplacian
+    from tilewright.programs.points import Points
     from tilewright.programs.problem import Boundary
     from tilewright.programs.stencil import Program
     from tilewright.tilings.tiling import Tiling
@@ -102,6 +103,7 @@ _HOMES = {
     ),
     "tilewright.programs.catalogue": ("program",),
     "tilewright.programs.differences": ("diff", "laplacian"),
+    "tilewright.programs.points": ("Points",),
     "tilewright.programs.problem": ("Boundary",),
     "tilewright.programs.stencil": ("Program",),
     "tilewright.tilings.tiling": ("Tiling",),
@@ -151,6 +153,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "laplacian",
     "Alignment",
     "Boundary",
+    "Points",
     "Plan",
     "Program",
     "Run",

@@ -114,3 +114,11 @@ def test_a_plan_has_a_record_too():
 def test_the_option_is_no_name_of_an_argument():
     with pytest.raises(tw.TraceError, match=r"the argument 'record' of .* clashes with an option of run"):
         tw.run(lambda u, record: record * u[0], np.ones(5), steps=1, record=2.0)
+
+
+def test_points_are_part_of_what_is_predicted():
+    u = np.zeros((60, 60), np.float32)
+    few = tw.run("heat2d", u, steps=20, record=True)
+    receivers = tw.Points(np.random.default_rng(0).uniform(0, 59, (5000, 2)))
+    many = tw.run("heat2d", u, steps=20, receivers=receivers, tiling=few.tiling, record=True)
+    assert many.predicted_seconds > few.predicted_seconds

@@ -27,8 +27,28 @@ STRUCTURAL = {
     "print.c_prelude._ALIGNED": "bytes of the elements that an instruction moves by",
     "passes.write_sums.winograd.TURNED": "the transform of F(2, 3): which values are added and subtracted",
     "passes.write_sums.winograd._OF_TWO": "the transform of F(2, 2)",
+    "hysteresis._EDGE": "the value of a picture's edges",
+    "point_sums.TOGETHER": "steps whose sums a function keeps: additions have one order for any number",
+    "source.pointers": "how many pointers a kernel's entry takes where nothing else is said",
     "tables.cpu._FLAG": "64-bit numbers between two threads' flags: they lie in cache lines of their own",
-    "tables.align.BITS": "bits of the types of scores",
+    "tables.align._FLAG_WORDS": "64-bit numbers between two threads' flags: they lie in cache lines of their own",
+    "tables.align._CALM": "scores of a tile that is computed on 8 bits again, which hold twice as much",
+    "tables.align_tile.BITS": "bits of the types of scores",
+    "tables.align_tile.READY": "position of an entry of a column's state",
+    "tables.align_tile.MOST": "position of an entry of a column's state",
+    "tables.align_tile.PROFILED": "position of an entry of a column's state",
+    "tables.align_tile._LOWEST": "the least numbers of the types of scores",
+    "tables.align_tile._CHECKED": "rows after which saturation is looked for: what was computed since is thrown away",
+    "tables.align_tile._CARRIED": "vectors after which a gap that is carried on is looked at: an early end, no size",
+    "tables.align_tile._TABLE": "entries of a table of bytes",
+    **{
+        f"tables.align_trace.{name}": "bits and states of a traced path"
+        for name in ("_OPEN_E", "_OPEN_V", "_START", "_PAIR", "_E", "_V", "_STARTED")
+    },
+    **{
+        f"print.c_whole.{name}": "names of instructions by the bits of an element"
+        for name in ("_LETTER", "_RAW", "_MASK", "_FEATURE")
+    },
     "matrices.cg._TOGETHER": "independent registers of an iteration: one waits for memory while one is used",
     "matrices.cg._SUMMED": "partial sums that are added at the end: they decide the result, not the speed alone",
     "matrices.registers.UNITS": "elements by which threads' shares differ: whole cache lines of the smallest elements",

@@ -77,6 +77,20 @@ CPU = (
     stencil("tilings/fdtd2d_skewed", "fdtd2d", "skewed:t=2,s=8x8,rows=1", "entry"),
     stencil("tilings/fdtd2d_overlapped", "fdtd2d", "overlapped:t=2,s=8x8,rows=1", "entry"),
     stencil("tilings/fdtd2d_streaming", "fdtd2d", "streaming:t=2,s=8x16,rows=1", "tile"),
+    # sources and receivers: after each box, in a tile's own memory, in a streaming tile's rows, cell by cell
+    stencil("tilings/jacobi1d_hexagonal_points", "jacobi1d", f"hexagonal:{_1D}", "box_0", "points_0", points=True),
+    stencil(
+        "tilings/jacobi2d_overlapped_points",
+        "jacobi2d",
+        "overlapped:t=2,s=8x8,rows=1",
+        "entry",
+        "points_0",
+        points=True,
+    ),
+    stencil("tilings/laplacian3d_hybrid_points", "laplacian3d", f"hybrid:{_3D}", "points_0", points=True),
+    stencil("tilings/jacobi2d_streaming_points", "jacobi2d", "streaming:t=2,s=8x16,rows=1", "points_0", points=True),
+    stencil("tilings/laplacian3d_streaming_points", "laplacian3d", f"streaming:{_3D}", "tile", "points_0", points=True),
+    stencil("tilings/running_points", STENCILS["running"], "none", "entry", points=True),
     # a recurrence, swept cell by cell
     stencil("tilings/smith_waterman_none", "smith_waterman", "none", dtype="int32"),
     Case(file="tilings/two_kernels.c", about="two kernels in one unit", write=_two_kernels, parts=("tw_jacobi1d",)),

@@ -8,6 +8,7 @@ Texts depend on no machine: the width and number of registers are macros of the 
 processor, a cache or a compiler. What an emitter may be told, such as the bytes of a vector, each case gives.
 """
 
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from tilewright.codegen.gpu_emit import emit_device
 from tilewright.codegen.print import c_prelude, gpu_prelude
 from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import program
-from tilewright.programs.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.problem import BoundarySpec, PointFields, Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import parse
@@ -78,15 +79,23 @@ def stencil(
     dtype: str = "float32",
     strict: bool = False,
     periodic: bool = False,
+    points: bool = False,
 ) -> Case:
-    """A stencil under a tiling, in a language: ``c``, ``opencl`` or ``cuda``; ``entry`` is the part that is called."""
+    """A stencil under a tiling, in a language: ``c``, ``opencl`` or ``cuda``; ``entry`` is the part that is called.
+
+    With ``points`` every updated field has sources and receivers.
+    """
     chosen = program(what) if isinstance(what, str) else what
 
     def write() -> str:
         problem = make_problem(chosen, SHAPES[chosen.rank], STEPS, dtype, boundary)
+        if points:
+            fields = PointFields(sources=chosen.updated, receivers=chosen.updated)
+            problem = dataclasses.replace(problem, points=fields)
         return text_of(problem, tiling, to, strict=strict, periodic=periodic)
 
     ways = ["strict"] * strict + ["copies of the grid around it"] * periodic
+    ways += ["sources and receivers"] * points
     about = ", ".join([chosen.name, dtype, f"boundary {_said(boundary)}", f"tiling {tiling}", *ways])
     own = re.sub(r"[^a-z0-9]+", "_", chosen.name.lower())
     shows = tuple(own if part == "entry" else part for part in parts)

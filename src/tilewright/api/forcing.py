@@ -1,4 +1,4 @@
-"""Masks and point sources of a run: checked, and turned into fields of the program."""
+"""Masks, sources and receivers of a run, checked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,13 +10,16 @@ from tilewright.api.arrays import Array, Given, as_array
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.forcing import forced, masked
-from tilewright.programs.problem import Problem
+from tilewright.programs.points import Points, Weights, joined, of_cells, weights
+from tilewright.programs.problem import PointFields, Problem
+from tilewright.programs.stencil import Program
+from tilewright.runtime.points import Adding, PointData, Receivers, Sources, updated_cells
 from tilewright.runtime.simulation import Forcing, Source
 from tilewright.runtime.warn import warn
 
 Cell = tuple[int, ...]
-SourceList = Sequence[tuple[Any, Any]]
-"""Pairs of a cell and what is added to it: a number, or one number per step."""
+SourceList = Points | Sequence[Points | tuple[Any, Any]]
+"""Points, or a list of points and of pairs of a cell and what is added to it: a number, or one number per step."""
 
 
 def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401
@@ -35,61 +38,182 @@ def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401
     return replace(given, program=program, versions={**given.versions, name: (mask != 0,)})
 
 
-def with_sources(given: Given, sources: Mapping[str, SourceList] | SourceList, steps: int) -> tuple[Given, Forcing]:
-    """Add point sources to checked inputs.
+def gather_points(
+    given: Given,
+    problem: Problem,
+    sources: Mapping[str, SourceList] | SourceList | None,
+    receivers: Mapping[str, Points] | Points | None,
+    every: int | None = None,
+) -> PointData | None:
+    """Check the sources and receivers of a run.
 
     Args:
         given: Checked arrays and scalars.
-        sources: A list of pairs (cell, values) for the first updated field, or one list per field by name. Values are
-            a number, or one number per step.
-        steps: Steps of the run.
+        problem: The problem.
+        sources: Points with values, pairs (cell, values), or lists of both, for the first updated field, or a mapping
+            of such by field. Values are a number, one per step, or, of points, one per step and point.
+        receivers: Points for the first updated field, or by field.
+        every: Receivers that do not say so themselves record every so many steps.
 
     Returns:
-        The inputs with one more field per field that has sources, holding those of step 0; and the schedule.
+        The sources and receivers, or None where there are none.
 
     Raises:
+        ArrayError: If an array does not fit.
         UsageError: If a field, a cell or the number of values does not fit.
     """
-    by_field = sources if isinstance(sources, Mapping) else {given.program.updated[0]: sources}
-    found: list[Source] = []
-    for field, entries in by_field.items():
-        if field not in given.program.updated:
-            known = ", ".join(given.program.updated)
-            raise UsageError(f"{given.program.name!r} does not update {field!r}", f"sources are for: {known}")
-        program, name = forced(given.program, field)
-        summed: dict[Cell, Array] = {}
-        for entry in entries:
-            cell, values = _source(entry, given, steps)
-            summed[cell] = summed.get(cell, 0) + values
-        found += [Source(field=name, target=field, cell=cell, values=values) for cell, values in summed.items()]
-        start = np.zeros(given.shape, given.dtype)
-        for cell, values in summed.items():
-            start[cell] = values[0] if steps else 0
-        given = replace(given, program=program, versions={**given.versions, name: (start,)})
-    changes = np.zeros(max(0, steps - 1), dtype=bool)
-    for source in found:
-        changes |= source.values[1:] != source.values[:-1]
-    return given, Forcing(sources=tuple(found), steps=tuple((np.flatnonzero(changes) + 1).tolist()))
+    added = tuple(
+        _sources(given, problem, field, entries) for field, entries in _by_field(given.program, sources).items()
+    )
+    recorded = []
+    for field, points in _by_field(given.program, receivers).items():
+        if field not in given.program.fields:
+            known = ", ".join(given.program.fields)
+            raise UsageError(f"{given.program.name!r} has no field {field!r} to record", f"its fields are: {known}")
+        if not isinstance(points, Points):
+            raise UsageError(f"receivers are tw.Points, got {points!r:.60}", 'write {"u": tw.Points([(8.5, 3.0)])}')
+        if points.values is not None:
+            raise UsageError("receivers have no values", "give points with values as sources=")
+        found = _typed(weights(points, problem.shape, problem.sides(field)), problem.dtype)
+        recorded.append(Receivers(field=field, weights=found, every=points.every or every or 1))
+    data = PointData(sources=tuple(each for each in added if each.weights.points), receivers=tuple(recorded))
+    return data if data.sources or data.receivers else None
 
 
-def warn_if_held(problem: Problem, forcing: Forcing) -> None:
-    """Warn of sources on cells that a ``fixed`` boundary holds, where nothing is ever added.
+def _by_field(program: Program, given: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    if given is None:
+        return {}
+    return given if isinstance(given, Mapping) else {program.updated[0]: given}
+
+
+def _sources(given: Given, problem: Problem, field: str, entries: Any) -> Sources:  # noqa: ANN401
+    """Put all sources of a field together, in the order in which they were given."""
+    if field not in problem.program.updated:
+        known = ", ".join(problem.program.updated)
+        raise UsageError(f"{problem.program.name!r} does not update {field!r}", f"sources are for: {known}")
+    cells: list[Cell] = []
+    columns: list[Array] = []
+    parts: list[tuple[Weights, Array]] = []
+    for entry in [entries] if isinstance(entries, Points) else entries:
+        if isinstance(entry, Points):
+            found = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
+            parts.append((_scaled(given, problem, entry, found), _values(problem, entry)))
+        else:
+            cell, values = _source(entry, given, problem.steps)
+            cells.append(cell)
+            columns.append(values)
+    if cells:
+        kind = np.float64 if np.dtype(problem.dtype).kind in "fc" else problem.dtype
+        parts.append((of_cells(cells, problem.shape, kind), np.stack(columns, axis=1)))
+    made = joined([each for each, _ in parts])
+    values = np.concatenate([each for _, each in parts], axis=1) if parts else np.empty((problem.steps, 0))
+    if problem.steps:
+        _warn_if_held(problem, field, made)
+    return Sources(field=field, weights=made, values=values)
+
+
+def _typed(found: Weights, dtype: str) -> Weights:
+    """Return weights for an element type: fields of whole numbers take points on their cells only."""
+    if np.dtype(dtype).kind in "fc":
+        return found
+    if (found.weight != 1).any() or (found.constant != np.rint(found.constant)).any():
+        raise UsageError(
+            f"points between the cells of {dtype} fields have no whole numbers as weights",
+            "give whole coordinates, or compute in floating point: dtype='float32'",
+        )
+    return replace(found, weight=found.weight.astype(dtype))
+
+
+def _values(problem: Problem, points: Points) -> Array:
+    """The values of sources; shape (steps, points)."""
+    values, steps, count = points.values, problem.steps, len(points)
+    if values is None:
+        raise UsageError("sources have values, one per step", "write tw.Points(coordinates, values=wavelet)")
+    if values.ndim and len(values) != steps:
+        raise UsageError(
+            f"values of sources have one row per step ({steps}), got {len(values)}", f"pass values[:{steps}] or so"
+        )
+    if not np.can_cast(values.dtype, problem.dtype, "same_kind"):
+        raise UsageError(f"{problem.dtype} fields take no source values of type {values.dtype}")
+    if np.dtype(problem.dtype).kind in "iu":
+        values = values.astype(problem.dtype)
+    rows = values[:, np.newaxis] if values.ndim == 1 else values
+    return np.broadcast_to(rows, (steps, count))
+
+
+def _scaled(given: Given, problem: Problem, points: Points, found: Weights) -> Weights:
+    """Return the weights of sources, times what they are scaled by at their cells."""
+    scale = points.scale
+    if scale is None:
+        return found
+    if isinstance(scale, str):
+        if scale not in problem.program.fields or scale in problem.program.updated:
+            known = ", ".join(f for f in problem.program.fields if f not in problem.program.updated) or "none"
+            raise UsageError(
+                f"the scale of sources is a field that no statement updates, got {scale!r}", f"there are: {known}"
+            )
+        scale = given.versions[scale][0]
+    values = np.asarray(scale)
+    if values.dtype.kind not in "biufc":
+        raise ArrayError(f"the scale of sources is a number, an array or a field's name, got {scale!r:.60}")
+    if values.shape not in {(), problem.shape}:
+        raise ArrayError(
+            f"the scale of sources has the grid's shape {format_shape(problem.shape)}, got {format_shape(values.shape)}"
+        )
+    wide = np.float64 if np.dtype(problem.dtype).kind in "fc" and values.dtype.kind != "c" else None
+    factor = values if not values.ndim else values.ravel()[found.cell]
+    return found.times(factor if wide is None else factor.astype(wide))
+
+
+def stopping(given: Given, data: PointData, problem: Problem) -> tuple[Given, Problem, Forcing]:
+    """Turn sources into fields of the program, and receivers into stops: for kernels that know of neither.
 
     Args:
-        problem: The problem, without or with its sources.
-        forcing: The sources.
+        given: Checked arrays and scalars.
+        data: Sources and receivers.
+        problem: The problem.
+
+    Returns:
+        The inputs and the problem with one more field per field that has sources, holding those of step 0; and the
+        stops.
     """
-    for statement in problem.program.statements:
-        box = problem.update_box(statement)
-        cells = [source.cell for source in forcing.sources if source.target == statement.field]
-        held = [c for c in cells if not all(low <= i < high for i, (low, high) in zip(c, box, strict=True))]
-        if held:
-            more = f" and {len(held) - 1} more" if len(held) > 1 else ""
-            inside = " x ".join(f"[{low}, {high})" for low, high in box)
-            warn(
-                f"the source of {statement.field!r} at the cell {held[0]}{more} adds nothing: the boundary 'fixed' "
-                f"holds that cell (hint: cells of {inside} are updated, or take another boundary)"
-            )
+    found: list[Source] = []
+    changes = np.full(max(0, problem.steps - 1), bool(data.receivers))
+    for sources in data.sources:
+        program, name = forced(given.program, sources.field)
+        adding = Adding(sources, problem.dtype)
+        rows, start = adding.numbers(0, problem.steps).T, np.zeros(given.shape, given.dtype)
+        cells = [tuple(map(int, cell)) for cell in np.transpose(np.unravel_index(adding.cells, given.shape))]
+        found += [
+            Source(field=name, target=sources.field, cell=cell, values=rows[:, column])
+            for column, cell in enumerate(cells)
+        ]
+        if problem.steps:
+            start.ravel()[adding.cells] = rows[0]
+            changes |= (rows[1:] != rows[:-1]).any(axis=1)
+        given = replace(given, program=program, versions={**given.versions, name: (start,)})
+        sides = (*problem.boundaries, problem.sides(sources.field))
+        problem = replace(problem, program=program, boundaries=sides, points=PointFields())
+    receivers = PointData(receivers=data.receivers) if data.receivers else None
+    steps = tuple((np.flatnonzero(changes) + 1).tolist())
+    return given, problem, Forcing(sources=tuple(found), receivers=receivers, steps=steps)
+
+
+def _warn_if_held(problem: Problem, field: str, added: Weights) -> None:
+    """Warn of sources all of whose cells a ``fixed`` boundary holds, where nothing is ever added."""
+    moves = updated_cells(problem, field, added.cell)
+    held = ~np.isin(added.point, added.point[moves])
+    if not held.any():
+        return
+    numbers = np.unique(added.cell[held])
+    more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+    cell = tuple(map(int, np.unravel_index(added.cell[held][0], problem.shape)))
+    box = next(problem.update_box(each) for each in problem.program.statements if each.field == field)
+    inside = " x ".join(f"[{low}, {high})" for low, high in box)
+    warn(
+        f"the source of {field!r} at the cell {cell}{more} adds nothing: the boundary 'fixed' "
+        f"holds that cell (hint: cells of {inside} are updated, or take another boundary)"
+    )
 
 
 def _source(entry: Any, given: Given, steps: int) -> tuple[Cell, Array]:  # noqa: ANN401

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.api import provenance
 from tilewright.api.prediction import Prediction
@@ -22,6 +22,10 @@ from tilewright.programs.stencil import Program
 from tilewright.report.study import Candidate, Study
 from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import Tiling
+
+if TYPE_CHECKING:
+    from tilewright.api.forcing import SourceList
+    from tilewright.programs.points import Points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +210,8 @@ class Plan:
         out: Any = None,  # noqa: ANN401
         levels: bool = False,
         record: bool = False,
+        sources: "Mapping[str, SourceList] | SourceList | None" = None,
+        receivers: "Mapping[str, Points] | Points | None" = None,
         **scalars: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         """Run the program with the winner's tiling.
@@ -216,6 +222,8 @@ class Plan:
             out: Arrays to write the result into.
             levels: Return every time level that a next run needs, as :func:`tilewright.run` does.
             record: Return a :class:`tilewright.Run`.
+            sources: What is added to new values, as :func:`tilewright.run` takes it.
+            receivers: What is recorded, as :func:`tilewright.run` takes it; then the traces are returned, too.
             **scalars: Scalars; those given to ``tune`` by default.
 
         Returns:
@@ -227,8 +235,11 @@ class Plan:
         from tilewright.api.run import execute, make_case
 
         wanted = self.problem.steps if steps is None else steps
-        case = make_case(self.program, arrays, {**self.scalars, **scalars}, steps=wanted, boundary=self.boundary)
-        plan = self.decision
+        plan, given = self.decision, {**self.scalars, **scalars}
+        case = make_case(
+            self.program, arrays, given, steps=wanted, boundary=self.boundary, sources=sources, receivers=receivers,
+            stops=plan.target.on_device,
+        )  # fmt: skip
         return execute(
             case, arrays, plan.target, plan.tiling, strict=plan.strict, out=out, levels=levels, record=record
         )

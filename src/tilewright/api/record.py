@@ -22,7 +22,7 @@ class Run:
         state: What the run returns otherwise: the updated fields, or ``out``.
         levels: One entry per updated field as a next run takes it: an array, or a tuple of a field's time levels,
             newest first. ``tw.run(program, *run.levels, steps=n)`` goes on where every field is updated.
-        traces: By field what receivers recorded; empty, since runs have no receivers yet.
+        traces: By field what receivers recorded; shapes (steps // every, points).
         problem: The problem, with the steps that were asked for.
         steps_done: Steps that were done; fewer than asked for where ``until``, a callback or a value that is not finite
             ended the run.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array, gather, like, on_device
-from tilewright.api.forcing import SourceList, warn_if_held, with_mask, with_sources
+from tilewright.api.forcing import SourceList, gather_points, stopping, with_mask
 from tilewright.api.large import Asked, kind_of
 from tilewright.api.levels import warn_if_at_rest
 from tilewright.api.memo import prepared
@@ -19,10 +19,13 @@ from tilewright.api.told import Watched, log_choice, while_running
 from tilewright.api.unstable import warn_if_unstable
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import Target, read_target
+from tilewright.programs.points import Points
 from tilewright.programs.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil import Program
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import GpuKernel
+from tilewright.runtime.points import PointData
+from tilewright.runtime.session import Inputs
 from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing
 from tilewright.tilings.tiling import Tiling
 
@@ -43,6 +46,7 @@ def run(
     until: float | None = None,
     where: Any = None,  # noqa: ANN401
     sources: Mapping[str, SourceList] | SourceList | None = None,
+    receivers: Mapping[str, Points] | Points | None = None,
     levels: bool = False,
     record: bool = False,
     memory: int | str | None = None,
@@ -78,9 +82,12 @@ def run(
         until: End the run when no value has changed by more than this per step since the last look; ``steps`` is then
             the most that are done.
         where: Truth values of the grid's shape; cells where it is false keep their first value.
-        sources: Point sources, a list of pairs (cell, values) for the first updated field or a mapping of such lists
-            by field: a number, or one per step, is added to the cell's new value in every step. Nothing is added to
-            cells that a ``fixed`` boundary holds; a warning says so.
+        sources: What is added to new values in every step: :class:`tilewright.Points` with values, or pairs of a cell
+            and its values, or a list of both, for the first updated field, or a mapping of such by field. Values are a
+            number or one per step. Nothing is added to cells that a ``fixed`` boundary holds; a warning says so.
+        receivers: :class:`tilewright.Points` that record the first updated field, or a mapping of such by field, after
+            every step, or every ``every`` steps where the points or the run say so. Then ``(state, traces)`` is
+            returned, ``traces`` a mapping of fields to arrays of shape (steps, points).
         levels: Return every time level that a next run needs: a field of several levels gives a tuple of them, newest
             first, as a run takes it. ``callback`` gets views of the same form.
         record: Return a :class:`tilewright.Run`: the result with all levels, the steps done, the tiling, and the times.
@@ -119,13 +126,16 @@ def run(
     monitor = make_monitor(every, callback, until, levels=levels)
     kind = kind_of(arrays, out, memory, resume=resume)
     if kind is not None:
-        if monitor or record or where is not None or sources is not None:
-            raise UsageError(f"{kind.name} takes no every, callback, until, where, sources and record")
+        if monitor or record or any(each is not None for each in (where, sources, receivers)):
+            raise UsageError(f"{kind.name} takes no every, callback, until, where, sources, receivers and record")
         spec = Asked(
             out=out, levels=levels, memory=memory, resume=resume, strict=strict, tiling=tiling, threads=threads
         )
         return kind.run(chosen, arrays, scalars, target, spec, steps=steps, boundary=boundary, dtype=dtype)
-    case = make_case(chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where, sources=sources)
+    case = make_case(
+        chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where,
+        sources=sources, receivers=receivers, every=every, stops=target.on_device,
+    )  # fmt: skip
     return execute(case, arrays, target, tiling, strict=strict, monitor=monitor, out=out, levels=levels, record=record)
 
 
@@ -134,16 +144,29 @@ class Case:
     """A checked problem with its data.
 
     Attributes:
-        given: The arrays and scalars, those of the mask and the sources included.
-        forcing: The sources that change while it runs.
+        given: The arrays and scalars, those of the mask included.
+        points: The sources and receivers, if any.
+        stops: Whether the run stops at them: on GPUs.
+        forcing: Where it stops.
         problem: The problem.
-        plain: Whether there are neither a mask nor sources.
+        plain: Whether there are neither a mask nor sources nor receivers.
     """
 
     given: Given
+    points: PointData | None
+    stops: bool
     forcing: Forcing
     problem: Problem
     plain: bool
+
+    def inputs(self, threads: int) -> Inputs:
+        """Return what a kernel starts from, for a run on so many threads."""
+        points = self.points
+        if points is not None and self.problem.points.receivers:
+            from tilewright.runtime.point_sums import sums
+
+            points = replace(points, summing=lambda terms, table, start: sums(terms, table, start, threads))
+        return replace(self.given.inputs(), points=None if self.stops else points)
 
 
 def make_case(
@@ -156,6 +179,9 @@ def make_case(
     dtype: Any = None,  # noqa: ANN401
     where: Any = None,  # noqa: ANN401
     sources: Mapping[str, SourceList] | SourceList | None = None,
+    receivers: Mapping[str, Points] | Points | None = None,
+    every: int | None = None,
+    stops: bool = False,
 ) -> Case:
     """Check what a run is given; warn of a scheme that is unstable, and of sources that add nothing.
 
@@ -168,32 +194,44 @@ def make_case(
         dtype: Element type.
         where: The mask.
         sources: The sources.
+        receivers: The receivers.
+        every: Steps from record to record, where the receivers do not say so.
+        stops: Whether a run stops at sources and receivers, as GPUs do.
     """
     given, forcing = gather(program, arrays, scalars, dtype), UNFORCED
-    plain = where is None and sources is None
+    plain = where is None and sources is None and receivers is None
     if where is not None:
         given = with_mask(given, where)
-    if sources is not None:
-        problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)  # so the steps are a number
-        given, forcing = with_sources(given, sources, steps)
-        if steps:
-            warn_if_held(problem, forcing)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    points = gather_points(given, problem, sources, receivers, every)
+    if points is not None and stops:
+        given, problem, forcing = stopping(given, points, problem)
+    elif points is not None:
+        problem = replace(problem, points=points.fields(problem))
     warn_if_unstable(problem, given.scalars)
-    return Case(given=given, forcing=forcing, problem=problem, plain=plain)
+    return Case(given=given, points=points, stops=stops, forcing=forcing, problem=problem, plain=plain)
+
+
+def without_points(case: Case) -> Case:
+    """Return a case whose sources are fields of the program, where they do not change while it runs."""
+    if case.points is None or case.stops:
+        return case
+    given, problem, forcing = stopping(case.given, case.points, case.problem)
+    return replace(case, given=given, problem=problem, forcing=forcing, stops=True)
 
 
 def calculation_of(
     case: Case, target: Target, tiling: Tiling | str | None, *, strict: bool, monitor: Monitor | None
 ) -> Calculation:
-    """Plan a case and load its kernel; what is planned is one portion: the steps between two looks or sources."""
+    """Plan a case and load its kernel; what is planned is one portion: the steps between two looks or stops."""
     problem, forcing = case.problem, case.forcing
     steps = min(problem.steps, monitor.every if monitor else problem.steps, forcing.longest or problem.steps)
     part = problem if steps == problem.steps else replace(problem, steps=steps)
     kernel = prepared(part, target, tiling, strict=strict, copies=part is problem)
     log_choice(kernel, problem, target.threads)
-    inputs = case.given.inputs()
-    return Calculation(kernel=kernel, problem=problem, inputs=inputs, threads=target.threads, forcing=forcing)
+    return Calculation(
+        kernel=kernel, problem=problem, inputs=case.inputs(target.threads), threads=target.threads, forcing=forcing
+    )
 
 
 def execute(
@@ -215,12 +253,13 @@ def execute(
     there = on_device(case.given, target, plain=case.plain and monitor is None and out is None)
     calculation = calculation_of(case, there or target, tiling, strict=strict, monitor=monitor)
     watched = None if monitor is None else Watched(monitor)
+    recorded = case.points.traces(problem) if case.points is not None and case.points.receivers else None
     begin = time.perf_counter()
     with while_running(calculation.kernel, problem, watched):
         if there is not None:
             found, done = _compute_there(calculation)
         else:
-            found, done = calculation.compute(watched, targets=targets, deep=levels or record)
+            found, done = calculation.compute(watched, targets=targets, deep=levels or record, traces=recorded)
     seconds = time.perf_counter() - begin
     if monitor is None and there is None:
         calculation.warn_if_nonfinite({field: versions[0] for field, versions in found.items()})
@@ -230,12 +269,14 @@ def execute(
     kept = tuple(entry if len(entry) > 1 else entry[0] for entry in by_field)
     several = kept if levels else tuple(entry[0] for entry in by_field)
     result = out if out is not None else several[0] if len(several) == 1 else several
+    traces = {} if case.points is None or recorded is None else case.points.done(recorded, done)
     if not record:
-        return result
+        return result if recorded is None else (result, traces)
     kernel = calculation.kernel
     return Run(
         state=result,
         levels=kept,
+        traces=traces,
         problem=problem,
         steps_done=done,
         backend=kernel.plan.target.backend,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import ir
-from tilewright.codegen.boxes.statements import box_functions, cells_function
+from tilewright.codegen import ir, points
+from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
 from tilewright.codegen.lower import cpu, private
 from tilewright.codegen.print import c
 from tilewright.codegen.sites import Site, cell_function, constants
@@ -29,7 +29,8 @@ class StencilLayout:
 
     ``field`` holds a pointer per field to cell zero of its version slot 0; version ``v`` is in slot ``v mod copies``.
     ``size`` holds steps, threads, the extents, the strides of the outer axes and the distance between slots, in
-    elements. ``scalar`` holds the scalars, ``constant`` a pointer per value of ``constants`` to a row of it.
+    elements. ``scalar`` holds the scalars, ``constant`` a pointer per value of ``constants`` to a row of it. Where the
+    problem has points there is a fifth pointer, and ``constant`` goes on: see :mod:`tilewright.codegen.points`.
 
     Attributes:
         dtype: Element type.
@@ -86,7 +87,7 @@ def emit_all(
     kernels, layouts = [], []
     for problem, tiling, body in units:
         site, layout = _describe(problem, tiling, body, dialect, strict=strict)
-        kernels.append(EntryPoint(entry=site.prefix))
+        kernels.append(EntryPoint(entry=site.prefix, pointers=len(site.params)))
         layouts.append(layout)
         if site.prefix not in functions:
             functions[site.prefix] = _functions(site, tiling, site.prefix)
@@ -101,7 +102,8 @@ def _describe(
         raise UsageError(
             f"{dialect} code computes in {', '.join(COMPILED)}, got {problem.dtype}", "use backend='numpy'"
         )
-    key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict)
+    points = (problem.points.sources, problem.points.receivers) if problem.points else ()
+    key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *points)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body)
     kept, scratch = analyse(problem.program).copies, 0
@@ -125,12 +127,15 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...
         return streaming_functions(site, tiling, entry)
     program = site.problem.program
     recurrent = bool(analyse(program).sweep)
+    own = cpu.private_memory(_tree(site.problem, tiling)) is not None
     helpers = [cell_function(site, field) for field in program.fields]
     statements: list[ir.Function] = []
     for number in range(len(program.statements)):
         statements.append(cells_function(site, number))
         if not recurrent:
-            statements += box_functions(site, number)
+            statements += box_functions(site, number, own=own)
+        elif points.touches(site, program.statements[number].field):
+            statements.append(points.points_function(site, program.statements[number].field, STEP, own=False))
     return (
         *(f for f in helpers if f is not None),
         *statements,

@@ -51,12 +51,15 @@ class Site:
     @property
     def params(self) -> tuple[ir.Var, ...]:
         """Parameters that every function of the kernel hands on: see :func:`unpack`."""
-        return (
+        params = (
             ir.Var("field", ir.const_pointer(ir.pointer(self.dtype))),
             ir.Var("size", ir.const_pointer(ir.INDEX)),
             ir.Var("scalar", ir.const_pointer(self.dtype)),
             ir.Var("constant", ir.const_pointer(ir.const_pointer(self.dtype))),
         )
+        if not self.problem.points:
+            return params
+        return (*params, ir.Var("points", ir.const_pointer(ir.const_pointer(ir.INDEX))))
 
     def code(self, statement: Statement) -> BoxCode:
         """How a statement is computed over boxes."""

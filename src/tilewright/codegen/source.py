@@ -13,7 +13,7 @@ class EntryPoint:
     """A function of a unit that is called from outside.
 
     On a processor it is ``entry(array, size, work, value)``: four pointers, to the addresses of arrays, to sizes
-    (int64), to memory to work in, and to scalars. Which ones, every emitter says.
+    (int64), to memory to work in, and to scalars. Which ones, every emitter says, and whether there are more.
 
     On a GPU its arguments and its launch are the emitter's; those of a stencil's kernel are, in this order: a pointer
     per field to slot 0 (version ``v`` lies in slot ``v mod copies``), the extents (32 bits), the strides of the outer
@@ -25,6 +25,7 @@ class EntryPoint:
         numbers: Names of the numbers that every launch gives, see :class:`tilewright.codegen.gpu_site.Launch`.
         shared_bytes: Shared memory of a group that the text declares.
         room_bytes: Shared memory of a group that the launch must give.
+        pointers: How many pointers it takes, on a processor.
     """
 
     entry: str
@@ -32,6 +33,7 @@ class EntryPoint:
     numbers: tuple[str, ...] = ()
     shared_bytes: int = 0
     room_bytes: int = 0
+    pointers: int = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ last one, so that their model has these transfers already. For runs of a few ste
 
 from typing import TypeVar
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Floats
 from tilewright.costs.levels import grid_seconds
@@ -35,8 +36,14 @@ def run_seconds(family: str, seconds: Seconds, setting: Setting, *, copies: bool
 
 
 def whole_seconds(family: str, seconds: Seconds, setting: Setting) -> Seconds:
-    """Return the seconds of a whole run: its kernel's, and those of the copies where the family needs them."""
+    """Return the seconds of a whole run: its kernel's, its points', and those of copies where the family needs them."""
+    seconds = seconds + point_seconds(setting)
     return seconds + (copy_seconds(setting) if setting.cpu and not traits(family).streams else 0.0)
+
+
+def point_seconds(setting: Setting) -> float:
+    """Seconds for what sources add and receivers record, by all cores: a line of memory per cell and step."""
+    return setting.steps * setting.points * CACHE_LINE * grid_seconds(setting) / setting.sm_count
 
 
 def copy_seconds(setting: Setting) -> float:

@@ -81,6 +81,7 @@ class Setting:
         block: How streaming tiles of the problem grow in thread blocks, on a GPU.
         gpu: The GPU's own numbers.
         guessed: Whether the machine is a CPU whose speeds nobody has measured.
+        points: Cells that sources are added to, or receivers record, in a step.
     """
 
     problem: Problem
@@ -131,6 +132,7 @@ class Setting:
     block: stream_block.Footing | None = None
     gpu: Hardware | None = None
     guessed: bool = False
+    points: int = 0
 
     @property
     def updated(self) -> int:
@@ -183,6 +185,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     stream = streaming.footing(problem) if cpu and streaming.applies(problem) else None
     return Setting(
         problem=problem,
+        points=problem.points.cells,
         shape=problem.shape,
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),

@@ -34,6 +34,7 @@ RESERVED = frozenset(
         "until",
         "where",
         "sources",
+        "receivers",
         "metric",
         "model",
         "program",

@@ -56,6 +56,25 @@ Sides = tuple[tuple[Boundary, Boundary], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PointFields:
+    """Which fields of a problem have sources that add to cells, and receivers that record cells.
+
+    Attributes:
+        sources: Updated fields whose new values sources are added to.
+        receivers: Updated fields whose new values are recorded.
+        cells: Cells that are added to or recorded in a step.
+    """
+
+    sources: tuple[str, ...] = ()
+    receivers: tuple[str, ...] = ()
+    cells: int = 0
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.sources or self.receivers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A program on a grid.
 
@@ -65,6 +84,7 @@ class Problem:
         steps: Number of time steps.
         dtype: NumPy name of the element type of every field.
         boundaries: One :data:`Sides` per field, in the order of ``program.fields``.
+        points: Fields with sources and receivers.
     """
 
     program: Program
@@ -72,6 +92,7 @@ class Problem:
     steps: int
     dtype: str = "float32"
     boundaries: tuple[Sides, ...]
+    points: PointFields = PointFields()
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""

@@ -17,6 +17,7 @@ Array = npt.NDArray[Any]
 State = dict[str, list[Array]]
 """Per field its versions, newest first."""
 Evaluate = Callable[[Tape, Callable[[Read], Any], Mapping[str, Any]], Any]
+Compute = Callable[[Tape, Callable[[Read], Any]], Any]
 
 BLOCK_CELLS = 8192
 """Cells that are evaluated at a time."""
@@ -135,16 +136,43 @@ def start(problem: Problem, arrays: Mapping[str, Sequence[Array]], dtype: npt.DT
     return state
 
 
-def step(problem: Problem, state: State, scalars: Mapping[str, Any], evaluator: Evaluate = evaluate) -> State:
-    """Advance a state by one time step."""
+Added = Mapping[str, tuple[tuple[Array, ...], Array]]
+"""What sources add in a step: by field the indices of distinct cells, per axis, and a number for each."""
+
+
+def step(
+    problem: Problem,
+    state: State,
+    scalars: Mapping[str, Any],
+    evaluator: Evaluate = evaluate,
+    added: Added | None = None,
+) -> State:
+    """Advance a state by one time step.
+
+    Args:
+        problem: The problem.
+        state: The state.
+        scalars: Values of the program's scalars.
+        evaluator: What evaluates tapes.
+        added: What is added to new values, before anything reads them.
+    """
     program = problem.program
     new: dict[str, Array] = {}
+
+    def compute(tape: Tape, read: Callable[[Read], Any]) -> Any:  # noqa: ANN401
+        return evaluator(tape, read, scalars)
+
     for stage in analyse(program).stages:
         for i in stage:
             statement = program.statements[i]
             recurrent = any(read.field == statement.field and read.level == 1 for read in statement.reads)
-            advance = _sweep if recurrent else _apply
-            new[statement.field] = advance(problem, statement, state, new, scalars, evaluator)
+            sources = (added or {}).get(statement.field)
+            if recurrent:
+                new[statement.field] = _sweep(problem, statement, state, new, compute, sources)
+                continue
+            new[statement.field] = _apply(problem, statement, state, new, compute)
+            if sources is not None:
+                new[statement.field][sources[0]] += sources[1]
     return {
         field: [new[field], *versions[: program.history(field) - 1]] if field in new else versions
         for field, versions in state.items()
@@ -161,6 +189,7 @@ def run(
     scalars: Mapping[str, Any],
     dtype: npt.DTypeLike | None = None,
     stepped: Callable[[], None] = silent,
+    added: Callable[[int], Added] = lambda _: {},
 ) -> dict[str, Array]:
     """Run a problem.
 
@@ -170,6 +199,7 @@ def run(
         scalars: Values of the program's scalars.
         dtype: Element type to compute in; the problem's by default.
         stepped: Called after every step.
+        added: What sources add, by the number of steps done.
 
     Returns:
         The newest version of every updated field.
@@ -178,8 +208,8 @@ def run(
     kind = np.dtype(problem.dtype if dtype is None else dtype)
     typed = {name: kind.type(value) for name, value in scalars.items()}
     with np.errstate(all="ignore"):
-        for _ in range(problem.steps):
-            state = step(problem, state, typed)
+        for number in range(problem.steps):
+            state = step(problem, state, typed, added=added(number))
             stepped()
     return {field: state[field][0] for field in problem.program.updated}
 
@@ -212,8 +242,7 @@ def _apply(
     statement: Statement,
     state: State,
     new: dict[str, Array],
-    scalars: Mapping[str, Any],
-    evaluator: Evaluate,
+    compute: Compute,
 ) -> Array:
     box = problem.update_box(statement)
     read = _padded_reader(problem, state, new)
@@ -221,7 +250,7 @@ def _apply(
     if all(low < high for low, high in box):
         for part in _blocks(box):
             cells = tuple(slice(*span) for span in part)
-            result[cells] = evaluator(statement.tape, _reader_of(part, read), scalars)
+            result[cells] = compute(statement.tape, _reader_of(part, read))
     return result
 
 
@@ -244,13 +273,15 @@ def _sweep(
     statement: Statement,
     state: State,
     new: dict[str, Array],
-    scalars: Mapping[str, Any],
-    evaluator: Evaluate,
+    compute: Compute,
+    sources: tuple[tuple[Array, ...], Array] | None,
 ) -> Array:
     """A recurrence, cell by cell in lexicographic order; boundaries of the swept field must be fixed or constant."""
     result = state[statement.field][0].copy()
     box = problem.update_box(statement)
     others = _padded_reader(problem, state, new)
+    places = [] if sources is None else list(zip(*(axis.tolist() for axis in sources[0]), strict=True))
+    added = {} if sources is None else dict(zip(places, sources[1], strict=True))
     sides = problem.sides(statement.field)
     for cell in np.ndindex(*(high - low for low, high in box)):
         at = tuple(low + i for (low, _), i in zip(box, cell, strict=True))
@@ -262,5 +293,7 @@ def _sweep(
                 return result.dtype.type(sides[outside[-1]][0].value) if outside else result[where]
             return others(node, tuple((i, i + 1) for i in at))[(0,) * len(at)]
 
-        result[at] = evaluator(statement.tape, read, scalars)
+        result[at] = compute(statement.tape, read)
+        if at in added:
+            result[at] += added[at]
     return result

@@ -27,10 +27,10 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """A compiled C function of four pointers: ``(array, size, work, value)``; it keeps its library loaded.
+    """A compiled C function of pointers, four as a rule: ``(array, size, work, value)``; it keeps its library loaded.
 
     Attributes:
-        function: What is called with the four addresses; callers that prepare these call it themselves.
+        function: What is called with the addresses; callers that prepare these call it themselves.
         parallel: Whether it was compiled with OpenMP.
     """
 
@@ -116,7 +116,7 @@ def load(artifact: Artifact[Any]) -> tuple[Function, ...]:
     for kernel in artifact.source.kernels:
         function = getattr(library, kernel.entry)
         function.restype = None
-        function.argtypes = [ctypes.c_void_p] * 4
+        function.argtypes = [ctypes.c_void_p] * kernel.pointers
         if artifact.parallel:
             function = forks.protect(library, function)
         found.append(Function(function=function, parallel=artifact.parallel))

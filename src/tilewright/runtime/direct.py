@@ -14,7 +14,8 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.problem import Problem
 from tilewright.runtime.memory import Array, Workspace, check_memory, copy_jobs, frame, layout, spread
-from tilewright.runtime.session import SHARED, Inputs, Runnable
+from tilewright.runtime.points import MOST_BYTES, bytes_of
+from tilewright.runtime.session import SHARED, Inputs, Runnable, point_tables
 
 _MOST_WASTE = 1.5
 """Cells of a tile's row per cell of the grid's up to which the state between bands is kept as the kernel orders it."""
@@ -47,6 +48,8 @@ def slots_of(needs: StencilLayout, problem: Problem) -> Slots:
 def applies(compiled: Runnable, problem: Problem, inputs: Inputs) -> bool:
     """Whether a kernel can work on the caller's arrays: rows one after the other, and results apart from inputs."""
     if not compiled.layout.direct or problem.steps == 0:
+        return False
+    if inputs.points is not None and bytes_of(problem) * problem.steps > MOST_BYTES:
         return False
     given = [version for versions in inputs.arrays.values() for version in versions]
     if any(not _plain(array, problem) for array in given):
@@ -88,6 +91,7 @@ def execute(
     total = own + needs.scratch * threads
     check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(program.updated)))
     memory = workspace or SHARED
+    tables = point_tables(problem, inputs, memory=memory)
     results = {
         field: memory.lend_grid(problem.shape, problem.dtype) if inputs.out is None else inputs.out[field]
         for field in program.updated
@@ -108,8 +112,17 @@ def execute(
         fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
         scalars = np.array([*(inputs.scalars[name] for name in program.scalars), 0], dtype=problem.dtype)
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
-        constants = np.array([*(row.ctypes.data for row in rows), buffer.ctypes.data + own], dtype=np.uintp)
-        compiled.function(fields.ctypes.data, size.ctypes.data, scalars.ctypes.data, constants.ctypes.data)
+        values = [*(row.ctypes.data for row in rows), buffer.ctypes.data + own]
+        further: tuple[int, ...] = ()
+        if tables is not None:
+            addresses = tables.before(inputs.first, problem.steps)
+            if addresses is not None:
+                values, further = [*values, *addresses.numbers], (addresses.points,)
+        constants = np.array(values, dtype=np.uintp)
+        arguments = (fields.ctypes.data, size.ctypes.data, scalars.ctypes.data, constants.ctypes.data)
+        compiled.function(*arguments, *further)
+        if tables is not None:
+            tables.after(inputs.first, problem.steps)
     finally:
         memory.give(buffer)
     return results

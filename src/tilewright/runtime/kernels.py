@@ -16,7 +16,7 @@ from tilewright.programs import reference
 from tilewright.programs.problem import Problem
 from tilewright.runtime import cpu
 from tilewright.runtime.memory import Array, Workspace, check_memory
-from tilewright.runtime.session import Inputs, Session
+from tilewright.runtime.session import Inputs, Session, point_tables
 
 if TYPE_CHECKING:  # loaded by what opens a device
     from tilewright.runtime import gpu
@@ -203,6 +203,7 @@ class NumpySession:
         self.steps = 0
         """Steps done so far."""
         self._problem = problem
+        self._first, self._points = inputs.first, point_tables(problem, inputs)
         self._state = reference.start(problem, inputs.arrays)
         kind = np.dtype(problem.dtype).type
         self._scalars = {name: kind(value) for name, value in inputs.scalars.items()}
@@ -211,8 +212,12 @@ class NumpySession:
         """Compute further steps."""
         with np.errstate(all="ignore"):
             for _ in range(steps):
-                self._state = reference.step(self._problem, self._state, self._scalars)
-        self.steps += steps
+                done = self._first + self.steps
+                added = {} if self._points is None else self._points.added(done)
+                self._state = reference.step(self._problem, self._state, self._scalars, added=added)
+                if self._points is not None:
+                    self._points.record({field: versions[0] for field, versions in self._state.items()}, done)
+                self.steps += 1
 
     def newest(self, field: str, age: int = 0) -> Array:
         """See a field's newest version, or an older one."""

@@ -30,6 +30,7 @@ from tilewright.runtime.memory import (
     spread,
     view,
 )
+from tilewright.runtime.points import PointData, PointTables
 
 Ranges = tuple[tuple[int, int], ...]
 _SMALL = 2**20
@@ -65,11 +66,17 @@ class Inputs:
         arrays: Per field its versions, newest first, each of the problem's shape and of any layout.
         scalars: Values of the program's scalars.
         out: Arrays to write the updated fields into, or None for new ones.
+        points: Sources and receivers, if any.
+        traces: By field, arrays to write into what receivers record, or None where nothing wants it.
+        first: Steps that lie behind the arrays; sources go on from there.
     """
 
     arrays: Mapping[str, Sequence[Array]]
     scalars: Mapping[str, Any]
     out: Mapping[str, Array] | None = None
+    points: PointData | None = None
+    traces: Mapping[str, Array] | None = None
+    first: int = 0
 
 
 class Session:
@@ -120,6 +127,7 @@ class Session:
         self._buffer = self._workspace.take(max(total, _SMALL))
         self._address = self._buffer.ctypes.data
         self._arguments = self._fixed_arguments(whole, inputs)
+        self._first, self._points = inputs.first, point_tables(problem, inputs, halo, workspace)
         self._fill(inputs)
 
     def advance(self, steps: int, *, last: bool = False) -> None:
@@ -130,17 +138,17 @@ class Session:
             last: Nothing follows but reading the newest versions: older ones need not be kept.
         """
         while steps > 0:
-            now = steps
+            now = steps if self._points is None else min(steps, self._points.most)
             if self._halo is not None:
                 if self._exact == 0:
                     self._refresh(self._history())
                     self._exact = self._halo.problem.steps
-                now = min(steps, self._exact)
+                now = min(now, self._exact)
                 self._exact -= now
             steps -= now
             for part in self._parts(now, last=last and steps == 0):
                 self._call(part)
-            self.steps += now
+                self.steps += part
 
     def _parts(self, steps: int, *, last: bool) -> Iterator[int]:
         """Cut steps so that every version of the history is where it belongs afterwards.
@@ -229,10 +237,17 @@ class Session:
         scalars, constants, _ = self._arguments
         # No array of the caller is read or written by the kernel itself: see codegen.emit.StencilLayout.
         sizes = (steps, threads, *plan.shape, *strides, distance, 0, 0, *strides)
+        further: tuple[int, ...] = ()
+        if self._points is not None:
+            addresses = self._points.before(self._first + self.steps, steps)
+            if addresses is not None:
+                constants, further = [*constants, *addresses.numbers], (addresses.points,)
         numbers = np.array([*starts, *constants, *sizes], dtype=np.int64)
         fields = numbers.ctypes.data
         behind = fields + numbers.itemsize * len(starts)
-        self._compiled.function(fields, behind + numbers.itemsize * len(constants), scalars, behind)
+        self._compiled.function(fields, behind + numbers.itemsize * len(constants), scalars, behind, *further)
+        if self._points is not None:
+            self._points.after(self._first + self.steps, steps)
         self._version += steps
         if self._flips:
             self._version %= 2
@@ -294,6 +309,15 @@ class Session:
             for age in range(self.problem.program.history(field), self._copies(field)):
                 for slab in frame(self._plan.shape, box):
                     np.copyto(self._slot(field, age)[slab], first[slab])
+
+
+def point_tables(
+    problem: Problem, inputs: Inputs, halo: Extended | None = None, memory: Workspace | None = None
+) -> PointTables | None:
+    """Return the tables of a run's sources and receivers for a kernel; None where there are none."""
+    if inputs.points is None:
+        return None
+    return PointTables(inputs.points, problem, inputs.arrays, inputs.traces, memory or SHARED, halo)
 
 
 @dataclass(frozen=True, slots=True)

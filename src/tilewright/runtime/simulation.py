@@ -13,7 +13,8 @@ import numpy as np
 from tilewright.programs.problem import Problem
 from tilewright.runtime.kernels import Kernel, State
 from tilewright.runtime.memory import Array, check_memory
-from tilewright.runtime.session import Inputs
+from tilewright.runtime.points import PointData
+from tilewright.runtime.session import Inputs, point_tables
 from tilewright.runtime.warn import warn
 
 _LOOKED_AT = 2**16
@@ -41,23 +42,25 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forcing:
-    """The sources of a run.
+    """Sources and receivers that stop a run: those of kernels that know of none, on GPUs.
 
     Attributes:
         sources: One per field and cell.
-        steps: Steps in which anything changes, ascending, 0 left out.
+        receivers: What is recorded.
+        steps: Steps in which anything changes or after which something is recorded, ascending, 0 left out.
     """
 
     sources: tuple[Source, ...] = ()
+    receivers: PointData | None = None
     steps: tuple[int, ...] = ()
 
     @property
     def longest(self) -> int | None:
-        """Length of the longest stretch without a change, or None without any change."""
+        """Length of the longest stretch without a stop, or None without any."""
         if not self.steps:
             return None
-        total = len(self.sources[0].values)
-        return int(np.max(np.diff([0, *self.steps, total])))
+        stretches = np.diff([0, *self.steps, *(len(source.values) for source in self.sources[:1])])
+        return int(np.max(stretches))
 
 
 UNFORCED = Forcing()
@@ -72,7 +75,7 @@ class Calculation:
         problem: The problem.
         inputs: Arrays and scalars; they are only read.
         threads: Threads to use.
-        forcing: The sources that change while it runs.
+        forcing: The sources and receivers at which it stops.
     """
 
     kernel: Kernel
@@ -87,6 +90,7 @@ class Calculation:
         *,
         targets: Sequence[Mapping[str, Array]] = (),
         deep: bool = False,
+        traces: Mapping[str, Array] | None = None,
     ) -> tuple[dict[str, tuple[Array, ...]], int]:
         """Run all steps, or fewer where the monitor ends the run.
 
@@ -94,6 +98,7 @@ class Calculation:
             monitor: What looks at the run, or None.
             targets: By age, arrays to write the updated fields into.
             deep: Whether every time level that a next step reads is returned, or the newest alone.
+            traces: By field, arrays to write into what receivers record.
 
         Returns:
             The levels of every updated field, newest first, and the steps done.
@@ -101,9 +106,14 @@ class Calculation:
         Raises:
             ArrayError: If memory does not hold the run.
         """
+        if traces is not None:
+            return replace(self, inputs=replace(self.inputs, traces=traces)).compute(
+                monitor, targets=targets, deep=deep
+            )
         problem = self.problem
         several = deep and any(problem.program.history(field) > 1 for field in problem.program.updated)
-        if monitor is None and not self.forcing.steps and not several:
+        stops = self.forcing.steps or self.forcing.receivers is not None
+        if monitor is None and not stops and not several:
             inputs = replace(self.inputs, out=targets[0]) if targets else self.inputs
             results = self.kernel.run(problem, inputs, self.threads)
             return {field: (values,) for field, values in results.items()}, problem.steps
@@ -184,6 +194,9 @@ class Simulation:
         program = self.problem.program
         self.histories = {field: program.history(field) for field in program.updated}
         """Versions that the next step reads, per updated field."""
+        inputs, data = calculation.inputs, calculation.forcing.receivers
+        wanted = data is not None and inputs.traces is not None
+        self._records = point_tables(self.problem, replace(inputs, points=data)) if wanted else None
         self.state: State = calculation.kernel.start(self.problem, calculation.inputs, calculation.threads)
 
     def __enter__(self) -> Self:
@@ -203,6 +216,9 @@ class Simulation:
         first, forcing = self.done, self.calculation.forcing
         for stop in _stops(first, steps, forcing, every):
             self.state.advance(stop - self.done)
+            if self._records is not None:
+                newest = {field: self.state.newest(field) for field in self._records.fields}
+                self._records.record(newest, self.done)
             self.done = stop
             for source in forcing.sources if stop < steps else ():
                 if source.values[stop] != source.values[stop - 1]:
@@ -218,7 +234,7 @@ class Simulation:
         for source in sources:
             held[source.field][source.cell] = source.values[first]
         arrays = {**given, **versions, **{field: (values,) for field, values in held.items()}}
-        inputs = replace(calculation.inputs, arrays=arrays)
+        inputs = replace(calculation.inputs, arrays=arrays, traces=None, first=first)
         return Simulation(replace(calculation, inputs=inputs), first)
 
     def versions(self) -> dict[str, tuple[Array, ...]]:

@@ -89,3 +89,16 @@ def test_what_means_nothing_is_refused():
     ):
         with pytest.raises((TypeError, IndexError)):
             wrong()
+
+
+def test_a_name_means_one_thing_wherever_it_is_known():
+    """A value is an expression of names: in a scope where its name meant something else it would be another value."""
+    b = Builder("f")
+    n = b.param("n", ir.INDEX)
+    with b.loop("i", 0, n):
+        b.let("twice", n * 2)
+        with pytest.raises(ValueError, match="in f: n is the name of something else that is known here"):
+            b.mutable("n", 0)
+        with pytest.raises(ValueError, match="i is the name of something else"), b.loop("i", 0, n):
+            pass
+    b.let("twice", n * 2)

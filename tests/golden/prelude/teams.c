@@ -1,13 +1,7 @@
 /* threads that meet */
 
-/* how many threads there are, and how some of them wait for each other: each says how often it has come */
+/* some threads wait for each other: each says how often it has come, in a cache line of its own */
 #define TW_APART 16
-#if defined(_OPENMP)
-extern int omp_get_num_threads(void);
-static inline int64_t tw_threads(void) { return omp_get_num_threads(); }
-#else
-static inline int64_t tw_threads(void) { return 1; }
-#endif
 #if defined(__unix__) || defined(__APPLE__)
 extern int sched_yield(void);
 #define TW_YIELD sched_yield()

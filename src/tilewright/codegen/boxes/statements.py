@@ -10,7 +10,7 @@ reads (:mod:`tilewright.codegen.boxes.loops`).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.codegen import ir
+from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, row_starts
 from tilewright.codegen.boxes.vectors import (
     AT_HIGH,
@@ -140,19 +140,31 @@ def _target_let(site: Site, var: ir.Var, places: tuple[ir.Expr, ...], shift: int
     return ir.Let(var, result)
 
 
-def box_functions(site: Site, number: int) -> tuple[ir.Function, ...]:
+def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Function, ...]:
     """A function ``box(…, t, low0, high0, …)`` that computes the cells of a box that the statement updates.
 
     Args:
         site: The kernel's surroundings.
         number: Index of the statement.
+        own: Whether tiles compute cells of others, too, in memory of their own.
 
     Returns:
         The function, after those that it calls: those of sums in loops, or, where neighbours of long rows come by
-        shuffles (:mod:`tilewright.codegen.passes.shuffle_neighbours`), one for long rows and one for others.
+        shuffles (:mod:`tilewright.codegen.passes.shuffle_neighbours`), one for long rows and one for others; where the
+        field has sources or receivers, the one that knows of these.
     """
+    field, name = site.problem.program.statements[number].field, box_name(site, number)
+    if not points.touches(site, field):
+        return _box_functions(site, number, name)
+    *others, values = _box_functions(site, number, f"{name}_values")
+    after = points.points_function(site, field, STEP, own=own)
+    calls = tuple(ir.Call(each.name, values.params) for each in (values, after))
+    return (*others, values, after, ir.Function(name=name, params=values.params, body=calls))
+
+
+def _box_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
     box = _Box(site=site, number=number, together=False)
-    name, code = box_name(site, number), box.code
+    code = box.code
     if code.block.neighbours != "shuffles":
         rows = sorted({1, code.block.rows})
         blocks = ((lines, row_pointers(site, box.statement, _places(site), lines)) for lines in rows)

@@ -57,13 +57,14 @@ class Value:
     Attributes:
         node: The expression.
         type: Its type.
+        builder: The function that it stands in.
     """
 
-    __slots__ = ("_builder", "node")
+    __slots__ = ("builder", "node")
 
     def __init__(self, node: Expr, builder: "Builder") -> None:
         """Wrap an expression."""
-        self.node, self._builder = node, builder
+        self.node, self.builder = node, builder
 
     @property
     def type(self) -> Type:
@@ -71,7 +72,7 @@ class Value:
         return type_of(self.node)
 
     def _of(self, node: Expr) -> "Value":
-        return Value(node, self._builder)
+        return Value(node, self.builder)
 
     def _beside(self, other: "Value | Number") -> Expr:
         return other.node if isinstance(other, Value) else number(other, self.type)
@@ -161,7 +162,7 @@ class Value:
         kind = self._pointee()
         if isinstance(value, Value) and isinstance(value.type, Vector):
             kind = value.type
-        self._builder.emit(Store(self.node, self._place(index), operand(value, kind), kind))
+        self.builder.emit(Store(self.node, self._place(index), operand(value, kind), kind))
 
     def vector(self, index: "Value | int" = 0) -> "Value":
         """Return the vector of values from there on, at any alignment."""
@@ -228,7 +229,7 @@ def _both(a: Value | Number, b: Value | Number) -> tuple[Expr, Expr, Value]:
 def _extremum(a: Value | Number, b: Value | Number, index: Operator, real: Operator) -> Value:
     first, second, known = _both(a, b)
     which = index if isinstance(known.type, Index) else real
-    return Value(first if first == second else build.op(which, first, second), known._builder)  # noqa: SLF001
+    return Value(first if first == second else build.op(which, first, second), known.builder)
 
 
 def least(a: Value | Number, b: Value | Number) -> Value:
@@ -246,8 +247,8 @@ def select(condition: Value, a: Value | Number, b: Value | Number) -> Value:
     first, second, known = _both(a, b)
     kind = known.type
     if isinstance(condition.type, Mask):
-        return Value(Op(Operator.WHERE, (condition.node, first, second), kind), known._builder)  # noqa: SLF001
-    return Value(build.select(condition.node, first, second), known._builder)  # noqa: SLF001
+        return Value(Op(Operator.WHERE, (condition.node, first, second), kind), known.builder)
+    return Value(build.select(condition.node, first, second), known.builder)
 
 
 class Builder:
@@ -272,6 +273,7 @@ class Builder:
         )
         self._params: list[Var] = []
         self._bodies: list[list[Stmt]] = [[]]
+        self._names: list[set[str]] = [set()]
 
     # Names
 
@@ -281,8 +283,15 @@ class Builder:
 
     def param(self, name: str, kind: Type) -> Value:
         """Add a parameter."""
-        self._params.append(Var(name, kind))
+        self._params.append(self._new(name, kind))
         return Value(self._params[-1], self)
+
+    def _new(self, name: str, kind: Type) -> Var:
+        """A name that nothing has which is known here: a value would else stand where its name means another one."""
+        if any(name in names for names in self._names):
+            raise ValueError(f"in {self._function.name}: {name} is the name of something else that is known here")
+        self._names[-1].add(name)
+        return Var(name, kind)
 
     def let(self, name: str, value: Value | Number, kind: Type | None = None) -> Value:
         """Give a value a name, and a type if not its own."""
@@ -301,7 +310,7 @@ class Builder:
         node = operand(value, own)
         if isinstance(own, Vector) and type_of(node) == own.element:
             node = build.splat(node, own)
-        return Var(name, own), node
+        return self._new(name, own), node
 
     def set(self, var: Value, value: Value | Number) -> None:
         """Change a mutable name."""
@@ -311,13 +320,15 @@ class Builder:
 
     def array(self, name: str, kind: Pointer, length: int) -> Value:
         """Declare memory for so many values."""
-        self.emit(Array(Var(name, kind), length))
-        return Value(Var(name, kind), self)
+        var = self._new(name, kind)
+        self.emit(Array(var, length))
+        return Value(var, self)
 
     def numbers(self, name: str, kind: Pointer, values: Sequence[float]) -> Value:
         """Declare memory that holds known numbers."""
-        self.emit(ConstArray(Var(name, kind), tuple(values)))
-        return Value(Var(name, kind), self)
+        var = self._new(name, kind)
+        self.emit(ConstArray(var, tuple(values)))
+        return Value(var, self)
 
     def lanes(self, of: Element) -> Value:
         """How many numbers a vector register holds (CPU)."""
@@ -382,8 +393,12 @@ class Builder:
     def _inside(self) -> Iterator[list[Stmt]]:
         body: list[Stmt] = []
         self._bodies.append(body)
-        yield body
-        self._bodies.pop()
+        self._names.append(set())
+        try:
+            yield body
+        finally:
+            self._names.pop()
+            self._bodies.pop()
 
     @contextmanager
     def loop(  # noqa: PLR0913  (what a loop is)
@@ -399,8 +414,8 @@ class Builder:
         independent: bool = False,
     ) -> Iterator[Value]:
         """Count from ``low`` to below ``high``; see :class:`~tilewright.codegen.ir.nodes.For`."""
-        var = Var(name, kind)
         with self._inside() as body:
+            var = self._new(name, kind)
             yield Value(var, self)
         bounds = [operand(each, kind) for each in (low, high, step)]
         self.emit(

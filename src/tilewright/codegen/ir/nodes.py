@@ -74,7 +74,16 @@ class Operator(StrEnum):
     COS = "cos"
     TANH = "tanh"
     FLOOR = "floor"
+    RINT = "rint"
+    """To the nearest whole number, of two the even one."""
+    TRUNC = "trunc"
+    """To a whole number, towards zero."""
     POW = "pow"
+    ADDS = "adds"
+    SUBS = "subs"
+    """Sum and difference of whole numbers in vectors that stay at the ends of their range."""
+    ANY_GT = "any_gt"
+    """Whether any number of a vector is larger than that of another one in its place."""
     OVER_SQRT = "over_sqrt"
     """``a / sqrt(b)``, with a reciprocal square root."""
     LT = "lt"
@@ -142,7 +151,7 @@ COMPARISONS = frozenset(
     {Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.EQ, Operator.NE, Operator.NONZERO}
 )
 LOGICAL = frozenset({Operator.AND, Operator.OR, Operator.NOT})
-_SAME_TYPE = frozenset(Operator) - COMPARISONS - LOGICAL - {Operator.WIDEN}
+_SAME_TYPE = frozenset(Operator) - COMPARISONS - LOGICAL - {Operator.WIDEN, Operator.ANY_GT}
 """Operators whose result is of the type that they work in."""
 
 
@@ -246,7 +255,7 @@ class IntrinsicSignature:
 
     Attributes:
         operands: Each as a letter: ``w`` a pointer that is written through, ``r`` one that is read, ``i`` an index,
-            ``e`` a number, ``v`` a vector.
+            ``e`` a number, ``v`` a vector, ``b`` a pointer to bytes that are read.
         returns: Whether it gives the pointer back that it took.
         gpu: Whether GPUs have it, not CPUs.
     """
@@ -269,13 +278,15 @@ INTRINSICS: dict[str, IntrinsicSignature] = {
     "past": IntrinsicSignature(operands="wv"),
     "await": IntrinsicSignature(operands="ri"),
     "publish": IntrinsicSignature(operands="wi"),
+    "translate": IntrinsicSignature(operands="wbrii"),
     "count": IntrinsicSignature(operands="w", gpu=True),
 }
 """``copy`` and ``fill`` elements; ``stream`` copies past the caches and ``fence`` orders that; ``lift`` and ``lower``
 turn a line into a dimension-lifted row and back, ``wrap`` makes the shifted vectors at its ends; ``prefetch`` asks for
 a line; ``again`` is the same address, to be read anew. ``past`` stores a vector at a vector's own boundary past the
 caches. ``await`` waits until a number that another thread will ``publish`` is at least an index: what that thread wrote
-before is seen after. ``count`` adds one for all threads that come."""
+before is seen after. ``translate`` turns bytes into entries of a table, given how many entries and bytes there are.
+``count`` adds one for all threads that come."""
 
 Expr = Int | Real | Var | Lanes | Op | Shift | Load | Call | Intrinsic
 
@@ -513,6 +524,8 @@ def _result(op: Operator, kind: Type) -> Type:
     """The type of what comes of an operator that works in a type."""
     if op is Operator.WIDEN:
         return WIDE
+    if op is Operator.ANY_GT:
+        return BOOL
     return kind if op in LOGICAL and isinstance(kind, Index) else truth_of(kind)
 
 

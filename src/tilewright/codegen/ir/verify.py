@@ -46,14 +46,27 @@ from tilewright.codegen.ir.nodes import (
     While,
     type_of,
 )
-from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Bool, Element, Index, Mask, Pointer, Space, Type, Vector
+from tilewright.codegen.ir.types import (
+    BOOL,
+    ELEMENTS,
+    INDEX,
+    WIDE,
+    Bool,
+    Element,
+    Index,
+    Mask,
+    Pointer,
+    Space,
+    Type,
+    Vector,
+)
 
 _SHARES = {"", "static", "dynamic"}
 _KINDS = {False: {"entry", "inline", "local", "apart"}, True: {"kernel", "inline", "local"}}
 _CPU_NODES = (Lanes, Shift, ConstArray, Parallel, Counters, Meet)
 _CPU_OPERATORS = {
     *(Operator.SPLAT, Operator.KEEP, Operator.HOLD, Operator.FRESH, Operator.OPAQUE, Operator.WRITABLE),
-    *(Operator.VECTOR_BYTES, Operator.THREADS, Operator.LANE),
+    *(Operator.VECTOR_BYTES, Operator.THREADS, Operator.LANE, Operator.ADDS, Operator.SUBS, Operator.ANY_GT),
 }
 _GPU_OPERATORS = {Operator.GROUP, Operator.GROUPS, Operator.ALIGNED}
 
@@ -361,6 +374,7 @@ class _Checker:
             "i": INDEX,
             "e": node.element,
             "v": Vector(node.element),
+            "b": Pointer(ELEMENTS["uint8"], const=True),
         }
         for kind, letter in zip(kinds, signature.operands, strict=True):
             self.fits(kind, wanted[letter], f"is passed to {node.name} for a {wanted[letter]}")
@@ -500,6 +514,10 @@ def _vectors(kind: Type, kinds: Kinds) -> bool:
     return isinstance(kind, Vector) and _alike(kind, kinds)
 
 
+def _whole_vectors(kind: Type, kinds: Kinds) -> bool:
+    return _vectors(kind, kinds) and _whole(kind, kinds)
+
+
 def _kept(kind: Type, kinds: Kinds) -> bool:
     return _vectors(kind, kinds[:2]) and kinds[2] == INDEX
 
@@ -539,9 +557,11 @@ _OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.MOD, Operator.SHR, Operator.SHL), (2, _whole)),
     **dict.fromkeys((Operator.MINIMUM, Operator.MAXIMUM, Operator.POW, Operator.OVER_SQRT), (2, _alike)),
     **dict.fromkeys((Operator.NEG, Operator.ABS, Operator.SQRT, Operator.EXP, Operator.LOG), (1, _alike)),
-    **dict.fromkeys((Operator.SIN, Operator.COS, Operator.TANH, Operator.FLOOR), (1, _alike)),
+    **dict.fromkeys((Operator.SIN, Operator.COS, Operator.TANH), (1, _alike)),
+    **dict.fromkeys((Operator.FLOOR, Operator.RINT, Operator.TRUNC), (1, _alike)),
     **dict.fromkeys((Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.EQ, Operator.NE), (2, _comparable)),
     Operator.NONZERO: (2, _numbers),
+    **dict.fromkeys((Operator.ADDS, Operator.SUBS, Operator.ANY_GT), (2, _whole_vectors)),
     **dict.fromkeys((Operator.AND, Operator.OR), (2, _truths)),
     Operator.NOT: (1, _truths),
     Operator.WHERE: (3, _choice),

@@ -12,9 +12,10 @@ from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.lower.index import index
+from tilewright.codegen.points import own_place
 from tilewright.codegen.sites import Site, box_bounds, constants, extent, stride
 from tilewright.programs.problem import Problem
-from tilewright.tilings.tree import CopyIn, CopyOut, Private
+from tilewright.tilings.tree import Box, CopyIn, CopyOut, Private, children
 
 _SLOT = ir.Var("slot")
 _SIZES = ir.Var("own_size", ir.pointer(ir.INDEX))
@@ -82,10 +83,11 @@ def rooms(site: Site, own: Memory) -> tuple[ir.Stmt, ...]:
     values: list[ir.Expr] = [ir.Var("steps"), ir.Int(1), *(extent(axis) for axis in range(site.rank))]
     values += [ir.Int(stride) for stride in own.strides[:-1]]
     values.append(ir.Int(own.slot))
+    bounds = 2 * site.rank if site.problem.points else 0
     return (
         ir.Let(_ring(site), ir.add(ir.writable(bytes_of_all), ir.mul(ir.THREAD, own.size))),
         ir.Array(_fields(site), len(site.problem.program.fields)),
-        ir.Array(_SIZES, len(values)),
+        ir.Array(_SIZES, len(values) + bounds),
         *(ir.Store(_SIZES, ir.Int(i), value, ir.INDEX) for i, value in enumerate(values)),
     )
 
@@ -103,7 +105,22 @@ def places(site: Site, own: Memory, tile: Private, names: Mapping[str, ir.Expr])
     for field, start in enumerate(own.starts):
         place = ir.sub(ir.add(_ring(site), start), ir.Var("moved"))
         body.append(ir.Store(_fields(site), ir.Int(field), place, ir.pointer(site.dtype)))
+    if site.problem.points:
+        bounds = [index(end, names) for pair in _own_cells(tile) for end in pair]
+        first = own_place(site)
+        body += [ir.Store(_SIZES, ir.Int(first + i), bound, ir.INDEX) for i, bound in enumerate(bounds)]
     return tuple(body)
+
+
+def _own_cells(tile: Private) -> Box:
+    """The cells that a tile copies back."""
+    below = [tile.child]
+    while below:
+        node = below.pop()
+        if isinstance(node, CopyOut):
+            return node.box
+        below += children(node)
+    raise ValueError("a tile with memory of its own copies nothing back")
 
 
 def _grid_version(site: Site, field: int, side: ir.Expr, age: int) -> ir.Expr:

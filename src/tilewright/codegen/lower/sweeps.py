@@ -2,7 +2,7 @@
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
-from tilewright.codegen import ir
+from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.statements import box_call, cells_name
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import Site, box_bounds, extent, stride
@@ -68,12 +68,27 @@ def cell_by_cell(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
         for number in stage:
             bounds = box_bounds(site, site.problem.program.statements[number])
             places = tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
-            cells = (*site.params, ir.Var(steps.name), *places, *bounds[-1])
-            nest: tuple[ir.Stmt, ...] = (ir.Call(cells_name(site, number), cells),)
+            nest = _row(site, number, ir.Var(steps.name), places, bounds[-1])
             for axis in range(site.rank - 2, -1, -1):
                 nest = (ir.For(var=places[axis], low=bounds[axis][0], high=bounds[axis][1], body=nest),)
             body += nest
     return (_over(steps, body),)
+
+
+def _row(
+    site: Site, number: int, step: ir.Expr, places: tuple[ir.Var, ...], bounds: tuple[ir.Expr, ir.Expr]
+) -> tuple[ir.Stmt, ...]:
+    """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""
+    field = site.problem.program.statements[number].field
+    if not points.touches(site, field):
+        return (ir.Call(cells_name(site, number), (*site.params, step, *places, *bounds)),)
+    x = ir.Var("x")
+    spans = [end for at in (*places, x) for end in (at, ir.add(at, 1))]
+    calls = (
+        ir.Call(cells_name(site, number), (*site.params, step, *places, x, ir.add(x, 1))),
+        ir.Call(points.function_name(site, field), (*site.params, step, *spans)),
+    )
+    return (ir.For(var=x, low=bounds[0], high=bounds[1], body=calls),)
 
 
 def stage_distances(program: Program) -> tuple[int, ...]:

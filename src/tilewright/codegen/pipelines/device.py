@@ -1,4 +1,4 @@
-"""Fused groups of a pipeline for GPUs: one text for OpenCL and CUDA, behind the macros of every GPU text.
+"""Fused groups of a pipeline for GPUs.
 
 A block of T_y x T_x threads owns a tile of (T_y N_y) x (T_x N_x) cells. It loads the tiles of its inputs with their
 halos into shared memory, computes stencil after stencil there, and stores what the group hands on (Ben Cheikh et al.
@@ -6,27 +6,32 @@ halos into shared memory, computes stencil after stencil there, and stores what 
 counts it. Cells outside the picture are made after every stencil from those inside.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.base.intmath import ceil_div
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
+from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.print.elements import GPU_ELEMENTS
-from tilewright.codegen.print.gpu import GpuPrinter, gpu_literal
-from tilewright.codegen.print.gpu_prelude import DIALECTS, prelude
+from tilewright.codegen.ir.builder import Builder, Value, least, select
+from tilewright.codegen.print.gpu import print_gpu
+from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.expression import Read, Scalar
 from tilewright.programs.pipeline import Stencil
 from tilewright.programs.pipeline_problem import PipelineProblem
-from tilewright.programs.problem import Boundary
 from tilewright.tilings.fusion import Group, plan_group, slots
 from tilewright.tilings.rows import halos_of, streamable
 
 _BLOCK = ("T_y", "T_x", "N_y", "N_x")
-_ROUND = {"nearest": "rint", "floor": "floor", "truncate": "trunc"}
+_WORD = ir.element("int64")
+"""What shared memory is declared as: tiles of any type start at one of these."""
+_VERSION = 2
+"""Raised when texts change for the same group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,27 +80,25 @@ def emit_gpu_group(
         raise UsageError(f"a GPU kernel is for two dimensions and a block ({', '.join(_BLOCK)}), got {block}")
     if reason := streamable(problem, group):
         raise IllegalTilingError(reason, "run its stencils one by one")
-    return _Writer(problem, group, dialect, block).source()
+    return _Kernel(problem, group, dialect, block).source()
 
 
-class _Writer:
-    """Writes one kernel; every method returns text."""
+class _Kernel:
+    """Makes one kernel."""
 
     def __init__(self, problem: PipelineProblem, group: Group, dialect: str, block: tuple[int, int, int, int]) -> None:
         self.problem, self.group, self.dialect, self.block = problem, group, dialect, block
         self.pipeline = problem.pipeline
         self.plan = plan_group(self.pipeline, group)
         self.halos = halos_of(problem, self.plan)
-        self.printer = GpuPrinter()
-        wide = any(
+        self.wide = any(
             problem.dtype(grid) == "float64" for grid in (*self.plan.inputs, *self.plan.outputs, *self.plan.inner)
         )
-        self.wide = wide
         self.place: dict[str, int] = {}
         pieces = slots(self.pipeline, self.plan)
         sizes: dict[int, int] = {}
         for grid, piece in zip(self.plan.shared, pieces, strict=True):
-            sizes[piece] = max(sizes.get(piece, 0), -(-self.bytes(grid) // 8) * 8)
+            sizes[piece] = max(sizes.get(piece, 0), round_up(self.bytes(grid), _WORD.bytes))
         starts, total = {}, 0
         for piece in sorted(sizes):
             starts[piece] = total
@@ -103,9 +106,11 @@ class _Writer:
         for grid, piece in zip(self.plan.shared, pieces, strict=True):
             self.place[grid] = starts[piece]
         self.shared_bytes = total
+        sides = (side for grid in self.halos for axis in self.problem.sides(grid) for side in axis)
+        self.maps = {each.name: each for each in map_functions(side.kind for side in sides)}
 
-    def kind(self, grid: str) -> str:
-        return GPU_ELEMENTS[self.problem.dtype(grid)]
+    def kind(self, grid: str) -> ir.Element:
+        return ir.element(self.problem.dtype(grid))
 
     def padded(self, grid: str, axis: int) -> int:
         """Cells of a tile along an axis, in whole blocks of threads (27)."""
@@ -117,167 +122,176 @@ class _Writer:
 
     def source(self) -> KernelSource[BlockLayout]:
         stencils = tuple(self.pipeline.stencils[i] for i in self.group)
-        key = fingerprint(
-            "gpu", stencils, self.problem.dtypes, self.problem.borders, self.block, self.dialect, self.halos
-        )
-        entry = f"tw_pipe_{key[:12]}"
-        real = "double" if self.wide else "float"
-        pointers = [f"TW_GLOBAL const {self.kind(g)} *in_{g}" for g in self.plan.inputs]
-        pointers += [f"TW_GLOBAL {self.kind(g)} *to_{g}" for g in self.plan.outputs]
-        scalars = [f"{real} given_{name}" for name in self.pipeline.scalars]
-        parameters = ", ".join([*pointers, "int n0", "int n1", *scalars])
-        ty, tx, ny, nx = self.block
-        body = [self.load(grid) for grid in self.plan.inputs]
-        body.append("  TW_BARRIER();")
-        body += [self.stencil(self.pipeline.stencils[i]) for i in self.group]
-        maps = map_functions(side.kind for grid in self.halos for axis in self.problem.sides(grid) for side in axis)
-        dtypes = {*self.printer.dtypes, *(["float64"] if self.wide else [])}
-        parts = [
-            prelude(self.dialect, dtypes, self.printer.helpers, strict=True),
-            *map(self.printer.function, maps),
-            f"TW_KERNEL({ty * tx}) {entry}({parameters}) {{",
-            f"  TW_SHARED tw_wide memory[{max(1, self.shared_bytes // 8)}];",
-            *(f"  {self.tile(grid)}" for grid in self.plan.shared),
-            f"  const int across = (n1 + {tx * nx - 1}) / {tx * nx};",
-            f"  const int y0 = TW_GROUP / across * {ty * ny}, x0 = TW_GROUP % across * {tx * nx};",
-            f"  const int ty = TW_THREAD / {tx}, tx = TW_THREAD % {tx};",
-            *body,
-            "}\n",
-        ]
-        text = "\n".join(parts)
+        about = (self.problem.dtypes, self.problem.borders, self.block, self.dialect, self.halos, _VERSION)
+        entry = f"tw_pipe_{fingerprint('gpu', stencils, *about)[:12]}"
         layout = BlockLayout(
             inputs=self.plan.inputs,
             outputs=self.plan.outputs,
             block=self.block,
             scalar_type="float64" if self.wide else "float32",
         )
-        kernel = EntryPoint(entry=entry, threads=ty * tx, shared_bytes=self.shared_bytes)
-        return KernelSource(text=text, dialect=self.dialect, kernels=(kernel,), layout=layout, double=self.wide)
+        functions = (*self.maps.values(), self.function(entry, ir.element(layout.scalar_type)))
+        threads = self.block[0] * self.block[1]
+        return KernelSource(
+            text=print_gpu(functions, self.dialect, strict=True),
+            dialect=self.dialect,
+            kernels=(EntryPoint(entry=entry, threads=threads, shared_bytes=self.shared_bytes),),
+            layout=layout,
+            double=self.wide,
+        )
 
-    def tile(self, grid: str) -> str:
-        """Name the tile of a grid in shared memory."""
-        kind = self.kind(grid)
-        return f"TW_LOCAL {kind} *const tile_{grid} = (TW_LOCAL {kind} *)(memory + {self.place[grid] // 8});"
-
-    def cell(self, grid: str, y: str, x: str) -> str:
-        """A cell of a tile, by its place in the picture."""
-        (up, _), (left, _) = self.halos[grid]
-        return f"tile_{grid}[({y} - y0 + {up}) * {self.padded(grid, 1)} + {x} - x0 + {left}]"
-
-    def loops(self, grid: str, body: str, *, core: bool = False) -> str:
-        """Every thread's cells of a grid's tile, named y and x."""
-        zero = ((0, 0), (0, 0))
-        (up, down), (left, right) = zero if core else self.halos[grid]
+    def function(self, entry: str, real: ir.Element) -> ir.Function:
         ty, tx, ny, nx = self.block
-        return f"""  for (int y = y0 - {up} + ty; y < tw_min(y0 + {ty * ny}, n0) + {down}; y += {ty})
-    for (int x = x0 - {left} + tx; x < tw_min(x0 + {tx * nx}, n1) + {right}; x += {tx}) {{
-{body}
-    }}"""
+        b = self.b = Builder(entry, kind="kernel", threads=ty * tx)
+        self.inputs = {g: b.param(f"in_{g}", ir.const_pointer(self.kind(g))) for g in self.plan.inputs}
+        self.outputs = {g: b.param(f"to_{g}", ir.pointer(self.kind(g))) for g in self.plan.outputs}
+        self.extents = (b.param("n0", ir.INDEX), b.param("n1", ir.INDEX))
+        self.given = {name: b.param(f"given_{name}", real) for name in self.pipeline.scalars}
+        words = max(1, self.shared_bytes // _WORD.bytes)
+        memory = b.array("memory", ir.shared_pointer(_WORD), words)
+        self.tiles = {
+            g: b.let(f"tile_{g}", (memory + self.place[g] // _WORD.bytes).to(ir.shared_pointer(self.kind(g))))
+            for g in self.plan.shared
+        }
+        across = b.let("across", (self.extents[1] + (tx * nx - 1)) / (tx * nx))
+        self.origin = (b.let("y0", b.group / across * (ty * ny)), b.let("x0", b.group % across * (tx * nx)))
+        self.thread = (b.let("ty", b.thread / tx), b.let("tx", b.thread % tx))
+        for grid in self.plan.inputs:
+            self.load(grid)
+        b.barrier()
+        for number in self.group:
+            self.stencil(self.pipeline.stencils[number])
+        return b.function()
+
+    def cell(self, grid: str, y: Value, x: Value) -> Value:
+        """Where a cell of the picture lies in a grid's tile."""
+        (up, _), (left, _) = self.halos[grid]
+        row = y + up - self.origin[0]
+        return row * self.padded(grid, 1) + (x + left - self.origin[1])
+
+    @contextmanager
+    def loops(self, grid: str, *, core: bool = False) -> Iterator[tuple[Value, Value]]:
+        """Every thread's cells of a grid's tile, or without its halo."""
+        halo = ((0, 0), (0, 0)) if core else self.halos[grid]
+        bounds = []
+        for axis, (low, high) in enumerate(halo):
+            end = least(self.origin[axis] + self.block[axis] * self.block[2 + axis], self.extents[axis])
+            bounds.append((self.origin[axis] - low + self.thread[axis], end + high, self.block[axis]))
+        with self.b.loop("y", *bounds[0]) as y, self.b.loop("x", *bounds[1]) as x:
+            yield y, x
 
     def wraps(self, grid: str, axis: int) -> bool:
         return self.problem.sides(grid)[axis][0].kind == "wrap"
 
-    def outside(self, grid: str, found: str) -> str:
-        """Statements that set ``value`` for a cell of any place; ``found`` reads the cell (v, u) inside."""
-        lines = [f"      {self.kind(grid)} value;", "      int v = y, u = x;"]
-        conditions = []
-        for axis, name, extent in ((1, "u", "n1"), (0, "v", "n0")):
+    def anywhere(
+        self, grid: str, at: tuple[Value, Value], found: Callable[[Value, Value], Value], *, wrapped: bool = False
+    ) -> Value:
+        """The value of a cell anywhere.
+
+        Args:
+            grid: The grid.
+            at: The cell.
+            found: The value of a cell inside.
+            wrapped: Whether cells beyond a periodic side are found as well.
+        """
+        b = self.b
+        value = b.mutable("value", 0, self.kind(grid))
+        inside = [b.mutable(name, place) for name, place in zip("vu", at, strict=True)]
+        constants: list[tuple[Value, float]] = []
+        maps: list[tuple[int, Value, str]] = []
+        for axis in (1, 0):
             low, high = self.problem.sides(grid)[axis]
-            for test, side in ((f"{name} < 0", low), (f"{name} >= {extent}", high)):
-                conditions.append((test, side, name, extent))
-        text = "\n".join(lines) + "\n      "
-        for test, side, _, _ in (c for c in conditions if c[1].kind == "constant"):
-            text += f"if ({test}) value = {self.constant(grid, side)};\n      else "
-        maps = "".join(
-            f"{name} = {test} ? {map_name(side.kind)}({name}, {extent}) : {name}; "
-            for test, side, name, extent in conditions
-            if side.kind != "constant"
-        )
-        return f"{text}{{ {maps}value = {found}; }}"
+            for test, side in ((inside[axis] < 0, low), (inside[axis] >= self.extents[axis], high)):
+                if side.kind == "constant":
+                    constants.append((test, side.value))
+                elif not (wrapped and side.kind == "wrap"):
+                    maps.append((axis, test, map_name(side.kind)))
 
-    def constant(self, grid: str, side: Boundary) -> str:
-        return gpu_literal(side.value, self.problem.dtype(grid))
+        def rest(number: int) -> None:
+            if number < len(constants):
+                test, constant = constants[number]
+                with b.when(test):
+                    b.set(value, b.value(ir.Real(constant, self.kind(grid))))
+                with b.otherwise():
+                    rest(number + 1)
+                return
+            for axis, test, name in maps:
+                mapped = b.call(self.maps[name], inside[axis], self.extents[axis])
+                b.set(inside[axis], select(test, mapped, inside[axis]))
+            b.set(value, found(inside[0], inside[1]))
 
-    def load(self, grid: str) -> str:
-        read = f"in_{grid}[(tw_wide)v * n1 + u]"
-        return self.loops(grid, f"{self.outside(grid, read)}\n      {self.cell(grid, 'y', 'x')} = value;")
+        rest(0)
+        return value
 
-    def stencil(self, stencil: Stencil) -> str:
+    def pixel(self, y: Value, x: Value) -> Value:
+        """Where a cell of the picture lies in memory."""
+        return self.b.value(ir.wide(y.node)) * self.extents[1] + x
+
+    def load(self, grid: str) -> None:
+        """Bring the tile of an input."""
+        with self.loops(grid) as at:
+            value = self.anywhere(grid, at, lambda v, u: self.inputs[grid][self.pixel(v, u)])
+            self.tiles[grid][self.cell(grid, *at)] = value
+
+    def stencil(self, stencil: Stencil) -> None:
         """Compute a stencil where the picture is, then what lies outside of it."""
-        grid = stencil.output
+        b, grid = self.b, stencil.output
         inner = grid in self.plan.inner
-        tests = []
-        for axis, name, extent in ((0, "y", "n0"), (1, "x", "n1")):
-            if inner and not self.wraps(grid, axis):
-                tests.append(f"{name} >= 0 && {name} < {extent}")
-        guard = f"      if ({' && '.join(tests)}) {{" if tests else "      {"
-        stores = []
+        b.comment(f"{stencil.name} {stencil.title}".replace("*/", ""))
+        with self.loops(grid, core=not inner) as at:
+            inside = self.picture(grid, at) if inner else None
+            with b.scope() if inside is None else b.when(inside):
+                result = b.let("result", self.value(stencil, *at))
+                if inner:
+                    self.tiles[grid][self.cell(grid, *at)] = result
+                if grid in self.plan.outputs:
+                    with b.when(self.core(at)):
+                        self.outputs[grid][self.pixel(*at)] = result
         if inner:
-            stores.append(f"        {self.cell(grid, 'y', 'x')} = result;")
-        if grid in self.plan.outputs:
-            ty, tx, ny, nx = self.block
-            core = f"y >= y0 && y < tw_min(y0 + {ty * ny}, n0) && x >= x0 && x < tw_min(x0 + {tx * nx}, n1)"
-            stores.append(f"        if ({core}) to_{grid}[(tw_wide)y * n1 + x] = result;")
-        body = "\n".join([guard, self.value(stencil), *stores, "      }"])
-        text = [f"  /* {stencil.name} {stencil.title} */", self.loops(grid, body, core=not inner)]
-        if inner:
-            text.append("  TW_BARRIER();")
-            if not (self.wraps(grid, 0) and self.wraps(grid, 1)) and any(a + b for a, b in self.halos[grid]):
-                text += [self.repair(grid), "  TW_BARRIER();"]
-        return "\n".join(text)
+            b.barrier()
+            if not (self.wraps(grid, 0) and self.wraps(grid, 1)) and any(a + c for a, c in self.halos[grid]):
+                self.repair(grid)
+                b.barrier()
 
-    def repair(self, grid: str) -> str:
-        """Cells of an inner grid outside the picture."""
+    def picture(self, grid: str, at: tuple[Value, Value]) -> Value | None:
+        """Whether a cell lies in the picture, along the axes on which it does not go on."""
+        found: Value | None = None
+        for axis, place in enumerate(at):
+            if not self.wraps(grid, axis):
+                test = (place >= 0) & (place < self.extents[axis])
+                found = test if found is None else found & test
+        return found
+
+    def core(self, at: tuple[Value, Value]) -> Value:
+        """Whether a cell is one of the tile's own."""
         tests = [
-            f"{name} < 0 || {name} >= {extent}"
-            for axis, name, extent in ((0, "y", "n0"), (1, "x", "n1"))
-            if not self.wraps(grid, axis)
+            (place >= start) & (place < least(start + self.block[axis] * self.block[2 + axis], self.extents[axis]))
+            for axis, (place, start) in enumerate(zip(at, self.origin, strict=True))
         ]
-        filled = (
-            self.outside(grid, self.cell(grid, "v", "u"))
-            .replace("tw_map_wrap(u, n1)", "u")
-            .replace("tw_map_wrap(v, n0)", "v")
-        )
-        return self.loops(
-            grid, f"      if ({' || '.join(tests)}) {{\n{filled}\n      {self.cell(grid, 'y', 'x')} = value;\n      }}"
-        )
+        return tests[0] & tests[1]
 
-    def value(self, stencil: Stencil) -> str:
-        """Statements that compute ``result`` at the cell (y, x)."""
-        kind = self.problem.dtype(stencil.inputs[0])
-        dtype = ir.element(kind)
-        leaves = Leaves(dtype=dtype, read=lambda read: self.read(read, dtype), vector=False)
-        statements, value = lower_tape(stencil.tape, leaves)
-        given = dict.fromkeys(node.name for node in stencil.tape if isinstance(node, Scalar))
-        scalars = [ir.Let(ir.Var(scalar_name(name), dtype), ir.Var(f"given_{name}", dtype)) for name in given]
-        lines = self.printer.statements((*scalars, *statements), " " * 8)
-        last = self.printer.expr(value)
-        if stencil.convert:
-            last = self.converted(last, kind, stencil)
-        return "\n".join([*lines, f"        const {self.kind(stencil.output)} result = {last};"])
+    def repair(self, grid: str) -> None:
+        """Make cells of an inner grid outside the picture."""
+        with self.loops(grid) as at:
+            inside = self.picture(grid, at)
+            if inside is None:
+                return
+            with self.b.when(inside.equals(0)):
+                tile = self.tiles[grid]
+                value = self.anywhere(grid, at, lambda v, u: tile[self.cell(grid, v, u)], wrapped=True)
+                tile[self.cell(grid, *at)] = value
 
-    def read(self, node: Read, dtype: ir.Element) -> ir.Expr:
-        """A cell of a tile beside the cell (y, x)."""
-        (up, _), (left, _) = self.halos[node.field]
-        row = ir.sub(ir.add(ir.Var("y"), node.offset[0] + up), ir.Var("y0"))
-        column = ir.sub(ir.add(ir.Var("x"), node.offset[1] + left), ir.Var("x0"))
-        tile = ir.Var(f"tile_{node.field}", ir.shared_pointer(dtype))
-        return ir.Load(tile, ir.add(ir.mul(row, self.padded(node.field, 1)), column), dtype)
+    def value(self, stencil: Stencil, y: Value, x: Value) -> Value:
+        """The value of a stencil in a cell."""
+        b, dtype = self.b, self.kind(stencil.inputs[0])
 
-    def converted(self, value: str, kind: str, stencil: Stencil) -> str:
-        target = stencil.convert
-        name = GPU_ELEMENTS[target]
-        if target.startswith("float"):
-            return f"({name}){value}"
-        low, high = ir.element(target).range
-        least = f"({low + 1} - 1)"
-        if not kind.startswith("float"):
-            return f"({name})(({value} < {least}) ? {least} : ({value} > {high}) ? {high} : {value})"
-        source = GPU_ELEMENTS[kind]
-        whole = f"{_ROUND[stencil.rounding]}({value})"
-        top = f"({source}){high + 1 if target == 'int32' else high}.0"
-        beyond = f"{whole} >= {top}"
-        return (
-            f"({value} != {value}) ? ({name})0 : ({beyond}) ? ({name}){high} : "
-            f"({whole} <= ({source}){low}.0) ? ({name}){least} : ({name}){whole}"
-        )
+        def read(node: Read) -> ir.Expr:
+            return self.tiles[node.field][self.cell(node.field, y + node.offset[0], x + node.offset[1])].node
+
+        for name in dict.fromkeys(node.name for node in stencil.tape if isinstance(node, Scalar)):
+            b.let(scalar_name(name), self.given[name].to(dtype))
+        statements, value = lower_tape(stencil.tape, Leaves(dtype=dtype, read=read, vector=False))
+        b.emit(*statements)
+        if not stencil.convert:
+            return b.value(value)
+        return converted(b, b.let("found", b.value(value)), ir.element(stencil.convert), stencil.rounding)

@@ -205,8 +205,8 @@ class _Printer(Printer):
         if node.name in PLAIN:
             self.helpers[(node.name, "index", False)] = None
             return f"{name}({args})"
-        if node.name == "past":
-            return f"{self._helper('past', node.element.name)}({args})"
+        if node.name in {"past", "translate"}:
+            return f"{self._helper(node.name, node.element.name, vector=node.name == 'past')}({args})"
         self.lifted[node.element.name] = None
         return f"{name}_{SUFFIX[node.element.name]}({args})"
 

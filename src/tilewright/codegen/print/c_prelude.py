@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.ir import ELEMENTS
-from tilewright.codegen.print.elements import C_ELEMENTS, SUFFIX
-from tilewright.programs.operators import FUNCTIONS
+from tilewright.codegen.print.c_whole import translation, whole_helper
+from tilewright.codegen.print.elements import C_ELEMENTS, LIBRARY, SUFFIX
 
 _HEAD = """#include <stdint.h>
 
@@ -199,7 +199,7 @@ def helper(name: str, dtype: str, *, vector: bool) -> str:
     >>> helper("sqrt", "float32", vector=False), helper("sqrt", "float32", vector=True)
     ('__builtin_sqrtf', 'tw_sqrt_v_f32')
     """
-    if not vector and name in FUNCTIONS | {"abs"} and dtype.startswith("float"):
+    if not vector and name in LIBRARY | {"abs"} and dtype.startswith("float"):
         return f"__builtin_{'fabs' if name == 'abs' else name}{'f' if dtype == 'float32' else ''}"
     return f"tw_{name}_{'v_' if vector else ''}{SUFFIX[dtype]}"
 
@@ -238,7 +238,9 @@ def _define(name: str, dtype: str, *, vector: bool) -> str:
         return PLAIN[name]
     s = SUFFIX[dtype]
     if vector:
-        return _define_vector(name, dtype, s)
+        return whole_helper(name, dtype) or _define_vector(name, dtype, s)
+    if name == "translate":
+        return translation(dtype)
     called = helper(name, dtype, vector=False)
     if called.startswith("__builtin"):
         return ""
@@ -266,7 +268,7 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
     if name.startswith(_MIXED):
         return _define_mixed(name, dtype, s)
     v, m = f"tw_v_{s}", f"tw_m_{s}"
-    if name in FUNCTIONS or (name == "abs" and dtype.startswith("float")):
+    if name in LIBRARY or (name == "abs" and dtype.startswith("float")):
         return _lanes(name, dtype, v)
     kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (C_ELEMENTS[dtype],), "abs": (v,)}
     params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (v, v)), "abc", strict=False))

@@ -2,6 +2,11 @@
 
 import numpy as np
 
+from tilewright.programs.operators import FUNCTIONS
+
+LIBRARY = FUNCTIONS | {"rint", "trunc"}
+"""Operators that the languages' libraries have by their names."""
+
 C_ELEMENTS = {
     "bool": "uint8_t",
     "float32": "float",

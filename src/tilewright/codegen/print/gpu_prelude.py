@@ -16,9 +16,8 @@ from collections.abc import Iterable
 from tilewright.base.errors import UsageError
 from tilewright.codegen.print.base import Macros
 from tilewright.codegen.print.cuda import CUDA
-from tilewright.codegen.print.elements import GPU_ELEMENTS, SUFFIX
+from tilewright.codegen.print.elements import GPU_ELEMENTS, LIBRARY, SUFFIX
 from tilewright.codegen.print.opencl import OPENCL
-from tilewright.programs.operators import FUNCTIONS
 
 DIALECTS = {"opencl": OPENCL, "cuda": CUDA}
 
@@ -80,7 +79,7 @@ def _helper(name: str, dtype: str, macros: Macros) -> str:
     single = macros.single if dtype == "float32" else ""
     if name == "over_sqrt":
         result, params, body = kind, f"{kind} a, {kind} x", f"a * rsqrt{single}(x)"
-    elif name in FUNCTIONS or (name == "abs" and dtype.startswith("float")):
+    elif name in LIBRARY or (name == "abs" and dtype.startswith("float")):
         called = f"{'fabs' if name == 'abs' else name}{single}"
         params, args = (f"{kind} a, {kind} b", "a, b") if name == "pow" else (f"{kind} a", "a")
         result, body = kind, f"{called}({args})"

@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.codegen import ir
+from tilewright.codegen import ir, points
 from tilewright.codegen.sites import Site, constants, unpack
 from tilewright.codegen.streaming.borders import border_function, brim_function, has_borders
 from tilewright.codegen.streaming.copies import ahead_function, fetch_function, load_function, store_function
 from tilewright.codegen.streaming.ends import ends_function
 from tilewright.codegen.streaming.layout import Plan, cut, make_plan, parts
+from tilewright.codegen.streaming.points import stream_function
 from tilewright.codegen.streaming.stages import stage_functions
 from tilewright.codegen.streaming.tile import tile_function
 from tilewright.programs.problem import Problem
@@ -65,6 +66,7 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Funct
         result += [ahead_function(plan, field) for field in fields]
     result += [load_function(plan, field) for field in fields]
     result += [store_function(plan, field) for field in updated]
+    result += [stream_function(plan, field) for field in updated if points.touches(site, plan.fields[field])]
     result += [each for stage in range(len(plan.pipeline.stages)) for each in stage_functions(plan, stage)]
     return (*_apart(plan, [*result, tile_function(plan)]), _entry(plan, name))
 

@@ -1,11 +1,12 @@
 """One tile of a streaming kernel: its levels in a pipeline along axis 0."""
 
-from tilewright.codegen import ir
+from tilewright.codegen import ir, points
 from tilewright.codegen.sites import stride, unpack
 from tilewright.codegen.streaming.block import source, stage_outputs, stage_sources, version_tag
 from tilewright.codegen.streaming.borders import has_borders, near_border
 from tilewright.codegen.streaming.copies import BOUNDS, FROM_CALLER, LIFTED_IN, LIFTED_OUT, TO_CALLER, outer, strides_in
 from tilewright.codegen.streaming.layout import EDGE, GX, GY, SLAB, X0, N, Plan, lanes, row_width, sizes, slabs
+from tilewright.codegen.streaming.points import near_rows
 from tilewright.codegen.streaming.stages import loaded
 from tilewright.tilings.pipeline import line_cells
 
@@ -281,6 +282,11 @@ def _finish(plan: Plan, field: int) -> tuple[ir.Stmt, ...]:
     """Finish the new rows of a field at the ends of the grid, and write those of the last versions."""
     new, history = slabs(plan, field, "out", write=True), plan.pipeline.history[field]
     result: list[ir.Stmt] = []
+    if points.touches(plan.site, plan.fields[field]):
+        where = (_Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
+        handed = (plan.site.params[1], *plan.site.params[3:], ir.add(VERSION, T), *new.params[:2], *where)
+        call = ir.Call(points.function_name(plan.site, plan.fields[field]), handed)
+        result.append(ir.If(ir.and_(ir.ge(T, 0), near_rows(plan, field, _Y0)), (call,)))
     if has_borders(plan, field):
         names = _names(plan, field, "now", ir.largest(T, 1 - history))
         loading = ir.lt(T, 0)

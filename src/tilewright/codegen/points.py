@@ -1,0 +1,152 @@
+"""Sources and receivers in kernels: what is added to new values, and what of them is recorded, box by box.
+
+The cells of all points lie in tables, one per field with sources and one per field with receivers, in row-major order;
+a *row table* says where each row's cells start, so that rows and planes without any cost one look-up. In 1D, where the
+grid is one row, pieces of :data:`PIECE` cells take the place of rows.
+
+    points[2 i]         table i: the first cell of each row, and the end
+    points[2 i + 1]     table i: the place of each cell along its row
+    constant[… + i]     table i: numbers of each cell, step by step, which sources add, or into which receivers write
+
+Every cell that a tile computes, its neighbours' included, is added to; only its own are recorded.
+"""
+
+from collections.abc import Sequence
+
+from tilewright.codegen import ir
+from tilewright.codegen.sites import Site, constants, extent, stride, unpack
+from tilewright.programs.points import PIECE
+
+FIRST, LAST, _K = ir.Var("first"), ir.Var("last"), ir.Var("k")
+AT = ir.Var("at")
+_STEPS = ir.Var("steps")
+ROWS = ir.Var("rows", ir.const_pointer(ir.INDEX))
+_CELLS = ir.Var("cells", ir.const_pointer(ir.INDEX))
+
+Pair = tuple[ir.Expr, ir.Expr]
+
+
+def function_name(site: Site, field: str) -> str:
+    """Name of the function that adds the sources of a field and records its cells."""
+    return f"{site.prefix}_points_{site.problem.program.fields.index(field)}"
+
+
+def touches(site: Site, field: str) -> bool:
+    """Whether a field has sources or receivers."""
+    return field in (*site.problem.points.sources, *site.problem.points.receivers)
+
+
+def tables(site: Site, field: str) -> list[tuple[int, bool]]:
+    """Numbers of a field's tables, the sources' first, and whether each is of receivers."""
+    points = site.problem.points
+    found = [(points.sources.index(field), False)] if field in points.sources else []
+    if field in points.receivers:
+        found.append((len(points.sources) + points.receivers.index(field), True))
+    return found
+
+
+def open_table(site: Site, table: int, step: ir.Expr) -> tuple[tuple[ir.Stmt, ...], ir.Var]:
+    """Name the parts of a table, and where the numbers of a step start."""
+    numbers = ir.Var("numbers", ir.pointer(site.dtype))
+    place = ir.Int(len(constants(site.problem)) + 1 + table)
+    base = ir.Load(site.params[3], place, ir.const_pointer(site.dtype))
+    lets = (
+        ir.Let(_STEPS, ir.Load(site.params[1], ir.Int(0), ir.INDEX)),
+        ir.Let(ROWS, ir.Load(site.params[4], ir.Int(2 * table), ROWS.type)),
+        ir.Let(_CELLS, ir.Load(site.params[4], ir.Int(2 * table + 1), _CELLS.type)),
+        ir.Let(numbers, ir.add(ir.writable(base), step)),
+    )
+    return lets, numbers
+
+
+def cells_between(low: ir.Expr, high: ir.Expr) -> tuple[ir.Stmt, ...]:
+    """Name the first and the last cell of a range of rows."""
+    return (ir.Let(FIRST, ir.Load(ROWS, low, ir.INDEX)), ir.Let(LAST, ir.Load(ROWS, high, ir.INDEX)))
+
+
+def each_cell(site: Site, span: Pair, target: tuple[ir.Expr, ir.Expr], numbers: ir.Var, *, records: bool) -> ir.Stmt:
+    """Go through the cells of some rows; ``span`` bounds their places, ``target`` is the row and the index in it."""
+    row, index = target
+    value = ir.Load(row, index, site.dtype)
+    column = ir.mul(_K, _STEPS)
+    number = ir.Load(numbers, column, site.dtype)
+    act = (
+        ir.Store(numbers, column, value, site.dtype)
+        if records
+        else ir.Store(row, index, ir.op(ir.Operator.ADD, value, number), site.dtype)
+    )
+    inside = ir.and_(ir.ge(AT, span[0]), ir.lt(AT, span[1]))
+    body = (ir.Let(AT, ir.Load(_CELLS, _K, ir.INDEX)), ir.If(inside, (act,)))
+    return ir.For(var=_K, low=FIRST, high=LAST, body=body)
+
+
+def points_function(site: Site, field: str, step: ir.Var, *, own: bool) -> ir.Function:
+    """A function ``points(…, t, low0, high0, …)`` for a box whose new values are computed.
+
+    Args:
+        site: The kernel's surroundings.
+        field: A field with sources or receivers.
+        step: The time step.
+        own: Whether tiles compute cells of others: then only those are recorded that the sizes end with.
+    """
+    given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
+    body: list[ir.Stmt] = [*unpack(site), ir.Let(ir.Var("target", ir.pointer(site.dtype)), site.slot(field, 1, step))]
+    for table, records in tables(site, field):
+        box: list[Pair] = []
+        lets, numbers = open_table(site, table, step)
+        inner: list[ir.Stmt] = [*lets]
+        for axis, (low, high) in enumerate(given):
+            least, end = (ir.Int(0), extent(axis)) if not (own and records) else own_cells(site, axis)
+            a, b = ir.Var(f"a{axis}"), ir.Var(f"b{axis}")
+            inner += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
+            box.append((a, b))
+        some: ir.Expr = ir.lt(*box[0])
+        for pair in box[1:]:
+            some = ir.and_(some, ir.lt(*pair))
+        inner.append(ir.If(some, _in_box(site, box, numbers, records=records)))
+        body.append(ir.Scope(tuple(inner)))
+    params = (*site.params, step, *(var for pair in given for var in pair))
+    return ir.Function(name=function_name(site, field), params=params, body=tuple(body), kind="apart")
+
+
+def own_place(site: Site) -> int:
+    """Index in a tile's sizes at which the bounds of its own cells start."""
+    return 2 + 2 * site.rank
+
+
+def own_cells(site: Site, axis: int) -> Pair:
+    """Bounds of a tile's own cells, where it computes others, too."""
+    low, high = (ir.Load(site.params[1], ir.Int(own_place(site) + 2 * axis + side), ir.INDEX) for side in (0, 1))
+    return low, high
+
+
+def _in_box(site: Site, box: Sequence[Pair], numbers: ir.Var, *, records: bool) -> tuple[ir.Stmt, ...]:
+    target = ir.Var("target", ir.pointer(site.dtype))
+    if site.rank == 1:
+        a, b = box[0]
+        return (*cells_between(*pieces(a, b)), each_cell(site, box[0], (target, AT), numbers, records=records))
+    axis = site.rank - 2
+    row = ir.Var("row")
+    outer = ir.Var("x0")
+    before: ir.Expr = ir.mul(outer, extent(1)) if axis else ir.Int(0)
+    start: ir.Expr = ir.add(target, ir.mul(row, stride(axis)))
+    if axis:
+        start = ir.add(start, ir.mul(outer, stride(0)))
+    line = ir.Var("line", target.type)
+    each = (
+        *cells_between(ir.add(before, row), ir.add(ir.add(before, row), 1)),
+        ir.Let(line, start),
+        each_cell(site, box[-1], (line, AT), numbers, records=records),
+    )
+    low, high = box[axis]
+    rows = ir.For(var=row, low=low, high=high, body=each)
+    nest: tuple[ir.Stmt, ...] = (
+        *cells_between(ir.add(before, low), ir.add(before, high)),
+        ir.If(ir.lt(FIRST, LAST), (rows,)),
+    )
+    return (ir.For(var=outer, low=box[0][0], high=box[0][1], body=nest),) if axis else nest
+
+
+def pieces(low: ir.Expr, high: ir.Expr) -> Pair:
+    """The pieces of a row that a range of cells, not an empty one, has a part in."""
+    return ir.div(low, PIECE), ir.add(ir.div(ir.sub(high, 1), PIECE), 1)

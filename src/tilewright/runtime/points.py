@@ -1,0 +1,318 @@
+"""Sources and receivers of a run: what kernels add to cells and what they record, as tables of some steps each."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.intmath import ceil_div
+from tilewright.programs import points
+from tilewright.programs.periodic import Extended
+from tilewright.programs.points import Index, Sums, Weights, numbered
+from tilewright.programs.problem import PointFields, Problem
+from tilewright.runtime.memory import Array, Workspace, check_memory
+
+Summing = Callable[[Sums, Array, Array], Array]
+"""What takes sums: of their terms, a table and what they start from."""
+MOST_BYTES = 2**26
+"""Bytes of the tables of one call of a kernel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sources:
+    """What is added to a field.
+
+    Attributes:
+        field: Name of an updated field.
+        weights: Cells of the points; what no statement updates is left out.
+        values: Per step and point what is added, times the weights; shape (steps, points).
+    """
+
+    field: str
+    weights: Weights
+    values: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Receivers:
+    """What is recorded of a field.
+
+    Attributes:
+        field: Name of a field.
+        weights: Cells of the points.
+        every: Record every so many steps.
+    """
+
+    field: str
+    weights: Weights
+    every: int = 1
+
+    def rows(self, steps: int) -> int:
+        """How many rows a trace of so many steps has."""
+        return steps // self.every
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PointData:
+    """The sources and receivers of a run; of each at most one per field.
+
+    Attributes:
+        sources: The sources.
+        receivers: The receivers.
+        summing: What takes the sums of what is recorded.
+    """
+
+    sources: tuple[Sources, ...] = ()
+    receivers: tuple[Receivers, ...] = ()
+    summing: Summing = Sums.of
+
+    def fields(self, problem: Problem) -> PointFields:
+        """What a kernel needs to know of them."""
+        updated = problem.program.updated
+        recorded = [each for each in self.receivers if each.field in updated]
+        weights = [each.weights for each in self.sources] + [each.weights for each in recorded]
+        return PointFields(
+            sources=tuple(sorted({each.field for each in self.sources}, key=updated.index)),
+            receivers=tuple(sorted({each.field for each in recorded}, key=updated.index)),
+            cells=sum(len(each.cells()) for each in weights),
+        )
+
+    def traces(self, problem: Problem) -> dict[str, Array]:
+        """Return arrays for what receivers record; shapes (steps // every, points)."""
+        return {
+            each.field: np.zeros((each.rows(problem.steps), each.weights.points), problem.dtype)
+            for each in self.receivers
+        }
+
+    def done(self, traces: Mapping[str, Array], steps: int) -> dict[str, Array]:
+        """Return the rows of traces that were recorded in so many steps."""
+        return {each.field: traces[each.field][: each.rows(steps)] for each in self.receivers}
+
+
+def bytes_of(problem: Problem) -> int:
+    """Return the bytes of the tables of one step."""
+    return problem.points.cells * problem.itemsize
+
+
+class Adding:
+    """The sources of one field on the grid that a kernel computes on."""
+
+    def __init__(self, sources: Sources, dtype: str) -> None:
+        """Lay out the cells of sources.
+
+        Args:
+            sources: The sources.
+            dtype: Element type of what is added.
+        """
+        weights = sources.weights
+        self.field, self._values, self._dtype = sources.field, sources.values, dtype
+        self.cells, where = numbered(weights.cell)
+        self._sums = Sums(where, weights.point, weights.weight, len(self.cells))
+
+    def numbers(self, first: int, steps: int) -> Array:
+        """Return what is added to the cells in some steps; shape (cells, steps)."""
+        found: Array = self._sums.of(self._values[first : first + steps].T).astype(self._dtype)
+        return found
+
+
+class Recording:
+    """The receivers of one field: which cells are recorded, and what their values make."""
+
+    def __init__(self, receivers: Receivers, problem: Problem, newest: Array, summing: Summing) -> None:
+        """Lay out the cells of receivers.
+
+        Args:
+            receivers: The receivers.
+            problem: The problem proper, without a halo.
+            newest: The field's newest version at the start, which cells that nothing updates keep.
+            summing: What takes sums.
+        """
+        weights = receivers.weights
+        self.field, self.every = receivers.field, receivers.every
+        moves = updated_cells(problem, self.field, weights.cell)
+        self.cells, where = numbered(weights.cell[moves])
+        self._summing = summing
+        kind = np.promote_types(problem.dtype, np.float64) if np.dtype(problem.dtype).kind in "fc" else problem.dtype
+        weight = weights.weight.astype(kind)
+        self._sums = Sums(weights.point[moves], where, weight[moves], weights.points)
+        held = ~moves
+        values = np.asarray(newest).ravel()[weights.cell[held]].astype(problem.dtype)
+        still = Sums(weights.point[held], np.arange(len(values)), weight[held], weights.points)
+        self._still = still.of(values[:, np.newaxis], weights.constant)[:, 0]
+
+    def write(self, gathered: Array, first: int, trace: Array) -> None:
+        """Write what was recorded in some steps.
+
+        Args:
+            gathered: Values of the cells; shape (cells, steps).
+            first: Steps before these.
+            trace: What receives the sums; shape (steps // every, points).
+        """
+        due = np.arange(first // self.every, (first + gathered.shape[1]) // self.every)
+        if len(due):
+            found = self._summing(self._sums, gathered, self._still)
+            trace[due] = found[:, (due + 1) * self.every - 1 - first].T
+
+
+def updated_cells(problem: Problem, field: str, cells: Index) -> Array:
+    """Return which cells, in row-major order, a problem's statements update in a field."""
+    places = np.unravel_index(cells, problem.shape)
+    boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
+    found = np.zeros(len(cells), dtype=bool)
+    for box in boxes:
+        found |= np.logical_and.reduce([(p >= a) & (p < b) for p, (a, b) in zip(places, box, strict=True)])
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """What a call of a kernel is handed.
+
+    Attributes:
+        points: Address of the array of tables.
+        numbers: Addresses of the tables of numbers.
+    """
+
+    points: int
+    numbers: tuple[int, ...]
+
+
+class PointTables:
+    """The tables of :mod:`tilewright.codegen.points` for one run."""
+
+    def __init__(
+        self,
+        data: PointData,
+        problem: Problem,
+        arrays: Mapping[str, Sequence[Array]],
+        traces: Mapping[str, Array] | None,
+        memory: Workspace,
+        halo: Extended | None = None,
+    ) -> None:
+        """Lay out tables.
+
+        Args:
+            data: Sources and receivers.
+            problem: The problem proper.
+            arrays: What the run starts from.
+            traces: Arrays that take what is recorded, or None where nothing wants it.
+            memory: Where what is recorded lies.
+            halo: Periodic copies around the grid, or None.
+        """
+        self._traces, self._problem = traces, problem
+        grid, around = (problem, ((0, 0),) * len(problem.shape)) if halo is None else (halo.problem, halo.around)
+        fields = problem.points
+        self.adding = [
+            Adding(next(each for each in data.sources if each.field == field), problem.dtype)
+            for field in fields.sources
+        ]
+        self.recording = [
+            Recording(each, problem, arrays[each.field][0], data.summing)
+            for field in fields.receivers
+            for each in data.receivers
+            if each.field == field
+        ]
+        self._still = [
+            Recording(each, problem, arrays[each.field][0], data.summing)
+            for each in data.receivers
+            if each.field not in fields.receivers
+        ]
+        columns = [len(each.cells) for each in self.adding] + [len(each.cells) for each in self.recording]
+        self.most = max(1, MOST_BYTES // max(1, bytes_of(problem)))
+        """Most steps of a call."""
+        self._dtype, self._columns = problem.dtype, columns
+        self._arrays: list[Array] = []
+        self._which: list[Index] = []
+        for adding in self.adding:
+            cells, which = points.around(adding.cells, problem.shape, around)
+            moved = updated_cells(grid, adding.field, cells)
+            self._arrays += row_table(cells[moved], grid.shape)
+            self._which.append(which[moved])
+        for recording in self.recording:
+            places = np.unravel_index(recording.cells, problem.shape)
+            shifted = tuple(place + low for place, (low, _) in zip(places, around, strict=True))
+            cells = np.ravel_multi_index(shifted, grid.shape).astype(np.int64)
+            self._arrays += row_table(cells, grid.shape)
+        self._pointers = np.array([each.ctypes.data for each in self._arrays], dtype=np.uintp)
+        self._numbers: list[Array] = []
+        self._memory, self._room = memory, 0
+        self._kept: list[Array] = []
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields that are recorded."""
+        return tuple(each.field for each in (*self.recording, *self._still))
+
+    def before(self, first: int, steps: int) -> Addresses | None:
+        """Make the tables of numbers for a call; None where the kernel knows of none.
+
+        Args:
+            first: Steps before it.
+            steps: Its steps, at most :attr:`most`.
+
+        Raises:
+            ArrayError: If there is not enough memory.
+        """
+        if not self._columns:
+            return None
+        check_memory(steps * sum(self._columns) * np.dtype(self._dtype).itemsize)
+        self._numbers = [
+            np.ascontiguousarray(each.numbers(first, steps)[which])
+            for each, which in zip(self.adding, self._which, strict=True)
+        ]
+        self._numbers += [
+            room[: len(each.cells) * steps].reshape(len(each.cells), steps)
+            for each, room in zip(self.recording, self._rooms(steps), strict=True)
+        ]
+        return Addresses(points=self._pointers.ctypes.data, numbers=tuple(each.ctypes.data for each in self._numbers))
+
+    def _rooms(self, steps: int) -> list[Array]:
+        """Memory for what is recorded, from call to call: a page that is new costs more than a cell's value."""
+        if steps > self._room:
+            self._room, self._kept = steps, []
+            self._kept = [self._memory.lend_grid((len(each.cells) * steps,), self._dtype) for each in self.recording]
+        return self._kept
+
+    def after(self, first: int, steps: int) -> None:
+        """Write what receivers recorded in a call."""
+        for recording, gathered in zip(self.recording, self._numbers[len(self.adding) :], strict=True):
+            self._write(recording, gathered, first)
+        for recording in self._still:
+            self._write(recording, np.empty((0, steps), self._dtype), first)
+
+    def added(self, first: int) -> dict[str, tuple[tuple[Index, ...], Array]]:
+        """Return what is added in one step, for NumPy: by field the indices of cells, and a number for each."""
+        found = {}
+        for each in self.adding:
+            moves = updated_cells(self._problem, each.field, each.cells)
+            places = np.unravel_index(each.cells[moves], self._problem.shape)
+            found[each.field] = (tuple(places), each.numbers(first, 1)[moves, 0])
+        return found
+
+    def record(self, newest: Mapping[str, Array], first: int) -> None:
+        """Write what receivers record in one step, from the newest versions, which are any arrays of the grid."""
+        for each in (*self.recording, *self._still):
+            values = newest[each.field][np.unravel_index(each.cells, self._problem.shape)]
+            self._write(each, values[:, np.newaxis], first)
+
+    def _write(self, recording: Recording, gathered: Array, first: int) -> None:
+        if self._traces is not None:
+            recording.write(gathered, first, self._traces[recording.field])
+
+
+def row_table(cells: Index, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return where each row's cells start, and the place of every cell along its row.
+
+    Args:
+        cells: Cells in row-major order of a grid, ascending.
+        shape: The grid's extents.
+
+    >>> starts, places = row_table(np.array([1, 6, 7]), (2, 4))
+    >>> starts.tolist(), places.tolist()
+    ([0, 1, 3], [1, 2, 3])
+    """
+    length = shape[-1] if len(shape) > 1 else points.PIECE
+    count = math.prod(shape[:-1]) if len(shape) > 1 else ceil_div(shape[0], points.PIECE)
+    starts = np.searchsorted(cells, np.arange(count + 1, dtype=np.int64) * length).astype(np.int64)
+    return starts, np.ascontiguousarray(cells % shape[-1], dtype=np.int64)

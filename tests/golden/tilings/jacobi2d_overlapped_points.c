@@ -1,0 +1,169 @@
+/* jacobi2d, float32, boundary fixed, tiling overlapped:t=2,s=8x8,rows=1, sources and receivers
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     tw_opaque(), TW_LOW_f32, omp_get_thread_num(), tw_thread(), tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_fence_f32(), tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_values_short(), tw_jacobi2d_box_0_values_long(),
+     tw_jacobi2d_box_0_values(), tw_jacobi2d_box_0() */
+
+static __attribute__((noinline)) void tw_jacobi2d_points_0(float *const *field, const int64_t *size,
+    const float *scalar, const float *const *constant, const int64_t *const *points, int64_t t, int64_t low0,
+    int64_t high0, int64_t low1, int64_t high1) {
+  const int64_t n0 = size[2];
+  const int64_t n1 = size[3];
+  const int64_t s0 = size[4];
+  const int64_t slot = size[5];
+  float *const target = field[0] + (((t + 1) % 2) * slot);
+  {
+    const int64_t steps = size[0];
+    const int64_t *const rows = points[0];
+    const int64_t *const cells = points[1];
+    float *const numbers = ((float *)constant[1]) + t;
+    const int64_t a0 = tw_max(low0, 0);
+    const int64_t b0 = tw_min(high0, n0);
+    const int64_t a1 = tw_max(low1, 0);
+    const int64_t b1 = tw_min(high1, n1);
+    if ((a0 < b0) & (a1 < b1)) {
+      const int64_t first = rows[a0];
+      const int64_t last = rows[b0];
+      if (first < last) {
+        for (int64_t row = a0; row < b0; ++row) {
+          const int64_t first = rows[row];
+          const int64_t last = rows[row + 1];
+          float *const line = target + (row * s0);
+          for (int64_t k = first; k < last; ++k) {
+            const int64_t at = cells[k];
+            if ((at >= a1) & (at < b1)) {
+              line[at] = line[at] + numbers[k * steps];
+            }
+          }
+        }
+      }
+    }
+  }
+  {
+    const int64_t steps = size[0];
+    const int64_t *const rows = points[2];
+    const int64_t *const cells = points[3];
+    float *const numbers = ((float *)constant[2]) + t;
+    const int64_t a0 = tw_max(low0, size[6]);
+    const int64_t b0 = tw_min(high0, size[7]);
+    const int64_t a1 = tw_max(low1, size[8]);
+    const int64_t b1 = tw_min(high1, size[9]);
+    if ((a0 < b0) & (a1 < b1)) {
+      const int64_t first = rows[a0];
+      const int64_t last = rows[b0];
+      if (first < last) {
+        for (int64_t row = a0; row < b0; ++row) {
+          const int64_t first = rows[row];
+          const int64_t last = rows[row + 1];
+          float *const line = target + (row * s0);
+          for (int64_t k = first; k < last; ++k) {
+            const int64_t at = cells[k];
+            if ((at >= a1) & (at < b1)) {
+              numbers[k * steps] = line[at];
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant, const int64_t *const *points) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t n1 = size[3];
+  const int64_t s0 = size[4];
+  const int64_t slot = size[5];
+  /* overlapped tiles of 8x8 cells, bands of at most 2 steps */
+  const int64_t tiles0 = tw_ceildiv(n0, 8);
+  const int64_t tiles1 = tw_ceildiv(n1, 8);
+  const int64_t bands = tw_ceildiv(steps, 2);
+  #pragma omp parallel num_threads(threads)
+  {
+    float *const ring = ((float *)constant[0]) + (tw_thread() * 1024);
+    float * own_field[1];
+    int64_t own_size[10];
+    own_size[0] = steps;
+    own_size[1] = 1;
+    own_size[2] = n0;
+    own_size[3] = n1;
+    own_size[4] = 16;
+    own_size[5] = 320;
+    for (int64_t band = 0; band < bands; ++band) {
+      const int64_t side = band % 2;
+      const int64_t begin = (steps * band) / bands;
+      const int64_t levels = ((steps * (band + 1)) / bands) - begin;
+      #pragma omp for schedule(dynamic, 1)
+      for (int64_t place = 0; place < (tiles0 * tiles1); ++place) {
+        const int64_t tile1 = place % tiles1;
+        const int64_t tile0 = place / tiles1;
+        const int64_t low0 = tile0 * 8;
+        const int64_t high0 = tw_min((low0 + 8), n0);
+        const int64_t low1 = tile1 * 8;
+        const int64_t high1 = tw_min((low1 + 8), n1);
+        const int64_t origin0 = tw_max(0, (low0 - levels));
+        const int64_t origin1 = tw_max(0, (low1 - levels));
+        const int64_t moved = (origin0 * 16) + origin1;
+        own_field[0] = ring - moved;
+        own_size[6] = low0;
+        own_size[7] = high0;
+        own_size[8] = low1;
+        own_size[9] = high1;
+        {
+          const int64_t a0 = tw_max(0, (low0 - levels));
+          const int64_t b0 = tw_min(n0, (high0 + levels));
+          const int64_t a1 = tw_max(0, (low1 - levels));
+          const int64_t b1 = tw_min(n1, (high1 + levels));
+          const float *const grid = field[0] + ((side ? 1 : 0) * slot);
+          float *const own = own_field[0] + ((begin % 2) * 320);
+          {
+            for (int64_t x0 = a0; x0 < b0; ++x0) {
+              tw_copy_f32((own + (x0 * 16)) + a1, (grid + (x0 * s0)) + a1, b1 - a1);
+            }
+          }
+          if ((((a0 == 0) | (b0 == n0)) | (a1 == 0)) | (b1 == n1)) {
+            {
+              float *const own = own_field[0] + (((begin + 1) % 2) * 320);
+              {
+                for (int64_t x0 = a0; x0 < b0; ++x0) {
+                  tw_copy_f32((own + (x0 * 16)) + a1, (grid + (x0 * s0)) + a1, b1 - a1);
+                }
+              }
+            }
+          }
+        }
+        for (int64_t t = 0; t < levels; ++t) {
+          const int64_t left = (levels - 1) - t;
+          tw_jacobi2d_box_0(own_field, own_size, scalar, constant, points, begin + t, low0 - left, high0 + left, low1 - left, high1 + left);
+        }
+        {
+          float *const grid = field[0] + (((1 - side) ? 1 : 0) * slot);
+          const float *const own = own_field[0] + (((begin + levels) % 2) * 320);
+          {
+            for (int64_t x0 = low0; x0 < high0; ++x0) {
+              tw_copy_f32((grid + (x0 * s0)) + low1, (own + (x0 * 16)) + low1, high1 - low1);
+            }
+          }
+        }
+      }
+    }
+    {
+      const int64_t side = bands % 2;
+      float *const base = field[0];
+      if ((steps % 2) != side) {
+        #pragma omp for schedule(static)
+        for (int64_t x0 = 0; x0 < n0; ++x0) {
+          for (int64_t x1 = 0; x1 < n1; ++x1) {
+            const int64_t here = (x0 * s0) + x1;
+            const float value0 = base[here + ((side ? 1 : 0) * slot)];
+            base[here + (((steps + 2) % 2) * slot)] = value0;
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,136 @@
+"""Weights of points between cells: linear and sinc, at boundaries, and what is refused."""
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import TilewrightError
+from tilewright.programs.points import RADIUS, Points, Sums, around, joined, numbered, of_cells, weights
+from tilewright.programs.problem import sides_of
+
+FIXED = sides_of(2, "fixed")
+
+
+def read(points, field, sides):
+    """What points read in a field."""
+    found = weights(points, field.shape, sides)
+    values = Sums(found.point, found.cell, found.weight, found.points)
+    return values.of(field.reshape(-1, 1), found.constant)[:, 0]
+
+
+def test_linear_weights_are_exact_on_what_is_linear_in_each_coordinate():
+    y, x = np.meshgrid(np.arange(9.0), np.arange(7.0), indexing="ij")
+    field = 2 + 3 * y - x + 0.5 * x * y
+    places = np.random.default_rng(1).uniform(0, 1, (50, 2)) * [8, 6]
+    places[:3] = [[0, 0], [8, 6], [3, 6]]
+    wanted = 2 + 3 * places[:, 0] - places[:, 1] + 0.5 * places.prod(axis=1)
+    assert np.allclose(read(Points(places), field, FIXED), wanted, atol=1e-12)
+
+
+def test_sinc_weights_are_close_on_what_is_band_limited_and_exact_on_cells():
+    y, x = np.meshgrid(np.arange(40.0), np.arange(44.0), indexing="ij")
+    places = np.random.default_rng(2).uniform(10, 25, (80, 2))
+
+    def wave(y, x):
+        return np.cos(2 * np.pi * (y / 5.0 - x / 7.0) + 0.3)
+
+    wanted, field = wave(*places.T), wave(y, x)
+    error = np.abs(read(Points(places, interpolation="sinc"), field, FIXED) - wanted).max()
+    assert error < 0.01 < np.abs(read(Points(places), field, FIXED) - wanted).max()
+    found = weights(Points([(12, 13)], interpolation="sinc"), field.shape, FIXED)
+    assert found.cell.tolist() == [12 * 44 + 13]
+    assert found.weight.tolist() == [1.0]
+
+
+def test_sinc_weights_are_those_of_hicks():
+    found = weights(Points([10.25], interpolation="sinc"), (30,), sides_of(1, "fixed"))
+    assert found.cell.tolist() == list(range(10 - RADIUS + 1, 10 + RADIUS + 1))
+    distance = found.cell - 10.25
+    window = np.i0(4.14 * np.sqrt(1 - (distance / 4) ** 2)) / np.i0(4.14)
+    assert np.allclose(found.weight, np.sin(np.pi * distance) / (np.pi * distance) * window, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["reflect", "mirror", "nearest", "wrap", "constant:2.5"])
+def test_beyond_the_grid_points_read_what_the_boundary_says(kind):
+    from tilewright.programs.problem import parse_boundary
+    from tilewright.programs.reference import pad
+
+    generator = np.random.default_rng(3)
+    field, sides = generator.normal(size=(6, 5)), sides_of(2, parse_boundary(kind))
+    places = generator.uniform(0, 1, (40, 2)) * [5, 4]
+    places[0] = [0.5, 0.25]
+    padded = pad(field, ((6, 6), (6, 6)), sides)
+    wanted = read(Points(places + 6, interpolation="sinc"), padded, FIXED)
+    assert np.allclose(read(Points(places, interpolation="sinc"), field, sides), wanted, atol=1e-12)
+
+
+def test_beyond_fixed_sides_there_is_nothing():
+    found = weights(Points([(0.5, 2.0)], interpolation="sinc"), (9, 9), FIXED)
+    assert found.cell.tolist() == [2 + 9 * row for row in range(RADIUS + 1)]
+
+
+def test_points_that_are_cells_and_parts_together():
+    parts = [of_cells([(1, 2), (0, 0)], (3, 4), "float64"), weights(Points([(1.5, 2)]), (3, 4), FIXED)]
+    found = joined(parts)
+    assert found.points == 3
+    assert found.point.tolist() == [0, 1, 2, 2]
+    assert found.cell.tolist() == [6, 0, 6, 10]
+    assert found.weight.tolist() == [1, 1, 0.5, 0.5]
+    assert joined([]).points == 0
+
+
+@pytest.mark.parametrize("far", [1, 10**6])
+def test_distinct_cells_are_numbered(far):
+    cells, numbers = numbered(np.array([5, 3, 5, far]))
+    assert cells.tolist() == sorted({5, 3, far})
+    assert cells[numbers].tolist() == [5, 3, 5, far]
+
+
+def test_copies_around_a_periodic_grid():
+    shape, halo = (3, 4), ((2, 5), (0, 3))
+    grid = np.arange(12).reshape(shape)
+    extended = np.pad(grid, halo, mode="wrap")
+    cells, which = around(np.array([0, 7, 9]), shape, halo)
+    assert (np.diff(cells) > 0).all()
+    assert np.array_equal(np.flatnonzero(np.isin(extended, [0, 7, 9])), cells)
+    assert np.array_equal(extended.ravel()[cells], np.array([0, 7, 9])[which])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"coordinates": [(1.0, np.nan)]}, "coordinates are finite"),
+        ({"coordinates": [(1.0, 2.0), (3.0,)]}, "coordinates are real numbers"),
+        ({"coordinates": "here"}, "coordinates are real numbers"),
+        ({"coordinates": [[1j, 2]]}, "coordinates are real numbers"),
+        ({"coordinates": np.zeros((2, 2, 2))}, "one row per point"),
+        ({"coordinates": []}, "one row per point"),
+        ({"interpolation": "cubic"}, "linear, sinc"),
+        ({"spacing": 0}, "spacing is positive"),
+        ({"spacing": (1.0, 2.0, 3.0)}, "one per axis"),
+        ({"spacing": "m"}, "spacing are real numbers"),
+        ({"every": 0}, "at least 1"),
+        ({"every": 1.5}, "at least 1"),
+        ({"values": np.zeros((3, 2))}, r"\(steps, 1\), got \(3, 2\)"),
+        ({"values": [0.0, np.inf]}, "finite"),
+        ({"values": "wavelet"}, "are numbers"),
+    ],
+)
+def test_bad_points_are_refused_in_a_sentence(given, told):
+    with pytest.raises(TilewrightError, match=told):
+        Points(**{"coordinates": [(1.0, 2.0)], **given})
+
+
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        ([(-0.5, 2)], "outside the grid 9x9"),
+        ([(2, 3), (2, 8.01), (9, 9)], "point 1 at .* and 1 more lies outside"),
+        ([(1.0, 2.0, 3.0)], "2 axes have as many coordinates"),
+        ([4.0], "2 axes have as many coordinates"),
+    ],
+)
+def test_points_outside_are_refused_in_a_sentence(places, told):
+    with pytest.raises(TilewrightError, match=told):
+        weights(Points(places), (9, 9), FIXED)
+    if len(places[0] if isinstance(places[0], tuple) else ()) == 2:
+        assert weights(Points([(8.5, 2)]), (9, 9), sides_of(2, "wrap")).cell.tolist() == [74, 2]
