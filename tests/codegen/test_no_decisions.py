@@ -19,7 +19,7 @@ MODULES = (
     *("ir", "ir.build", "ir.divergence", "ir.nodes", "ir.rewrite", "ir.types", "ir.verify"),
     *("print", "print.base", "print.c", "print.c_lift", "print.c_prelude", "print.elements"),
     *("print.cuda", "print.gpu", "print.gpu_prelude", "print.opencl"),
-    *("lower", "lower.cpu", "lower.index", "lower.private", "lower.sweeps", "pipeline", "regroup"),
+    *("lower", "lower.cpu", "lower.index", "lower.private", "lower.sweeps", "pipeline", "points", "regroup"),
     *("row_beside", "row_block", "row_boxes", "row_columns", "row_ends"),
     *("row_kernel", "row_linear", "row_pairs", "row_planes", "row_values", "sites", "source"),
     *("statements", "stream_io", "stream_tile", "streaming"),
@@ -28,7 +28,7 @@ MODULES = (
 OTHERS = (
     *("align", "align_trace", "align_vectors", "bratu", "cg", "dia", "hysteresis", "matmul", "matmul_gpu"),
     *("pipeline_gpu", "row_pass", "rows", "rows_rings", "rows_text", "sparse_gpu", "table", "table_expression"),
-    "vectors",
+    *("point_sums", "vectors"),
 )
 """What those of alignments, tables, pipelines, chains of matrices, diagonals and solvers are made by."""
 STRUCTURAL = {
