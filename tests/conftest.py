@@ -60,21 +60,26 @@ def races_reported():
 @pytest.fixture(autouse=True, scope="session")
 def verified():
     """Whatever IR a test prints is verified first."""
-    from tilewright.codegen import gpu_emit, gpu_micro, ir
+    from tilewright.codegen import gpu_emit, gpu_energy, gpu_micro
+    from tilewright.codegen.ir.verify import verify
+    from tilewright.codegen.matrices import gpu as gpu_matrices
+    from tilewright.codegen.matrices import matmul_gpu
+    from tilewright.codegen.pipelines import device as gpu_pipelines
     from tilewright.codegen.print import c
+    from tilewright.codegen.tables import gpu as gpu_table
 
     def first_verified(print_text: Callable[..., str], *, gpu: bool) -> Callable[..., str]:
         @functools.wraps(print_text)
         def printed(functions, *args, **rest) -> str:
             unit = tuple(functions)
-            ir.verify(unit, gpu=gpu)
+            verify(unit, gpu=gpu)
             return print_text(unit, *args, **rest)
 
         return printed
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(c, "print_unit", first_verified(c.print_unit, gpu=False))
-        for module in (gpu_emit, gpu_micro):
+        for module in (gpu_emit, gpu_energy, gpu_micro, gpu_pipelines, gpu_table, gpu_matrices, matmul_gpu):
             patch.setattr(module, "print_gpu", first_verified(module.print_gpu, gpu=True))
         yield
 

@@ -39,7 +39,7 @@ def test_a_machine_file_with_provenance_and_spread(tmp_path):
         assert "no GPU" in quantity.note
     known = dict(machine.c_iter)["j2d5pt"]
     assert known.value > 0
-    assert "4 random instances at rest" in known.note
+    assert "4 compute-only random instances" in known.note
     assert {each.parameter for each in found.sensitivity} >= {"c_iter", "dram_bandwidth"}
     costs = tw.predict("j2d5pt", shape=(512, 512), steps=32, machine=str(target)).costs
     assert np.isfinite(costs.seconds)
@@ -63,7 +63,7 @@ def test_a_time_that_is_up_measures_the_fewest_and_says_so(tmp_path, monkeypatch
     assert found.left_out == ("jacobi1d",)
     assert found.fits["j2d5pt"].instances == 2
     assert len(loaded) == 1
-    assert "2 random instances at rest (of 9: the time was up)" in dict(found.machine.c_iter)["j2d5pt"].note
+    assert "2 compute-only random instances (of 9: the time was up)" in dict(found.machine.c_iter)["j2d5pt"].note
     assert found.to_dict()["left_out"] == ["jacobi1d"]
     assert "not measured, since the time was up: jacobi1d" in str(found)
     assert "C_iter of jacobi1d is not measured: the time is up" in notes

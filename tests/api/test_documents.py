@@ -1,11 +1,13 @@
 """What README and the documentation show works as it is written there."""
 
+import doctest
 import importlib
 import importlib.util
 import re
 import runpy
 import shlex
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +29,8 @@ def _blocks(text: str, language: str) -> list[str]:
 
 
 DERIVATIONS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "derivations").glob("[!i]*.md"))
-TOPICS = [f"docs/{name}.md" for name in ("tutorial", "pipelines", "howto", "points", "waves", "numerics")]
-PAGES = ["README.md", *TOPICS, *DERIVATIONS]
+FOLLOWED = ("tutorial", "pipelines", "howto", "points", "waves", "numerics", "sums")
+PAGES = ["README.md", *(f"docs/{name}.md" for name in FOLLOWED), *DERIVATIONS]
 
 
 @pytest.mark.parametrize("document", PAGES)
@@ -38,6 +40,24 @@ def test_the_python_examples_run(document, monkeypatch, tmp_path):
     assert blocks
     code = compile("\n".join(blocks), document, "exec")
     exec(code, {"__name__": "example"})  # noqa: S102  (our own documentation)
+
+
+@pytest.mark.parametrize("page", ["how-it-works"])
+def test_what_the_blocks_of_a_page_print_stands_below_them(page, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    printed, shown, names = "", 0, {"__name__": "example"}
+    for language, block in blocks:
+        if language == "python":
+            assert not printed, "what was printed stands nowhere"
+            exec(compile(block, page, "exec"), names)  # noqa: S102  (our own documentation)
+            printed = "".join(f"{line.rstrip()}\n" for line in capsys.readouterr().out.splitlines())
+        else:
+            assert doctest.OutputChecker().check_output(block, printed, doctest.ELLIPSIS), printed
+            printed, shown = "", shown + 1
+    assert not printed
+    assert shown
 
 
 def test_readme_has_one_line_that_runs_and_one_that_tests():
@@ -90,6 +110,27 @@ def test_the_reference_has_every_public_name():
     missing = [n for n, path in homes.items() if path not in shown and path.rpartition(".")[0] not in WHOLE]
     assert missing == []
     assert set(tilewright.__all__) - set(homes) == {"chain", "distributed", "image", "sparse", "waves", "__version__"}
+
+
+def _names_something(dotted: str) -> bool:
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        with suppress(ModuleNotFoundError):
+            found = importlib.import_module(".".join(parts[:end]))
+            for name in parts[end:]:
+                found = getattr(found, name, None)
+            return found is not None
+    return False
+
+
+def test_modules_and_paths_that_the_documents_name_exist():
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"^```diff\n.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)  # what it adds is nowhere else
+        names = {name for name in re.findall(r"\btilewright(?:\.[A-Za-z_]\w*)+", text) if name != "tilewright.toml"}
+        assert not [name for name in sorted(names) if not _names_something(name)], path.name
+        files = re.findall(r"(?<![\w./])(?:src/tilewright|tests|benchmarks|docs|examples)/[\w/-]+\.py\b", text)
+        assert not [name for name in sorted(set(files)) if not (ROOT / name).exists()], path.name
 
 
 def test_links_between_the_documents_exist():

@@ -5,6 +5,7 @@ import pytest
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, mapped, mirrored
+from tilewright.codegen.ir.verify import verify
 from tilewright.programs.problem import KINDS
 from tilewright.programs.reference import map_index
 
@@ -46,5 +47,5 @@ def test_other_boundaries_map_to_no_cell_near_by():
     assert {kind for kind in KINDS if mirrored(kind, 1) is None} == {"fixed", "constant", "wrap"}
     functions = map_functions([*KINDS, *KINDS])
     assert [each.name for each in functions] == ["tw_map_mirror", "tw_map_nearest", "tw_map_reflect", "tw_map_wrap"]
-    ir.verify(functions, gpu=False)
-    ir.verify(functions, gpu=True)
+    verify(functions, gpu=False)
+    verify(functions, gpu=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.matmul import emit_fused
-from tilewright.codegen.matmul_gpu import emit_gpu
+from tilewright.codegen.matrices.matmul import emit_fused
+from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import c_source
 from tilewright.costs.chain import SCHEDULES, count
@@ -178,7 +178,7 @@ def test_fused_kernels_compute_the_product(fusion, dtype):
         assert all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
 
 
-@pytest.mark.parametrize("how", [Blocking(vector_bytes=16, rows=4, vectors=2, depth=16), blocking(256)])
+@pytest.mark.parametrize("how", [Blocking(rows=4, vectors=2, depth=16), blocking(256)])
 @pytest.mark.parametrize("fusion", ["left", "right"])
 def test_other_register_blockings_compute_the_same(fusion, how):
     arrays = tuple(matrices(np.random.default_rng(1), (53, 37, 41, 29)))

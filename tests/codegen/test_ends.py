@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.box_rows import vectors_at_ends
+from tilewright.codegen.boxes.vectors import vectors_at_ends
 from tilewright.codegen.print.c_prelude import mixed_lanes
 from tilewright.codegen.sites import Site
 from tilewright.driver import emit_tiling

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tilewright.codegen.loop_apply import Applied, apply_transforms
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_c import code
+from tilewright.codegen.loops.apply import Applied, apply_transforms
+from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.codegen.loop_edges import has_edges, split_edges
-from tilewright.codegen.loops_harness import Bound, emit_unit
+from tilewright.codegen.loops.edges import has_edges, split_edges
+from tilewright.codegen.loops.harness import Bound, emit_unit
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.programs.loopnest import Assign, If, Loop, statements
 

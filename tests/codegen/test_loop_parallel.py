@@ -2,9 +2,9 @@
 
 import pytest
 
-from tilewright.codegen.loop_parallel import Plan, plan_parallel
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_c import code
+from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.parallel import Plan, plan_parallel
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_apply import NAMES, apply_transforms
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_c import code
-from tilewright.codegen.loops_gpu import lower
-from tilewright.codegen.loops_harness import Bound, emit_unit
-from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
-from tilewright.codegen.loops_openmp import on_cpu
+from tilewright.codegen.loops.apply import NAMES, apply_transforms
+from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.gpu import lower
+from tilewright.codegen.loops.harness import Bound, emit_unit
+from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.openmp import on_cpu
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest import Loop, Transform, map_statements, statements

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loop_apply import Applied, apply_transforms
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_c import code
-from tilewright.codegen.loops_device import DeviceProgram, launch_of
-from tilewright.codegen.loops_gpu import lower
-from tilewright.codegen.loops_hosts import cuda_body, opencl_body, opencl_prelude
-from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
-from tilewright.codegen.loops_openmp import on_cpu
+from tilewright.codegen.loops.apply import Applied, apply_transforms
+from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.device import DeviceProgram, launch_of
+from tilewright.codegen.loops.gpu import lower
+from tilewright.codegen.loops.host_calls import cuda_body, opencl_body, opencl_prelude
+from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.openmp import on_cpu
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tilewright.codegen.loops_extents import extents_of
+from tilewright.codegen.loops.extents import extents_of
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.programs.loopnest import (
     Assign,

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.codegen.loop_apply import apply_transforms
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_c import code
-from tilewright.codegen.loops_device import DeviceProgram
-from tilewright.codegen.loops_gpu import lower
-from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops_kernels import OPENCL, kernels_text
+from tilewright.codegen.loops.apply import apply_transforms
+from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.device import DeviceProgram
+from tilewright.codegen.loops.gpu import lower
+from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.codegen.loops.kernels import OPENCL, kernels_text
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest import Stmt

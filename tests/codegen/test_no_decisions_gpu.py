@@ -19,7 +19,12 @@ import tilewright.codegen
 from tilewright.base import constants
 
 FOLDER = Path(tilewright.codegen.__file__).parent
-FILES = [*sorted(FOLDER.glob("gpu*.py")), FOLDER / "lower" / "gpu.py"]
+FILES = {
+    path.relative_to(FOLDER).as_posix(): path
+    for path in sorted(FOLDER.rglob("*.py"))
+    if path.relative_to(FOLDER).as_posix().startswith(("gpu", "lower/gpu", "tables/gpu"))
+}
+"""By path below ``codegen``."""
 SIZES = frozenset(name for name in vars(constants) if name.isupper())
 OWN_KERNELS = {"gpu_micro.py", "gpu_energy.py"}
 """Micro-benchmarks: what they measure is their size, and no schedule asks for another."""
@@ -27,13 +32,15 @@ STRUCTURE = {
     ("gpu_emit.py", "_VERSION"): "raised when texts change, part of their fingerprints",
     ("gpu_emit.py", "40"): "characters of a program's name in its kernels' names",
     ("gpu_emit.py", "12"): "digits of a fingerprint in them",
-    ("gpu_table.py", "40"): "characters of a program's name in its kernels' names",
-    ("gpu_table.py", "12"): "digits of a fingerprint in them",
-    ("gpu_table.py", "ABOVE"): "position of an argument",
-    ("gpu_table.py", "BESIDE"): "position of an argument",
+    ("tables/gpu.py", "_VERSION"): "the same",
+    ("tables/gpu.py", "40"): "characters of a program's name in its kernels' names",
+    ("tables/gpu.py", "12"): "digits of a fingerprint in them",
+    ("tables/gpu.py", "ABOVE"): "position of an argument",
+    ("tables/gpu.py", "BESIDE"): "position of an argument",
+    ("gpu_streaming/plan.py", "VECTOR_BYTES"): "what one instruction of a thread moves at most",
     ("gpu_site.py", "size <= STATIC_SHARED"): "what a text may declare on chip, by the language",
-    ("gpu_table.py", "passed > STATIC_SHARED"): "what a text may declare, else refused",
-    ("gpu_table.py", "shape.threads > MAX_BLOCK_THREADS"): "what a device may start, else refused",
+    ("tables/gpu.py", "passed > STATIC_SHARED"): "what a text may declare, else refused",
+    ("tables/gpu.py", "shape.threads > MAX_BLOCK_THREADS"): "what a device may start, else refused",
 }
 """Per file and finding, why it is no decision."""
 
@@ -89,17 +96,17 @@ def _apart(node: ast.Compare) -> Iterator[ast.Compare]:
         yield ast.Compare(left=low, ops=[op], comparators=[high])
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file.name not in OWN_KERNELS], ids=lambda file: file.name)
-def test_what_writes_kernels_decides_nothing(file):
-    found = dict.fromkeys(decisions(file.read_text(encoding="utf-8")))
-    decided = [each for each in found if (file.name, each) not in STRUCTURE]
-    assert not decided, f"{file.name} decides by {decided}: make it a field of GpuSchedule, see tuning/gpu_schedule.py"
+@pytest.mark.parametrize("name", sorted(FILES.keys() - OWN_KERNELS))
+def test_what_writes_kernels_decides_nothing(name):
+    found = dict.fromkeys(decisions(FILES[name].read_text(encoding="utf-8")))
+    decided = [each for each in found if (name, each) not in STRUCTURE]
+    assert not decided, f"{name} decides by {decided}: make it a field of GpuSchedule, see tuning/gpu_schedule.py"
 
 
 def test_every_exception_is_needed():
-    found = {(file.name, each) for file in FILES for each in decisions(file.read_text(encoding="utf-8"))}
+    found = {(name, each) for name, file in FILES.items() for each in decisions(file.read_text(encoding="utf-8"))}
     assert set(STRUCTURE) <= found
-    assert {file.name for file in FILES} > OWN_KERNELS
+    assert FILES.keys() > OWN_KERNELS
 
 
 @pytest.mark.parametrize(

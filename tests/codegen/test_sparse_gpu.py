@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
+from tilewright.codegen.matrices.gpu import emit_dia_gpu, emit_vectors_gpu
+from tilewright.codegen.matrices.vectors import CATALOGUE, fuse, multiple
 from tilewright.codegen.print.gpu_prelude import DIALECTS
-from tilewright.codegen.sparse_gpu import emit_dia_gpu, emit_vectors_gpu
-from tilewright.codegen.vectors import CATALOGUE, fuse, multiple
 from tilewright.sparse.dia import Dia, length
 from tilewright.sparse.krylov_reference import reference
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tilewright.codegen import ir
-from tilewright.codegen.pipeline import make_plan
-from tilewright.codegen.row_kernel import LINE, stage_functions
 from tilewright.codegen.sites import Site
+from tilewright.codegen.streaming.layout import make_plan
+from tilewright.codegen.streaming.stages import LINE, stage_functions
 from tilewright.driver import emit_tiling
 from tilewright.programs.catalogue import names, program
 from tilewright.programs.problem import make_problem

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tilewright.costs import alignment, orthogonal
 from tilewright.costs.coefficients import Coefficients, coefficients
 from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
@@ -17,6 +18,9 @@ from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.machines.machine import PARAMETERS
 from tilewright.programs.catalogue import program
 from tilewright.programs.problem import make_problem
+from tilewright.programs.recurrences import recurrence_named
+from tilewright.tilings import orthogonal as tiles
+from tilewright.tilings.tiling import parse as parse_tiling
 from tilewright.tuning.choice import choose_blocks, choose_tiling, evaluated, families_of
 
 HOST = host_machine(
@@ -82,6 +86,30 @@ def test_a_machine_may_ask_more_of_blocks_and_of_time_tiles():
     plain = make_problem(program("j2d5pt"), (4096, 4096), 200)
     assert choose_tiling(plain, HOST).family != "none"
     assert choose_tiling(plain, moved(HOST, "uncalibrated_margin", 20.0)).family == "none"
+
+
+ALIGNMENT = ("row_starts", "widened_fraction", "traced_cycles", "visit_seconds")
+
+
+@pytest.mark.parametrize("name", [f"alignment_{each}" for each in ALIGNMENT])
+def test_alignments_cost_what_the_machine_says(name):
+    times = [
+        alignment.seconds(
+            alignment.AlignmentCase(lengths=(5000, 6000), letters=20, traced=True, machine=each), 1000, 1024
+        )
+        for each in (HOST, moved(HOST, name, 2.0))
+    ]
+    assert times[1] > times[0]
+
+
+def test_anti_diagonals_of_tables_cost_what_the_machine_says():
+    table = recurrence_named("smith_waterman")
+    tiling = tiles.complete_table(table, parse_tiling("orthogonal:t=64,s=128"))
+    times = [
+        orthogonal.predict(orthogonal.make_case(table, (3000, 3000), "int32", each), tiling).seconds
+        for each in (HOST, moved(HOST, "diagonal_row_starts", 2.0))
+    ]
+    assert times[1] > times[0]
 
 
 def test_files_without_coefficients_have_the_estimates(tmp_path):

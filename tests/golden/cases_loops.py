@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.codegen.loop_apply import apply_transforms
-from tilewright.codegen.loop_edges import split_edges
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_c import text as expression_text
-from tilewright.codegen.loops_device import DeviceProgram
-from tilewright.codegen.loops_extents import extents_of
-from tilewright.codegen.loops_gpu import lower
-from tilewright.codegen.loops_harness import Bound, emit_unit, region_text
-from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
-from tilewright.codegen.loops_openmp import on_cpu
-from tilewright.codegen.loops_stencil import HEAD, Handover, call_text
+from tilewright.codegen.loops.apply import apply_transforms
+from tilewright.codegen.loops.c import text as expression_text
+from tilewright.codegen.loops.device import DeviceProgram
+from tilewright.codegen.loops.edges import split_edges
+from tilewright.codegen.loops.extents import extents_of
+from tilewright.codegen.loops.gpu import lower
+from tilewright.codegen.loops.harness import Bound, emit_unit, region_text
+from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.openmp import on_cpu
+from tilewright.codegen.loops.stencil import HEAD, Handover, call_text
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula

@@ -30,6 +30,19 @@ CASES = (
     _whole("neighbours.c", "vectors put together from two", lambda: _helpers("float64", _BESIDE)),
     _whole("addresses.c", "addresses made anew", lambda: _helpers("index", ["opaque"], vector=False)),
     _whole(
+        "threads.c",
+        "threads that tell each other, and rows that go past the caches",
+        lambda: _helpers("index", ["threads", "await", "publish", "fence", "put", "prefetch_near"], vector=False),
+    ),
+    _whole("past.c", "vectors that go past the caches", lambda: _helpers("float64", ["past"])),
+    _whole(
+        "whole_numbers_int8.c",
+        "what processors have one instruction for",
+        lambda: _helpers("int8", ["maximum", "adds", "subs", "any_gt"]),
+    ),
+    _whole("bytes_int8.c", "bytes as entries of a table", lambda: _helpers("int8", ["translate"], vector=False)),
+    _whole("teams.c", "threads that meet", lambda: _helpers("index", ["meet"], vector=False)),
+    _whole(
         "lifted_rows.c",
         "rows of streaming tiles: lifted, prefetched, stored past the caches",
         lambda: lift_helpers("float32", "float", "f32"),

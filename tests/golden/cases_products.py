@@ -3,21 +3,21 @@
 from collections.abc import Callable
 
 import tilewright as tw
-from tilewright.codegen.align import emit_align
-from tilewright.codegen.bratu import emit_bratu
-from tilewright.codegen.cg import emit_cg
-from tilewright.codegen.dia import emit_dia
 from tilewright.codegen.gpu_energy import energy_source
 from tilewright.codegen.gpu_micro import at_rest, micro_source
-from tilewright.codegen.gpu_table import emit_gpu_table
 from tilewright.codegen.hysteresis import emit_hysteresis
-from tilewright.codegen.matmul import emit_fused
-from tilewright.codegen.matmul_gpu import emit_gpu
-from tilewright.codegen.pipeline_gpu import emit_gpu_group
-from tilewright.codegen.rows import emit_group
-from tilewright.codegen.sparse_gpu import emit_dia_gpu, emit_vectors_gpu
-from tilewright.codegen.table import emit_table
-from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple
+from tilewright.codegen.matrices.bratu import emit_bratu
+from tilewright.codegen.matrices.cg import emit_cg
+from tilewright.codegen.matrices.dia import emit_dia
+from tilewright.codegen.matrices.gpu import emit_dia_gpu, emit_vectors_gpu
+from tilewright.codegen.matrices.matmul import emit_fused
+from tilewright.codegen.matrices.matmul_gpu import emit_gpu
+from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
+from tilewright.codegen.pipelines.device import emit_gpu_group
+from tilewright.codegen.pipelines.group import emit_group
+from tilewright.codegen.tables.align import emit_align
+from tilewright.codegen.tables.cpu import emit_table
+from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.frontends.pipeline import trace_pipeline
 from tilewright.programs.catalogue import program
 from tilewright.programs.pipeline import Pipeline
@@ -103,7 +103,7 @@ def _pipe(
 
 def _vectors(name: str, *parts: str) -> Case:
     what = CATALOGUE[name]
-    return _case(f"sparse/{name}.c", f"{name}, float64", lambda: emit_vectors(what, "float64", 32, 1).text, *parts)
+    return _case(f"sparse/{name}.c", f"{name}, float64", lambda: emit_vectors(what, "float64", 1).text, *parts)
 
 
 def _vectors_gpu(name: str, to: str) -> Case:
@@ -118,7 +118,7 @@ _PRODUCTS = {"left": "(A1 A2) A3 with A1 A2", "right": "A1 (A2 A3) with A2 A3"}
 
 
 def _fused(side: str, dtype: str) -> Case:
-    blocking = Blocking(vector_bytes=32, rows=2, vectors=1, depth=16)
+    blocking = Blocking(rows=2, vectors=1, depth=16)
     write = lambda: emit_fused(side, dtype, blocking).text  # noqa: E731
     return _case(f"chains/{side}_{dtype}.c", f"{_PRODUCTS[side]} in tiles, {dtype}", write)
 
@@ -142,29 +142,28 @@ def _at_rest() -> str:
 
 CASES = (
     _table("lcs", "int32"),
-    _table("edit_distance", "int16", "fold"),
-    _table("monotone_paths", "bool", "fold"),
-    _table("smith_waterman", "int32", "table_smith_waterman"),
-    _table("needleman_wunsch", "float32", "fold"),
+    _table("edit_distance", "int16", "cells"),
+    _table("monotone_paths", "bool", "cells"),
+    _table("smith_waterman", "int32", "cells"),
+    _table("needleman_wunsch", "float32", "cells"),
     _gpu_table("lcs", "int32", "cuda", chip=False),
     _gpu_table("smith_waterman", "int32", "opencl", chip=True),
     _gpu_table("smith_waterman", "int32", "cuda", chip=False),
     _gpu_table("monotone_paths", "bool", "cuda", chip=False),
     # the other widths differ in their types' names
-    _case("alignment/vectors_8_bits.c", "8-bit scores", _aligned, "tw_max8"),
-    _case("alignment/vectors_32_bits.c", "32-bit scores", _aligned, "tw_max32"),
+    _case("alignment/profile_8_bits.c", "8-bit scores", _aligned, "profile8", "pack8", "unpack8"),
+    _case("alignment/try_32_bits.c", "a tile on 32 bits", _aligned, "tw_try32"),
     _case("alignment/tile_16_bits.c", "a tile of 16-bit scores", _aligned, "fall16", "carry16", "tile16"),
-    _case("alignment/score.c", "scores of two sequences", _aligned, "plain", "try8", "score"),
+    _case("alignment/score.c", "scores of two sequences", _aligned, "plain", "score"),
     _case("alignment/trace.c", "the path through a tile", _aligned, "trace"),
     _pipe("mean", "reflect"),
-    _pipe("mean", "reflect", "tw_put", says="start"),
     *(
         _pipe("mean", border, "ends_.*", "row_.*", "fetch_.*", says=border.partition(":")[0])
         for border in ("nearest", "mirror", "wrap", "constant:0.5")
     ),
     _pipe("mean_edges", "nearest", "p0", "p1", "tile"),
     _pipe("mean_edges", "nearest", "p0", "p1", rows=2, says="two_rows"),
-    _pipe("converted", "reflect", "p.", "tile", "fetch_.*", "p._one", dtype="int16"),
+    _pipe("converted", "reflect", "p.", "tile", "fetch_.*", dtype="int16"),
     _pipe("two_outputs", "reflect", "p.", "tile"),
     _pipe("planes", "reflect", "tile"),
     _pipe("mean", "reflect", to="cuda"),
@@ -180,35 +179,35 @@ CASES = (
     _case(
         "sparse/dia_two_diagonals.c",
         "y = A x of diagonals, two per pass, float64",
-        lambda: emit_dia("float64", Unrolling(vector_bytes=32, vectors=1, depth=2, block=1024)).text,
+        lambda: emit_dia("float64", Unrolling(vectors=1, depth=2, block=1024)).text,
     ),
     _case(
         "sparse/dia_float32_two_vectors.c",
         "a pass over one diagonal, two vectors per iteration, float32",
-        lambda: emit_dia("float32", Unrolling(vector_bytes=32, vectors=2, depth=1, block=1024)).text,
+        lambda: emit_dia("float32", Unrolling(vectors=2, depth=1, block=1024)).text,
         "dia_pass1", "dia_rows",
     ),
     _case(
         "sparse/cg_iteration.c",
         "an iteration of CG",
-        lambda: emit_cg("float64", unrolling(512), CG_BLOCK).text,
+        lambda: emit_cg("float64", unrolling(), CG_BLOCK).text,
         "direct", "tw_cg",
     ),
     _case(
         "sparse/bratu.c",
         "Bratu problem",
-        lambda: emit_bratu("float64", 64, 2).text,
-        "exponential", "cells", "tw_bratu",
+        lambda: emit_bratu("float64", 2).text,
+        "exponential", "row_past", "tw_bratu",
     ),
     _vectors("axpy"),
     _vectors("waxpy", "block", "tw_vectors"),
     _vectors("dot_norm2", "block", "tw_vectors"),
     _vectors("cg_update", "block"),
-    _case("sparse/maxpy3.c", "three products", lambda: emit_vectors(multiple(3), "float32", 32, 1).text, "block"),
+    _case("sparse/maxpy3.c", "three products", lambda: emit_vectors(multiple(3), "float32", 1).text, "block"),
     _case(
         "sparse/axpy_then_norm2.c",
         "two kernels in one",
-        lambda: emit_vectors(fuse(CATALOGUE["axpy"], CATALOGUE["norm2"], {"x": "y"}), "float64", 32, 2).text,
+        lambda: emit_vectors(fuse(CATALOGUE["axpy"], CATALOGUE["norm2"], {"x": "y"}), "float64", 2).text,
         "block",
     ),
     _vectors_gpu("axpy", "cuda"),
@@ -216,7 +215,12 @@ CASES = (
     _case("sparse/dia.cu", "y = A x of diagonals, float64", lambda: emit_dia_gpu("float64", "cuda", 256, 1).text),
     _case("sparse/dia_unrolled.cl", "four diagonals at a time", lambda: emit_dia_gpu("float32", "opencl", 64, 4).text),
     _case("calibrate/micro.cu", "micro-benchmarks of a GPU", lambda: micro_source("cuda").text),
-    _case("calibrate/energy.cu", "single operations of a GPU", lambda: energy_source("cuda").text),
+    _case(
+        "calibrate/energy.cu",
+        "single operations of a GPU",
+        lambda: energy_source("cuda").text,
+        "divide", "shared_load", "energy_store", "barrier",
+    ),
     _case("calibrate/jacobi1d_at_rest.cu", "jacobi1d, its memory replaced by registers", _at_rest),
     _case("calibrate/micro.c", "micro-benchmarks of a CPU", lambda: micro._TEXT),
     _case("calibrate/energy.c", "single operations of a CPU", energy_micro.text),

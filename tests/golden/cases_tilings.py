@@ -63,6 +63,13 @@ CPU = (
     stencil("tilings/laplacian3d_skewed", "laplacian3d", "skewed:t=2,s=8x8x8,rows=1", "entry"),
     stencil("tilings/laplacian3d_diamond", "laplacian3d", "diamond:t=4,s=8x8x16,rows=1", "entry"),
     stencil("tilings/laplacian3d_overlapped", "laplacian3d", "overlapped:t=2,s=8x8x16,rows=1", "entry"),
+    stencil("tilings/laplacian3d_wavefront_diamond", "laplacian3d", "wavefront-diamond:t=4,s=2x8x64,rows=1", "entry"),
+    stencil(
+        "tilings/laplacian3d_wavefront_diamond_team",
+        "laplacian3d",
+        "wavefront-diamond:t=4,s=2x8x64,rows=1,team=2",
+        "entry",
+    ),
     stencil("tilings/laplacian3d_streaming", "laplacian3d", f"streaming:{_3D}", "entry", "tile", "stage_0"),
     # three statements: how far stages are apart, in sweeps and in tiles
     stencil("tilings/fdtd2d_none", "fdtd2d", "none", "entry"),

@@ -33,7 +33,20 @@ _FINGERPRINT = re.compile(r"\b(tw\w*?)_[0-9a-f]{12}\b|\b(tw\w*?_)[0-9a-f]{12}_",
 _DEFINED = re.compile(r"^(?:static|void|double|TW_FUNCTION|extern|__kernel)\b[^;={}#]*?(\w+) ?\(", re.MULTILINE)
 _MARKS = re.compile(r"__attribute__\(\(.*?\)\)+|__launch_bounds__\(.*?\)|TW_(?=KERNEL\()")
 _KERNEL = re.compile(r"KERNEL\(\w+\)")
-_HELPERS = {"tw_opaque", "tw_thread", "omp_get_thread_num", "tw_me", "tw_put", "tw_done"}
+_HELPERS = {
+    "tw_opaque",
+    "tw_thread",
+    "tw_threads",
+    "omp_get_thread_num",
+    "omp_get_num_threads",
+    "sched_yield",
+    "tw_await",
+    "tw_publish",
+    "tw_fence",
+    "tw_me",
+    "tw_put",
+    "tw_done",
+}
 _LONGEST = 110
 
 

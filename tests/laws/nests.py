@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.codegen.loop_apply import apply_transforms
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_harness import Bound, emit_unit
+from tilewright.codegen.loops.apply import apply_transforms
+from tilewright.codegen.loops.harness import Bound, emit_unit
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import formula
 from tilewright.programs.loopnest_scalars import inline_temporaries, localise

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.codegen.rows import GroupLayout, emit_group
+from tilewright.codegen.pipelines.group import GroupLayout, emit_group
 from tilewright.codegen.source import KernelSource
 from tilewright.frontends.pipeline import apply_stencil, trace_pipeline
 from tilewright.frontends.trace import trace

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.codegen import loop_parallel
-from tilewright.codegen.loop_parallel import Plan, plan_parallel
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_harness import Bound, emit_unit
+from tilewright.codegen.loops import parallel as loop_parallel
+from tilewright.codegen.loops.harness import Bound, emit_unit
+from tilewright.codegen.loops.parallel import Plan, plan_parallel
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.programs.loopnest import Binary, Loop, Num, Stmt, swap
 from tilewright.programs.loopnest_dependences import Nest

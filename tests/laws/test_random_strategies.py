@@ -1,4 +1,4 @@
-"""The law for skewed, diamond and overlapped tiles: they compute what the reference computes, whatever the program.
+"""The law for skewed, diamond, overlapped and wavefront-diamond tiles: they compute what the reference computes.
 
 Random programs of any rank and reach, several fields, stages and time levels, every boundary that does not wrap, sizes
 that are anything legal. Strict kernels must be equal bit for bit. They run through the package's own run time on
@@ -13,7 +13,7 @@ import pytest
 from tilewright.driver import emit_tilings
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.runtime import cpu
-from tilewright.tilings import catalogue, diamond, overlapped, pipeline, prism, skewed
+from tilewright.tilings import catalogue, diamond, overlapped, pipeline, prism, skewed, wavefront_diamond
 from tilewright.tilings.geometry import Diamond, Skew
 from tilewright.tilings.legality import Legal
 from tilewright.tilings.tiling import Tiling
@@ -22,7 +22,7 @@ from .generator import LawCase, make_case
 from .harness import BATCH, computed, tools
 from .test_random_programs import large, seeds
 
-FAMILIES = (skewed.NAME, diamond.NAME, overlapped.NAME)
+FAMILIES = (skewed.NAME, diamond.NAME, overlapped.NAME, wavefront_diamond.NAME)
 CASES = 24
 """Per family and seed."""
 FEW = 6
@@ -41,7 +41,14 @@ def strategy_case(family: str, seed: int, index: int) -> LawCase | None:
     rank = case.problem.program.rank
     inner = [draw.choice(_INNERMOST if axis == rank - 1 else (1, 3, 5, 8, 12)) for axis in range(rank)]
     sub: tuple[int, ...] = ()
-    if family == diamond.NAME:
+    team: int | None = None
+    if rank not in catalogue.family(family).RANKS:
+        return None
+    if family == wavefront_diamond.NAME:
+        time, team = draw.choice((2, 4, 4, 6)), draw.choice((None, 1, 2, 2, 3))
+        pitch = wavefront_diamond.least_pitch(case.problem, time) + draw.choice((0, 0, 2, 4, 10))
+        space = (inner[0], pitch, inner[2])
+    elif family == diamond.NAME:
         time = draw.choice((2, 4, 4, 6, 8))
         least = diamond.least_pitch(case.problem, time)
         space = (least + least % 2 + draw.choice((0, 0, 2, 4, 10)), *inner[1:])
@@ -51,7 +58,7 @@ def strategy_case(family: str, seed: int, index: int) -> LawCase | None:
         if family == skewed.NAME and draw.random() < 0.5:
             sub = space
             space = tuple(size * draw.choice((1, 2, 3)) for size in sub)
-    tiling = Tiling(family=family, time=time, space=space, sub=sub)
+    tiling = Tiling(family=family, time=time, space=space, sub=sub, team=team)
     if not isinstance(catalogue.check(case.problem, tiling), Legal):
         return None
     stages = len(analyse(case.problem.program).stages)
@@ -141,6 +148,18 @@ def test_a_diamond_too_steep_makes_the_law_fail(monkeypatch):
     assert len(cases) == FEW
     assert not any(run_all(cases))
     monkeypatch.setattr(prism, "Diamond", _narrow)
+    assert sum(map(bool, run_all(cases))) >= FEW // 2
+
+
+def test_a_wavefront_diamond_too_steep_makes_the_law_fail(monkeypatch):
+    cases = []
+    for case in _few(wavefront_diamond.NAME):
+        planes, _, cells = case.tiling.space
+        least = wavefront_diamond.least_pitch(case.problem, case.tiling.time)
+        cases.append(replace(case, tiling=replace(case.tiling, space=(planes, least, cells))))
+    assert len(cases) == FEW
+    assert not any(run_all(cases))
+    monkeypatch.setattr(wavefront_diamond, "Diamond", _narrow)
     assert sum(map(bool, run_all(cases))) >= FEW // 2
 
 

@@ -10,6 +10,7 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ import pytest
 
 from tilewright.api.table import fill, filling
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.codegen import gpu_table
-from tilewright.codegen import table as codegen
+from tilewright.codegen.tables import cpu as codegen
+from tilewright.codegen.tables import gpu as gpu_table
 from tilewright.programs.expression import Scalar, Value, apply
 from tilewright.programs.stencil import FieldBuilder
 from tilewright.programs.table import COLUMN, ROW, lookup, recurrence
@@ -211,18 +212,22 @@ def test_a_gpu_computes_many_tables(capfd, index):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("corner[(k * UP + r + UP) * LEFT + c + LEFT]", "above(k)[(r + UP) * (LEFT + n) + LEFT + j0 + c]"),
-        ("low = max64(0, d - columns + 1)", "low = max64(0, d - columns + 2)"),
-        ("(LEFT + n) + LEFT + j0 + d - r] = row[r]", "(LEFT + n) + LEFT + j0 + d - r] = row[low]"),
+        ("corner[(((k + r) + 1) + c) + 1]", "((int32_t *)array[k * 3])[((((r + 1) * (n + 1)) + 1) + j0) + c]"),
+        ("low = tw_max(((d - columns) + 1), 0)", "low = tw_max(((d - columns) + 2), 0)"),
+        ("(n + 1)) + 1) + j0) + d) - r] = row[r]", "(n + 1)) + 1) + j0) + d) - r] = row[low]"),
     ],
 )
 def test_a_fault_in_the_kernel_is_found(monkeypatch, old, new):
-    assert old in codegen._TILE
-    monkeypatch.setattr(codegen, "_TILE", codegen._TILE.replace(old, new))
+    def faulty(*args):
+        source = codegen.emit_table(*args)
+        assert old in source.text
+        return replace(source, text=source.text.replace(old, new))
+
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 3, 30), rng.integers(0, 3, 41)
     from tilewright.runtime import table as kernels
 
+    monkeypatch.setattr(kernels, "emit_table", faulty)
     kernels._kernel.cache_clear()
     try:
         found = fill("edit_distance", a, b, tiling="orthogonal:t=7,s=5", backend="c")

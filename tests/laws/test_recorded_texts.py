@@ -26,25 +26,26 @@ from pathlib import Path
 import pytest
 
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.align import emit_align
-from tilewright.codegen.bratu import emit_bratu
-from tilewright.codegen.cg import emit_cg
-from tilewright.codegen.dia import emit_dia
 from tilewright.codegen.gpu_emit import emit_device, launches
 from tilewright.codegen.gpu_micro import at_rest
-from tilewright.codegen.gpu_table import emit_gpu_table
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_gpu import lower
-from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops_kernels import CUDA, OPENCL, kernels_text
-from tilewright.codegen.matmul import emit_fused
-from tilewright.codegen.matmul_gpu import emit_gpu
-from tilewright.codegen.pipeline_gpu import emit_gpu_group
+from tilewright.codegen.loops.gpu import lower
+from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.matrices.bratu import emit_bratu
+from tilewright.codegen.matrices.cg import emit_cg
+from tilewright.codegen.matrices.dia import emit_dia
+from tilewright.codegen.matrices.gpu import emit_vectors_gpu
+from tilewright.codegen.matrices.matmul import emit_fused
+from tilewright.codegen.matrices.matmul_gpu import emit_gpu
+from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
+from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import KernelSource
-from tilewright.codegen.sparse_gpu import emit_vectors_gpu
-from tilewright.codegen.table import emit_table
-from tilewright.codegen.vectors import CATALOGUE, emit_vectors, fuse, multiple
+from tilewright.codegen.tables.align import emit_align
+from tilewright.codegen.tables.cpu import emit_table
+from tilewright.codegen.tables.gpu import emit_gpu_table
+from tilewright.costs.strategies import ON_GPUS
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.programs import catalogue as programs
@@ -54,7 +55,7 @@ from tilewright.programs.pipelines import pipeline
 from tilewright.programs.problem import make_problem
 from tilewright.programs.recurrences import names, recurrence_named
 from tilewright.runtime.calibrate_tiles import calibration_tiling
-from tilewright.tilings import catalogue, fusion, stream_block
+from tilewright.tilings import catalogue, fusion, stream_block, wavefront_diamond
 from tilewright.tilings.rows import plan_rows, ring_bytes
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tilings.unrolling import GroupBlock, TableShape
@@ -64,7 +65,7 @@ from tilewright.tuning.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unro
 from . import nests, pipelines
 from .generator import make_case
 from .test_random_gpu_streaming import law_case as block_case
-from .test_random_strategies import FAMILIES, strategy_case
+from .test_random_strategies import strategy_case
 from .test_random_streaming import streaming_case
 from .test_random_tables import make_recurrence
 
@@ -92,10 +93,14 @@ def written(part: object) -> str:
 
 
 def host(problem, tiling, *, strict: bool = False) -> str:
-    """Code of a CPU, and what is counted of the tiling."""
+    """Code of a CPU, and the completed tiling."""
     source = emit_tiling(problem, tiling, strict=strict)
-    full = catalogue.complete(problem, tiling)
-    return digest(source, full, catalogue.counts(problem, full))
+    return digest(source, catalogue.complete(problem, tiling))
+
+
+def counted(problem, tiling) -> str:
+    """What is counted of a tiling."""
+    return digest(catalogue.counts(problem, tiling))
 
 
 def device(problem, tiling, dialect: str, **options: bool) -> str:
@@ -157,7 +162,7 @@ def refused() -> Iterator[str]:
 
         def judged(problem=case.problem, tiling=tiling) -> str:
             full = catalogue.complete(problem, tiling)
-            return digest(full, catalogue.check(problem, full), catalogue.counts(problem, full))
+            return digest(full, catalogue.check(problem, full))
 
         yield attempt(judged)
 
@@ -206,7 +211,7 @@ def orders() -> Iterator[str]:
     table = make_problem(programs.program("smith_waterman"), (11, 17), 3)
     for t, s in ((3, 4), (5, 2)):
         yield digest(*catalogue.scan(table, catalogue.complete(table, Tiling(family="orthogonal", time=t, space=(s,)))))
-    for family in (*FAMILIES, "hexagonal", "hybrid", "streaming"):
+    for family in (*ON_GPUS, "hexagonal", "hybrid", "streaming"):
         for name, shape in (("j1d3pt", (61,)), ("star2d2r", (19, 26)), ("fdtd2d", (14, 23)), ("wave3d", (6, 9, 12))):
             problem = make_problem(programs.program(name), shape, 7)
 
@@ -301,9 +306,9 @@ def fixed_texts() -> Iterator[str]:
     yield digest(emit_align())
     every = (*CATALOGUE.values(), multiple(3), fuse(multiple(2), CATALOGUE["norm2"], {"x": "y"}))
     for dtype in ("float32", "float64"):
-        yield digest(emit_bratu(dtype, 64, 2), emit_cg(dtype, unrolling(512), CG_BLOCK))
-        yield from (digest(emit_dia(dtype, dataclasses.replace(unrolling(512), depth=depth))) for depth in (1, 2, 3))
-        yield from (digest(emit_vectors(what, dtype, 64, 4)) for what in every)
+        yield digest(emit_bratu(dtype, 2), emit_cg(dtype, unrolling(), CG_BLOCK))
+        yield from (digest(emit_dia(dtype, dataclasses.replace(unrolling(), depth=depth))) for depth in (1, 2, 3))
+        yield from (digest(emit_vectors(what, dtype, 4)) for what in every)
         yield from (digest(emit_fused(side, dtype, blocking(512))) for side in ("left", "right"))
     small = make_problem(programs.program("j2d5pt"), (64, 64), 8)
     for dialect in DIALECTS:
@@ -323,14 +328,18 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "programs, CUDA, wrap": lambda: catalogued(device, "none", boundaries=("wrap",), dialect="cuda", periodic=True),
     "programs, CUDA, sizes as parameters": lambda: catalogued(device, "hybrid", choose=parametric, dialect="cuda"),
     "programs, OpenCL": lambda: catalogued(device, "diamond", "skewed", "overlapped", dialect="opencl"),
+    "programs, counts": lambda: catalogued(
+        counted, "none", "hexagonal", "hybrid", "streaming", "diamond", "skewed", "overlapped"
+    ),
     "random hexagons": lambda: of_cases(drawn(make_case, 120)),
     "random streams": lambda: of_cases(drawn(streaming_case, 80)),
     "random strategies": lambda: of_cases(
-        case for family in FAMILIES for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 25)
+        case for family in ON_GPUS for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 25)
     ),
+    "random wavefront diamonds": lambda: of_cases(drawn(lambda s, i: strategy_case(wavefront_diamond.NAME, s, i), 25)),
     "random hexagons, GPU": lambda: of_cases(drawn(make_case, 60), *DIALECTS),
     "random strategies, GPU": lambda: of_cases(
-        (case for family in FAMILIES for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 15)), "cuda"
+        (case for family in ON_GPUS for case in drawn(lambda s, i, f=family: strategy_case(f, s, i), 15)), "cuda"
     ),
     "random streams, GPU": lambda: of_cases(drawn(block_case, 40), *DIALECTS),
     "untiled, OpenCL": lambda: of_cases((dataclasses.replace(c, tiling=NONE) for c in drawn(make_case, 40)), "opencl"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen.bratu import emit_bratu
+from tilewright.codegen.matrices.bratu import emit_bratu
 from tilewright.sparse import bratu, choices, krylov
 from tilewright.sparse.bratu import Bratu
 from tilewright.sparse.choices import Choice
@@ -112,7 +112,7 @@ def test_tuning_checks_and_keeps(monkeypatch):
     monkeypatch.setattr(
         bratu,
         "emit_bratu",
-        lambda *rest: (s := emit_bratu(*rest)) and replace(s, text=s.text.replace("k.source * e", "k.source * e * 2")),
+        lambda *rest: (s := emit_bratu(*rest)) and replace(s, text=s.text.replace("(source * ", "(source * 2 * ")),
     )
     bratu._kernel.cache_clear()
     with pytest.raises(WrongResultError, match="Bratu residual is wrong"):

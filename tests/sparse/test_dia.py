@@ -10,7 +10,7 @@ from scipy.sparse.linalg import cg
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen.dia import emit_dia
+from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.sparse import matvec as room
 from tilewright.sparse.dia import length
 from tilewright.tilings.unrolling import Unrolling
@@ -91,9 +91,9 @@ def test_results_do_not_depend_on_threads_or_on_the_way_they_are_stored(monkeypa
 @pytest.mark.parametrize(
     "how",
     [
-        Unrolling(vector_bytes=16, vectors=1, depth=1, block=64),
-        Unrolling(vector_bytes=32, vectors=4, depth=3, block=100),
-        Unrolling(vector_bytes=64, vectors=3, depth=5, block=1),
+        Unrolling(vectors=1, depth=1, block=64),
+        Unrolling(vectors=4, depth=3, block=100),
+        Unrolling(vectors=3, depth=5, block=1),
     ],
 )
 def test_other_unrollings_compute_the_same(monkeypatch, how):
@@ -103,7 +103,7 @@ def test_other_unrollings_compute_the_same(monkeypatch, how):
         a = random_dia(rng, (777, 701), 17, dtype)
         x = rng.standard_normal(701).astype(dtype)
         assert np.all(np.abs(a.matvec(x, threads=2) - a.toarray().astype("float64") @ x) <= bound(a, x, dtype))
-    assert emit_dia("float64", how).entry != emit_dia("float64", unrolling(512)).entry
+    assert emit_dia("float64", how).entry != emit_dia("float64", unrolling()).entry
 
 
 def test_scipy_matrices_of_any_format_come_and_go():
@@ -183,7 +183,7 @@ def test_nan_and_infinity_stay_in_their_rows():
         (lambda: Dia.from_diagonals({0: 1.0}, (3, 3)).matvec(np.ones(3), np.ones(6)[::2]), "out must be"),
         (lambda: Dia.from_scipy(np.ones(3)), "a matrix of real numbers"),
         (lambda: Dia.from_scipy(sparse.eye_array(3, dtype=complex)), "float32 or float64"),
-        (lambda: emit_dia("int32", unrolling(512)), "float32 or float64"),
+        (lambda: emit_dia("int32", unrolling()), "float32 or float64"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, message):
@@ -223,6 +223,6 @@ def test_without_scipy_it_says_what_to_install(monkeypatch):
 
 
 def test_a_unit_has_the_passes_that_it_calls_and_no_others():
-    text = emit_dia("float64", replace(unrolling(512), depth=3)).text
+    text = emit_dia("float64", replace(unrolling(), depth=3)).text
     assert all(f"dia_pass{count}(" in text for count in (1, 2, 3))
     assert "dia_pass4" not in text

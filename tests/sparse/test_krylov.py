@@ -9,7 +9,7 @@ from scipy.sparse.linalg import cg as scipy_cg
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
-from tilewright.codegen.vectors import BLOCK, CATALOGUE, emit_vectors, fuse, kernel, multiple
+from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, emit_vectors, fuse, kernel, multiple
 from tilewright.sparse import choices, krylov, solve
 from tilewright.sparse.choices import Choice, assumed, variants
 from tilewright.sparse.solve import Iteration

@@ -59,18 +59,21 @@ def make_random(seed, rank, shapes=((3, 40), (3, 16), (3, 10)), kinds=BOUNDED):
 
 
 class Order:
-    """When every cell of every logical step is computed: wavefront, tile, place in the sequence; how often."""
+    """When every cell of every logical step is computed: wavefront, tile, turn, part, place; how often."""
 
     def __init__(self, problem, tiling):
         self.problem = problem
         self.stages = analyse(problem.program).stages
         shape = (problem.steps * len(self.stages), *problem.shape)
-        self.wavefront, self.tile, self.place, self.times = (np.zeros(shape, dtype=int) for _ in range(4))
+        self.wavefront, self.tile, self.turn, self.part, self.place, self.times = (
+            np.zeros(shape, dtype=int) for _ in range(6)
+        )
         self.monotone = True
         last = -1
         for place, piece in enumerate(catalogue.scan(problem, tiling)):
             at = (piece.time, *(slice(*span) for span in piece.box))
             self.wavefront[at], self.tile[at], self.place[at] = piece.wavefront, piece.tile, place
+            self.turn[at], self.part[at] = piece.turn, piece.part
             self.times[at] += 1
             self.monotone &= piece.wavefront >= last
             last = piece.wavefront
@@ -133,7 +136,9 @@ class Order:
         places = self.place[first], self.place[second]
         same = (waves[0] == waves[1]) & (self.tile[first] == self.tile[second])
         sequence = places[0] <= places[1] if in_place else places[0] < places[1]
-        return bool(((waves[0] < waves[1]) | (same & sequence)).all())
+        turns = self.turn[first], self.turn[second]
+        alone = (turns[0] == turns[1]) & (self.part[first] == self.part[second]) & sequence
+        return bool(((waves[0] < waves[1]) | (same & ((turns[0] < turns[1]) | alone))).all())
 
 
 @pytest.fixture

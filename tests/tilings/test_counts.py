@@ -26,11 +26,12 @@ def _cells(pieces):
 
 
 def _reads_stay_inside(problem, cells):
-    offsets = [read.offset for statement in problem.program.statements for read in statement.reads]
+    statements, stages = problem.program.statements, analyse(problem.program).stages
+    offsets = [[read.offset for i in stage for read in statements[i].reads] for stage in stages]
     return all(
         0 <= x + o < extent
-        for _, *cell in cells
-        for offset in offsets
+        for time, *cell in cells
+        for offset in offsets[time % len(stages)]
         for x, o, extent in zip(cell, offset, problem.shape, strict=True)
     )
 

@@ -114,8 +114,10 @@ def test_numbers_of_tiles(shape, offsets, t, s, sub):
     assert counts.subtiles == len(pieces)
     assert counts.subtiles_per_tile == max(piece.sub[0] for piece in pieces) + 1
     up, left = orthogonal.sweep_of(_program(offsets)).reach
-    full = [p for p in pieces if p.box[0][0] >= up and p.box[1][0] >= left]
-    assert counts.full == sum(p.box[0][1] - p.box[0][0] == t and p.box[1][1] - p.box[1][0] == sub for p in full)
+    inside = isl.Set(f"{{ [i, j] : {up} <= i < {shape[0]} and {left} <= j < {shape[1]} }}")
+    cut = _schedule(t, s).intersect_domain(isl.Set("{ [i, j] }").subtract(inside)).range()
+    assert counts.full == _count(tiles.subtract(cut))
+    assert counts.partial == counts.tiles - counts.full
     assert sum((a - b) * (c - d) for (b, a), (d, c) in (piece.box for piece in pieces)) == counts.total_points
 
 

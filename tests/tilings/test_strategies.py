@@ -1,4 +1,4 @@
-"""Skewed, diamond and overlapped tiles: legality read by read, cover and exact counts, by brute force."""
+"""Skewed, diamond, overlapped and wavefront-diamond tiles: legality read by read, cover and counts, by brute force."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import make_problem
 from tilewright.programs.reference import map_index
 from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.tilings import catalogue, diamond, overlapped
+from tilewright.tilings import catalogue, diamond, overlapped, wavefront_diamond
 from tilewright.tilings.affine import least, most
 from tilewright.tilings.geometry import Diamond, Skew
 from tilewright.tilings.legality import Legal, Violation
@@ -25,6 +25,11 @@ from .test_counts import _cells, _read_outside, _reads_stay_inside, _subtiles, _
 def tiling_of(problem, family, seed):
     """A random legal tiling."""
     rng, rank = random.Random(f"{family}/{seed}"), problem.program.rank  # noqa: S311
+    if family == "wavefront-diamond":
+        time = rng.choice((2, 4, 6))
+        pitch = wavefront_diamond.least_pitch(problem, time) + rng.choice((0, 0, 2, 4))
+        space = (rng.randint(1, 6), pitch, rng.randint(1, 6))
+        return Tiling(family=family, time=time, space=space, team=rng.choice((None, 2, 3)))
     if family == "diamond":
         time = rng.choice((2, 4, 6))
         least = diamond.least_pitch(problem, time)
@@ -36,8 +41,13 @@ def tiling_of(problem, family, seed):
     return Tiling(family=family, time=rng.randint(1, 5), space=space, sub=given)
 
 
-@pytest.mark.parametrize("family", ["skewed", "diamond"])
-@pytest.mark.parametrize(("rank", "seeds"), [(1, 120), (2, 70), (3, 25)])
+@pytest.mark.parametrize(
+    ("family", "rank", "seeds"),
+    [
+        *((family, *many) for family in ("skewed", "diamond") for many in ((1, 120), (2, 70), (3, 25))),
+        ("wavefront-diamond", 3, 25),
+    ],
+)
 def test_random_programs_keep_every_read_and_are_counted(oracle, random_case, family, rank, seeds):
     wide = full = 0
     for seed in range(seeds):
@@ -195,6 +205,7 @@ def test_illegal_and_impossible():
         ("overlapped:t=4,s=8x8,sub=2x2", "has no sub-tiles"),
         ("overlapped:t=2000,s=8x8", "at most 1024 steps"),
         ("overlapped:t=2,s=8x8,threads=4", "threads are given per axis"),
+        ("overlapped:t=2,s=8x8,team=2", "threads share no tile of the family overlapped"),
     ],
 )
 def test_what_does_not_apply_is_refused(text, message):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.pipeline import make_plan
 from tilewright.codegen.sites import Site
+from tilewright.codegen.streaming.layout import make_plan
 from tilewright.programs.catalogue import program
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Boundary, make_problem

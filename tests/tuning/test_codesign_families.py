@@ -36,7 +36,7 @@ def _setting(problem, sms, width, shared_kb):
 @pytest.mark.parametrize("metric", ["time", "energy", "edp"])
 def test_the_best_tile_of_every_family_is_found_on_every_design(name, metric):
     known = program(name)
-    for family in strategies.FAMILIES:
+    for family in strategies.ON_GPUS:
         options = Options(grid="coarse", strategies=(family,), metric=metric)
         cases = make_cases(known, sizes=SIZES[known.rank], strategies=(family,))
         energy = None if metric == "time" else energy_of(K20C, np.full(AXES.shape, 300.0), 400.0)

@@ -10,11 +10,11 @@ from typing import Any
 
 from tilewright.api.annotate_types import file_value, region_types, scalars
 from tilewright.base.errors import UsageError
-from tilewright.codegen.loop_apply import Applied, apply_transforms
-from tilewright.codegen.loop_edges import split_edges
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_harness import Bound, emit_reference, emit_unit
-from tilewright.codegen.loops_openmp import on_cpu
+from tilewright.codegen.loops.apply import Applied, apply_transforms
+from tilewright.codegen.loops.edges import split_edges
+from tilewright.codegen.loops.harness import Bound, emit_reference, emit_unit
+from tilewright.codegen.loops.openmp import on_cpu
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_c import parse_code
 from tilewright.frontends.annotated_eval import Plain, formula
 from tilewright.frontends.annotated_file import InputFiles, LoopRegion, Site, read_input_files, sibling

@@ -14,14 +14,14 @@ from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.base.errors import IllegalTransformError, TilewrightError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
-from tilewright.codegen.loop_apply import DEVICE
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_c import text as expression_text
-from tilewright.codegen.loops_device import DeviceProgram
-from tilewright.codegen.loops_extents import extents_of
-from tilewright.codegen.loops_gpu import lower
-from tilewright.codegen.loops_hosts import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops_kernels import CUDA, kernels_text
+from tilewright.codegen.loops.apply import DEVICE
+from tilewright.codegen.loops.c import text as expression_text
+from tilewright.codegen.loops.device import DeviceProgram
+from tilewright.codegen.loops.extents import extents_of
+from tilewright.codegen.loops.gpu import lower
+from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
+from tilewright.codegen.loops.kernels import CUDA, kernels_text
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_file import LoopRegion
 from tilewright.frontends.annotated_spec import TuningSpec
 from tilewright.programs.loopnest import (

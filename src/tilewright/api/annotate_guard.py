@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from tilewright.api.annotate_case import Case, prepared, setting_of, threaded
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.loop_transforms import Setting
-from tilewright.codegen.loops_c import text
-from tilewright.codegen.loops_extents import extents_of
+from tilewright.codegen.loops.c import text
+from tilewright.codegen.loops.extents import extents_of
+from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated_file import LoopRegion
 from tilewright.programs.loopnest import (
     Declare,

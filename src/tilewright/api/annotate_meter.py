@@ -12,7 +12,7 @@ from tilewright.api.annotate_result import LATE
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.records import Measurement, Outcome
-from tilewright.codegen.loops_openmp import has_directives
+from tilewright.codegen.loops.openmp import has_directives
 from tilewright.programs.loopnest import Stmt
 from tilewright.runtime import loops as runtime
 from tilewright.runtime import store

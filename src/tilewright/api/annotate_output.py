@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 
 from tilewright.api.annotate_result import SiteResult, SizeResult
-from tilewright.codegen.loops_c import code
-from tilewright.codegen.loops_c import text as expression_text
-from tilewright.codegen.loops_harness import region_text
+from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.c import text as expression_text
+from tilewright.codegen.loops.harness import region_text
 from tilewright.frontends.annotated_eval import Plain
 from tilewright.frontends.annotated_file import LoopRegion, Site
 from tilewright.programs.loopnest import Num

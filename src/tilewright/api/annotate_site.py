@@ -11,8 +11,8 @@ from tilewright.api.annotate_options import Options, budget_of
 from tilewright.api.annotate_result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.api.annotate_types import region_types
 from tilewright.base.errors import UsageError
-from tilewright.codegen.loop_apply import DEVICE
-from tilewright.codegen.loop_edges import has_edges
+from tilewright.codegen.loops.apply import DEVICE
+from tilewright.codegen.loops.edges import has_edges
 from tilewright.frontends.annotated_file import Site
 from tilewright.frontends.annotated_spec import TuningSpec
 from tilewright.programs.loopnest import Stmt, Transform, statements

@@ -10,7 +10,7 @@ from tilewright.api.annotate_meter import Beside, CpuMeter, Variant, shown_comma
 from tilewright.api.annotate_result import SizeResult
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.units import format_seconds
-from tilewright.codegen.loops_stencil import HEAD, Handover, call_text
+from tilewright.codegen.loops.stencil import HEAD, Handover, call_text
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated_file import LoopRegion
 from tilewright.frontends.annotated_stencil import read_stencil

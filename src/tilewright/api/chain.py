@@ -58,7 +58,7 @@ def plan(
         shapes: P0 … Pn, or the shape of every matrix as it is used (after transposing).
         memory: Words (matrix elements) that fit on chip.
         model: ``exact``; ``published`` for the thesis's equations as printed; ``counts`` for the integer formulas
-        alone.
+            alone.
         objective: ``opcount``: fewest multiply-adds, then fewest words, over all trees and fusions (the default).
             ``two-step``: the textbook's tree, then the best fusions of it (the thesis, and the default for
             ``published``). ``words``: fewest words, then fewest multiply-adds. ``weighted``: a weighted sum. ``time``,

@@ -7,8 +7,8 @@ from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import UsageError
 from tilewright.programs.problem import Problem, make_problem
 from tilewright.runtime.files import check_place
-from tilewright.tilings import catalogue, orthogonal
-from tilewright.tilings.counts import Counts
+from tilewright.tilings import catalogue
+from tilewright.tilings.counting.counts import Counts
 from tilewright.tilings.tiling import Tiling, parse
 from tilewright.tuning.bodies import choose_body
 
@@ -61,7 +61,7 @@ class Family:
             "what it is": self.summary,
             "cuts": ", ".join(f"{rank}D" for rank in self.ranks),
             "example": f"{self.example} of {self.program}, {shape}, {self.problem.steps} steps",
-            **({} if self.name == orthogonal.NAME else {"code": str(choose_body(self.problem, self.example))}),
+            **({} if catalogue.traits(self.name).tables else {"code": str(choose_body(self.problem, self.example))}),
             **counted,
         }
 
@@ -105,7 +105,7 @@ def family(tile: str, program: ProgramLike = "") -> Family:
     tiling = parse(tile)
     known = catalogue.family(tiling.family)
     rank = len(tiling.space) if len(tiling.space) in known.RANKS else max(known.RANKS[0], min(2, known.RANKS[-1]))
-    table = tiling.family == orthogonal.NAME
+    table = known.TRAITS.tables
     chosen = as_program(program or (_TABLE if table else _PROGRAMS[rank]))
     problem = make_problem(chosen, _SHAPES[chosen.rank], 1 if table else _STEPS)
     example = catalogue.legal(problem, tiling)

@@ -18,5 +18,9 @@ ALIGNMENT_LANES = 64
 """Lanes to which the columns of an alignment's tile are dealt: 8-bit scores in the widest vectors of a CPU."""
 MAX_SM_THREADS = 2048
 """Threads that a GPU's multiprocessor holds where its machine does not say."""
+MOST_REGISTERS = 255
+"""32-bit registers that a thread of an NVIDIA GPU has at most."""
 REGISTERS = 2**16
 """32-bit registers of a GPU's multiprocessor where its machine does not say: of every NVIDIA GPU since 2012."""
+WIDEST_VECTOR = 64
+"""Bytes of the widest vector registers (AVX-512)."""

@@ -70,6 +70,7 @@ def predict(
     from tilewright.api.load import load_any, steps_of
     from tilewright.base.units import parse_shape
     from tilewright.programs.problem import parse_boundary
+    from tilewright.tilings.catalogue import traits
 
     if tile is not None and (top is not None or metric != "time"):
         raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top or --metric")
@@ -107,7 +108,7 @@ def predict(
             why = explanation(one).to_dict()
             document["explanation"] = why
         output.show(document, lambda: _shown(one, title, why), as_json)
-        if one.tiling.family == "hybrid" and one.tiling.threads and one.model == "exact" and not as_json:
+        if traits(one.tiling.family).hexagons and one.tiling.threads and one.model == "exact" and not as_json:
             _show_terms(one, _stencil(known), machine)
         return
     document, rivals = {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]}, None

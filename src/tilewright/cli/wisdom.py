@@ -21,7 +21,7 @@ _COLUMNS = (
 
 @app.command("list")
 def list_entries(program: _OfProgram = None, as_json: Json = False) -> None:
-    """List what is known; what was measured under other circumstances is flagged.
+    """List what is known; what was measured in another environment is flagged.
 
     Example: tilewright wisdom list --program heat2d
     """
@@ -73,14 +73,14 @@ def import_entries(
     stale = sum(bool(each.stale) for each in added)
     if as_json:
         output.emit({"imported": len(added), "stale": stale})
-    output.say(f"imported {len(added)} entries, {stale} of them measured under other circumstances", as_json)
+    output.say(f"imported {len(added)} entries, {stale} of them measured in another environment", as_json)
 
 
 @app.command("forget")
 def forget(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids as `wisdom list` shows them.")] = None,
     program: _OfProgram = None,
-    stale: Annotated[bool, typer.Option("--stale", help="What was measured under other circumstances.")] = False,
+    stale: Annotated[bool, typer.Option("--stale", help="What was measured in another environment.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Everything.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir, points
+from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
 from tilewright.codegen.lower import cpu, private
 from tilewright.codegen.print import c
 from tilewright.codegen.sites import Site, cell_function, constants
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.codegen.statements import STEP, box_functions, cells_function
-from tilewright.codegen.streaming import copies, row_cells, scratch_bytes, streaming_functions, streams
+from tilewright.codegen.streaming.bands import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import COMPILED, Problem
 from tilewright.tilings import catalogue

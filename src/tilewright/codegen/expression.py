@@ -3,6 +3,9 @@
 Before: a tape ``u[-1] ; u[0] ; add ; 0.5 ; mul``. After: ``t2 = u(-1) + u(0); t4 = t2 * 0.5``, one name per operation
 in the program's own order, which is what makes a strict kernel bit-equal however it is tiled. Operations on constants
 alone are done here, in double precision.
+
+Reads may give whole numbers of another type than is computed in, such as codes of letters: these meet each other as
+they are, and others in the wider type; what comes of an operation is of the element type again.
 """
 
 from collections.abc import Callable
@@ -12,9 +15,11 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
 from tilewright.programs.expression import Apply, Const, Node, Read, Scalar, Tape
 from tilewright.programs.operators import BOOLEAN, OPERATORS
+from tilewright.programs.table import LOOKUP
 
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _LOGICAL = frozenset({"and", "or", "not"})
+_WRAPPING = frozenset({"add", "sub", "mul"})
 _BOOLEAN_ARITHMETIC = {"add": "or", "maximum": "or", "mul": "and", "minimum": "and", "abs": ""}
 
 
@@ -26,11 +31,16 @@ class Leaves:
         dtype: Element type.
         read: The value of a read: an element, or a vector of them.
         vector: Whether reads yield vectors.
+        lookup: An entry of a matrix, of its name, row and column; None where there are none.
+        wrapping: Whether sums, differences and products of signed whole numbers are written so that they wrap around
+            also in languages where those must not overflow.
     """
 
     dtype: ir.Element
     read: Callable[[Read], ir.Expr]
     vector: bool
+    lookup: Callable[[str, ir.Expr, ir.Expr], ir.Expr] | None = None
+    wrapping: bool = False
 
 
 def lower_tape(tape: Tape, leaves: Leaves, prefix: str = "t") -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
@@ -76,6 +86,9 @@ class _Lowering:
             self.values.append(self.name(position, self.leaves.read(node)))
         elif position not in self.needed:
             self.values.append(ir.Real(0, self.scalar_type))
+        elif self.leaves.lookup is not None and node.op.startswith(LOOKUP):
+            row, column = (ir.Op(ir.Operator.CONVERT, (self.values[arg],), ir.INDEX) for arg in node.args)
+            self.values.append(self.name(position, self.leaves.lookup(node.op[len(LOOKUP) :], row, column)))
         else:
             self.values.append(self.apply(position, node.op, [self.values[arg] for arg in node.args]))
 
@@ -90,7 +103,7 @@ class _Lowering:
         return ir.Real(float(value), self.scalar_type)
 
     def name(self, position: int, value: ir.Expr) -> ir.Var:
-        kind: ir.Type = self.vector_type if self.leaves.vector else self.scalar_type
+        kind: ir.Type = self.vector_type if self.leaves.vector else ir.type_of(value)
         var = ir.Var(f"{self.prefix}{position}", kind)
         self.body.append(ir.Let(var, value))
         return var
@@ -126,6 +139,12 @@ class _Lowering:
         return self.emit(position, "shr", [number, ir.Real(min(by.value, last), self.scalar_type)], truth=False)
 
     def emit(self, position: int, op: str, args: list[ir.Expr], *, truth: bool) -> ir.Var:
+        computed = {ir.type_of(arg) for arg in args} - {ir.BOOL, self.mask_type}
+        if computed - {self.scalar_type, self.vector_type}:
+            return self.emit_in(position, op, args, _wider(computed), truth=truth)
+        if self.leaves.wrapping and op in _WRAPPING and self.scalar_type.kind is ir.Kind.INT:
+            unsigned = ir.element(f"u{self.scalar_type}")
+            return self.emit_in(position, op, args, unsigned, truth=False)
         vector = any(ir.type_of(arg) in {self.vector_type, self.mask_type} for arg in args)
         if vector and op not in {"add", "sub", "mul", "div", "shr", *_COMPARE} and op != "where":
             args = [arg if ir.type_of(arg) == self.mask_type else self.splat(arg) for arg in args]
@@ -133,6 +152,14 @@ class _Lowering:
         result = ir.truth_of(operand) if truth else operand
         var = ir.Var(f"{self.prefix}{position}", result)
         self.body.append(ir.Let(var, ir.Op(ir.Operator(op), tuple(args), operand)))
+        return var
+
+    def emit_in(self, position: int, op: str, args: list[ir.Expr], kind: ir.Element, *, truth: bool) -> ir.Var:
+        """Compute in another type of numbers than the element type."""
+        numbers = tuple(arg if ir.type_of(arg) == ir.BOOL else _converted(arg, kind) for arg in args)
+        value = ir.Op(ir.Operator(op), numbers, kind)
+        var = ir.Var(f"{self.prefix}{position}", ir.BOOL if truth else self.scalar_type)
+        self.body.append(ir.Let(var, value if truth else _converted(value, self.scalar_type)))
         return var
 
     def fold(self, op: str, args: list[ir.Expr]) -> ir.Real:
@@ -147,7 +174,8 @@ class _Lowering:
     def truth(self, value: ir.Expr) -> ir.Expr:
         if self.is_truth(value):
             return value
-        return ir.op(ir.Operator.NONZERO, value, ir.Real(0, self.scalar_type))
+        kind = ir.element_of(ir.type_of(value)) or self.scalar_type
+        return ir.op(ir.Operator.NONZERO, value, ir.Real(0, kind))
 
     def number(self, value: ir.Expr) -> ir.Expr:
         """Turn a truth value into one or zero."""
@@ -170,6 +198,20 @@ class _Lowering:
 
     def splat(self, value: ir.Expr) -> ir.Expr:
         return value if ir.type_of(value) == self.vector_type else ir.splat(value, self.vector_type)
+
+
+def _wider(kinds: set[ir.Type]) -> ir.Element:
+    """The type in which numbers of several types meet: a rounded one, or the widest."""
+    found = [kind for kind in kinds if isinstance(kind, ir.Element)]
+    return max(found, key=lambda kind: (kind.is_float, kind.bits))
+
+
+def _converted(value: ir.Expr, kind: ir.Element) -> ir.Expr:
+    if ir.type_of(value) == kind:
+        return value
+    if isinstance(value, ir.Real):
+        return ir.Real(value.value, kind)
+    return ir.Op(ir.Operator.CONVERT, (value,), kind)
 
 
 def scalar_name(name: str) -> str:

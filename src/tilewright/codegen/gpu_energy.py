@@ -1,4 +1,4 @@
-"""Micro-benchmarks of single operations for a GPU's power meter, in the common text of OpenCL C and CUDA C++.
+"""Micro-benchmarks of single operations for a GPU's power meter.
 
 Every thread does one operation over and over. Chains of registers that only this thread knows begin with numbers that
 the compiler does not know, every result goes into the next, and what comes out is stored, so that nothing can be left
@@ -7,7 +7,12 @@ each other's sums; maxima and minima alternate. Accesses to the chip and to memo
 Source of the method: Prajapati, thesis, section B.7.
 """
 
-from tilewright.codegen.print.gpu_prelude import prelude
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from tilewright.codegen import ir
+from tilewright.codegen.ir.builder import Builder, Value, select
+from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 
 THREADS = 128
@@ -24,114 +29,11 @@ PER_TURN = {
 }  # fmt: skip
 """The kernels in order, and the operations of a thread per turn; those of ``awake`` are one thread's of a group."""
 _NUMBERS = ("turns", "chunks", "groups")
-_PARAMS = "(TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups)"
-
-_HEAD = """#define TW_ADD(k, next, c) ((k) + (c))
-#define TW_MUL(k, next, c) ((k) * (c))
-#define TW_FMA(k, next, c) ((k) * (c) + c3)
-#define TW_IADD(k, next, c) ((k) + (next))
-#define TW_IMAX(k, next, c) ((k) > (c) ? (k) : (c))
-#define TW_IMIN(k, next, c) ((k) < (c) ? (k) : (c))
-#define TW_DIV(k, next, c) ((k) / (c))
-#define TW_EIGHT(OP, c) k0 = OP(k0, k1, c); k1 = OP(k1, k2, c); k2 = OP(k2, k3, c); k3 = OP(k3, k4, c); \\
-  k4 = OP(k4, k5, c); k5 = OP(k5, k6, c); k6 = OP(k6, k7, c); k7 = OP(k7, k0, c);
-#define TW_FOUR(A, B) TW_EIGHT(A, c0) TW_EIGHT(B, c1) TW_EIGHT(A, c2) TW_EIGHT(B, c3)
-#define TW_KNOWN(T) const T c0 = (T)source[0], c1 = (T)source[1], c2 = (T)source[2], c3 = (T)source[3];
-#define TW_START(T) T k0 = (T)source[4], k1 = (T)source[5], k2 = (T)source[6], k3 = (T)source[7], \\
-  k4 = (T)source[8], k5 = (T)source[9], k6 = (T)source[10], k7 = (T)source[11];
-#define TW_ZERO float k0 = 0.0f, k1 = 0.0f, k2 = 0.0f, k3 = 0.0f, k4 = 0.0f, k5 = 0.0f, k6 = 0.0f, k7 = 0.0f;
-#define TW_TURNS TW_UNROLL_BY(1) for (int turn = 0; turn < turns; ++turn)
-#define TW_KEEP target[TW_GROUP * THREADS + TW_THREAD] = (float)(k0 + k1 + k2 + k3 + k4 + k5 + k6 + k7);
-#define TW_LOADS(at, n) k0 += at[(n) * THREADS]; k1 += at[(n + 1) * THREADS]; k2 += at[(n + 2) * THREADS]; \\
-  k3 += at[(n + 3) * THREADS]; k4 += at[(n + 4) * THREADS]; k5 += at[(n + 5) * THREADS]; \\
-  k6 += at[(n + 6) * THREADS]; k7 += at[(n + 7) * THREADS];
-#define TW_STORES(at, n) at[(n) * THREADS] = k0; at[(n + 1) * THREADS] = k1; at[(n + 2) * THREADS] = k2; \\
-  at[(n + 3) * THREADS] = k3; at[(n + 4) * THREADS] = k4; at[(n + 5) * THREADS] = k5; \\
-  at[(n + 6) * THREADS] = k6; at[(n + 7) * THREADS] = k7;
-#define TW_ALL(X, at) X(at, 0) X(at, 8) X(at, 16) X(at, 24) X(at, 32) X(at, 40) X(at, 48) X(at, 56)
-#define TW_CHIP TW_SHARED float chip[THREADS * (ACCESSES + 1)];
-#define TW_SLOT (chip + (turn & 1) * THREADS + TW_THREAD)
-"""
-_AWAKE = """TW_KERNEL(THREADS) tw_energy_awake PARAMS {
-  TW_KNOWN(float)
-  float k = source[4];
-  if (TW_THREAD == 0) {
-    TW_TURNS {
-      REPEATED
-    }
-    target[TW_GROUP * THREADS] = k;
-  }
-}
-"""
-_ARITHMETIC = """TW_KERNEL(THREADS) tw_energy_NAME PARAMS {
-  TW_KNOWN(TYPE)
-  TW_START(TYPE)
-  TW_TURNS {
-    REPEATED
-  }
-  TW_KEEP
-}
-"""
-_SHARED_LOAD = """TW_KERNEL(THREADS) tw_energy_shared_load PARAMS {
-  TW_CHIP
-  for (int slot = 0; slot <= ACCESSES; ++slot)
-    chip[slot * THREADS + TW_THREAD] = source[slot * THREADS + TW_THREAD];
-  TW_BARRIER();
-  TW_ZERO
-  TW_TURNS {
-    TW_LOCAL const float *const at = TW_SLOT;
-    TW_ALL(TW_LOADS, at)
-  }
-  TW_KEEP
-}
-"""
-_SHARED_STORE = """TW_KERNEL(THREADS) tw_energy_shared_store PARAMS {
-  TW_CHIP
-  TW_START(float)
-  TW_TURNS {
-    TW_LOCAL float *const at = TW_SLOT;
-    TW_ALL(TW_STORES, at)
-  }
-  target[TW_GROUP * THREADS + TW_THREAD] = turns > 0 ? chip[turns % ACCESSES * THREADS + TW_THREAD] : 0.0f;
-}
-"""
-_LOAD = """TW_KERNEL(THREADS) tw_energy_load PARAMS {
-  int chunk = (int)((tw_wide)TW_GROUP * chunks / groups);
-  TW_ZERO
-  TW_TURNS {
-    TW_GLOBAL const float *const at = source + (tw_wide)chunk * CHUNK + TW_THREAD;
-    TW_ALL(TW_LOADS, at)
-    chunk = chunk + 1 < chunks ? chunk + 1 : 0;
-  }
-  TW_KEEP
-}
-"""
-_STORE = """TW_KERNEL(THREADS) tw_energy_store PARAMS {
-  int chunk = TW_GROUP;
-  TW_START(float)
-  TW_TURNS {
-    TW_GLOBAL float *const at = target + (tw_wide)chunk * CHUNK + TW_THREAD;
-    TW_ALL(TW_STORES, at)
-    chunk = chunk + groups < chunks ? chunk + groups : TW_GROUP;
-  }
-}
-"""
-_BARRIER = """TW_KERNEL(THREADS) tw_energy_barrier PARAMS {
-  TW_TURNS {
-    REPEATED
-  }
-  target[TW_GROUP * THREADS + TW_THREAD] = (float)turns + source[0];
-}
-"""
-_STEPS = {
-    "add": ("float", "TW_FOUR(TW_ADD, TW_ADD)", 4),
-    "multiply": ("float", "TW_FOUR(TW_MUL, TW_MUL)", 4),
-    "fma": ("float", "TW_EIGHT(TW_FMA, c0) TW_EIGHT(TW_FMA, c1)", 8),
-    "int_add": ("unsigned int", "TW_FOUR(TW_IADD, TW_IADD)", 4),
-    "int_max": ("int", "TW_FOUR(TW_IMAX, TW_IMIN)", 4),
-    "divide": ("float", "TW_EIGHT(TW_DIV, c0) TW_EIGHT(TW_DIV, c1)", 1),
-}
-"""Type, statements and how often they stand in a turn."""
+_FLOAT, _INT, _UNSIGNED = (ir.element(name) for name in ("float32", "int32", "uint32"))
+_CHAINS = 8
+"""Registers whose chains a thread goes through in turn."""
+_KNOWN = 4
+"""Numbers that are put in."""
 
 
 def energy_source(dialect: str) -> KernelSource[None]:
@@ -144,10 +46,6 @@ def energy_source(dialect: str) -> KernelSource[None]:
     Raises:
         UsageError: If there is no such dialect.
     """
-    text = _HEAD + "".join(_texts())
-    for name, value in (("PARAMS", _PARAMS), ("THREADS", THREADS), ("ACCESSES", ACCESSES), ("CHUNK", CHUNK)):
-        text = text.replace(name, str(value))
-    text = prelude(dialect) + text
     kernels = tuple(
         EntryPoint(
             entry=f"tw_energy_{name}",
@@ -157,14 +55,157 @@ def energy_source(dialect: str) -> KernelSource[None]:
         )
         for name in PER_TURN
     )
-    return KernelSource(text=text, dialect=dialect, kernels=kernels, layout=None)
+    functions = [_Kernel(name).function() for name in PER_TURN]
+    return KernelSource(text=print_gpu(functions, dialect), dialect=dialect, kernels=kernels, layout=None)
 
 
-def _texts() -> list[str]:
-    awake = " ".join(f"k = TW_ADD(k, k, c{number % 4});" for number in range(PER_TURN["awake"]))
-    found = [_AWAKE.replace("REPEATED", awake)]
-    for name, (kind, steps, times) in _STEPS.items():
-        text = _ARITHMETIC.replace("NAME", name).replace("TYPE", kind)
-        found.append(text.replace("REPEATED", " ".join([steps] * times)))
-    barriers = " ".join(["TW_BARRIER();"] * PER_TURN["barrier"])
-    return [*found, _SHARED_LOAD, _SHARED_STORE, _LOAD, _STORE, _BARRIER.replace("REPEATED", barriers)]
+Step = Callable[[Value, Value, Value, list[Value]], Value]
+"""The next value of a register, from it, the next register, a known number and all of those."""
+
+
+def _fma(own: Value, _following: Value, number: Value, known: list[Value]) -> Value:
+    return own * number + known[3]
+
+
+_STEPS: dict[str, tuple[ir.Element, tuple[Step, Step], int]] = {
+    "add": (_FLOAT, (lambda own, _n, number, _k: own + number,) * 2, 4),
+    "multiply": (_FLOAT, (lambda own, _n, number, _k: own * number,) * 2, 4),
+    "fma": (_FLOAT, (_fma, _fma), 2),
+    "int_add": (_UNSIGNED, (lambda own, following, _c, _k: own + following,) * 2, 4),
+    "int_max": (
+        _INT,
+        (
+            lambda own, _n, number, _k: select(own > number, own, number),
+            lambda own, _n, number, _k: select(own < number, own, number),
+        ),
+        4,
+    ),
+    "divide": (_FLOAT, (lambda own, _n, number, _k: own / number,) * 2, 2),
+}
+"""Type, what is done in turn, and to how many of the known numbers, one after the other."""
+
+
+class _Kernel:
+    """Makes one kernel."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        b = self.b = Builder(f"tw_energy_{name}", kind="kernel", threads=THREADS)
+        self.target, self.source = b.param("target", ir.pointer(_FLOAT)), b.param("source", ir.const_pointer(_FLOAT))
+        self.turns, self.chunks, self.groups = (b.param(each, ir.INDEX) for each in _NUMBERS)
+
+    def function(self) -> ir.Function:
+        other = {
+            "awake": self.awake,
+            "shared_load": self.shared_load,
+            "shared_store": self.shared_store,
+            "load": self.load,
+            "store": self.store,
+            "barrier": self.barrier,
+        }
+        other.get(self.name, self.arithmetic)()
+        return self.b.function()
+
+    def turn(self) -> AbstractContextManager[Value]:
+        """The loop over turns, as it stands."""
+        return self.b.loop("turn", 0, self.turns, unroll=1)
+
+    def known(self, kind: ir.Element) -> list[Value]:
+        """Numbers that the compiler does not know."""
+        return [self.b.let(f"c{n}", self.source[n].to(kind)) for n in range(_KNOWN)]
+
+    def chains(self, kind: ir.Element, *, zero: bool = False) -> list[Value]:
+        """Registers that change: they start from numbers that the compiler does not know, or from 0."""
+        first = [0.0 if zero else self.source[_KNOWN + n].to(kind) for n in range(_CHAINS)]
+        return [self.b.mutable(f"k{n}", value, kind) for n, value in enumerate(first)]
+
+    @property
+    def cell(self) -> Value:
+        """The thread's cell of the target."""
+        return self.b.group * THREADS + self.b.thread
+
+    def keep(self, chains: list[Value]) -> None:
+        """Store what came out, so that nothing can be left out."""
+        total = chains[0]
+        for each in chains[1:]:
+            total = total + each
+        self.target[self.cell] = total.to(_FLOAT)
+
+    def awake(self) -> None:
+        b, known = self.b, self.known(_FLOAT)
+        own = b.mutable("k", self.source[_KNOWN])
+        with b.when(b.thread.equals(0)):
+            with self.turn():
+                for number in range(PER_TURN["awake"]):
+                    b.set(own, own + known[number % _KNOWN])
+            self.target[b.group * THREADS] = own
+
+    def arithmetic(self) -> None:
+        kind, steps, numbers = _STEPS[self.name]
+        known, chains = self.known(kind), self.chains(kind)
+        with self.turn():
+            for number in range(PER_TURN[self.name] // _CHAINS):
+                put = known[number % numbers]
+                for n, own in enumerate(chains):
+                    following = chains[(n + 1) % _CHAINS]
+                    self.b.set(own, steps[number % 2](own, following, put, known))
+        self.keep(chains)
+
+    def loads(self, chains: list[Value], at: Value) -> None:
+        for n in range(ACCESSES):
+            own = chains[n % _CHAINS]
+            self.b.set(own, own + at[n * THREADS])
+
+    @staticmethod
+    def stores(chains: list[Value], at: Value) -> None:
+        for n in range(ACCESSES):
+            at[n * THREADS] = chains[n % _CHAINS]
+
+    def slot(self, chip: Value, turn: Value) -> Value:
+        """Where a turn's accesses to the chip start: one of two places."""
+        return self.b.let("at", chip + (turn % 2 * THREADS + self.b.thread))
+
+    def chip(self) -> Value:
+        return self.b.array("chip", ir.shared_pointer(_FLOAT), CHIP_BYTES // _FLOAT.bytes)
+
+    def shared_load(self) -> None:
+        b, chip = self.b, self.chip()
+        with b.loop("slot", 0, ACCESSES + 1) as slot:
+            chip[slot * THREADS + b.thread] = self.source[slot * THREADS + b.thread]
+        b.barrier()
+        chains = self.chains(_FLOAT, zero=True)
+        with self.turn() as turn:
+            self.loads(chains, self.slot(chip, turn))
+        self.keep(chains)
+
+    def shared_store(self) -> None:
+        b, chip, chains = self.b, self.chip(), self.chains(_FLOAT)
+        with self.turn() as turn:
+            self.stores(chains, self.slot(chip, turn))
+        kept = chip[self.turns % ACCESSES * THREADS + b.thread]
+        self.target[self.cell] = select(self.turns > 0, kept, 0.0)
+
+    def wide(self, value: Value) -> Value:
+        return self.b.value(ir.wide(value.node))
+
+    def load(self) -> None:
+        b = self.b
+        chunk = b.mutable("chunk", (self.wide(b.group) * self.chunks / self.groups).to(ir.INDEX))
+        chains = self.chains(_FLOAT, zero=True)
+        with self.turn():
+            self.loads(chains, b.let("at", self.source + (self.wide(chunk) * CHUNK + b.thread)))
+            b.set(chunk, select(chunk + 1 < self.chunks, chunk + 1, 0))
+        self.keep(chains)
+
+    def store(self) -> None:
+        b = self.b
+        chunk, chains = b.mutable("chunk", b.group), self.chains(_FLOAT)
+        with self.turn():
+            self.stores(chains, b.let("at", self.target + (self.wide(chunk) * CHUNK + b.thread)))
+            b.set(chunk, select(chunk + self.groups < self.chunks, chunk + self.groups, b.group))
+
+    def barrier(self) -> None:
+        with self.turn():
+            for _ in range(PER_TURN["barrier"]):
+                self.b.barrier()
+        self.target[self.cell] = self.turns.to(_FLOAT) + self.source[0]

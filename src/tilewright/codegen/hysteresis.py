@@ -1,44 +1,55 @@
-"""Hysteresis in C: what is connected to a strong cell through weak ones; no stencil, since it reaches any distance."""
+"""Hysteresis: what is connected to a strong cell through weak ones; no stencil, since it reaches any distance."""
 
-from tilewright.codegen.print.elements import C_ELEMENTS
+from tilewright.codegen import ir
+from tilewright.codegen.ir.builder import Builder, Value, least, most
+from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 
-TEXT = """#include <stdint.h>
-#include <string.h>
-typedef {type} real;
-/* array: values (rows size[2] elements apart), edges (bytes), stack (one int64 per cell); scalar: low, high.
-   An edge is a cell of at least `high`, or one of at least `low` with an edge among its eight neighbours. */
-void tw_hysteresis(void *const *array, const int64_t *size, char *unused, const double *scalar) {{
-  const real *value = array[0];
-  uint8_t *edge = array[1];
-  int64_t *stack = array[2];
-  const int64_t rows = size[0], columns = size[1], stride = size[2];
-  const real low = (real)scalar[0], high = (real)scalar[1];
-  (void)unused;
-  memset(edge, 0, (size_t)(rows * columns));
-  for (int64_t y = 0; y < rows; ++y)
-    for (int64_t x = 0; x < columns; ++x) {{
-      const real first = value[y * stride + x];
-      if (!(first > 0 && first >= high && first >= low) || edge[y * columns + x]) continue;
-      int64_t top = 0;
-      stack[top++] = y * columns + x;
-      edge[y * columns + x] = 255;
-      while (top) {{
-        const int64_t at = stack[--top], cy = at / columns, cx = at % columns;
-        for (int64_t v = cy ? cy - 1 : 0; v <= cy + 1 && v < rows; ++v)
-          for (int64_t u = cx ? cx - 1 : 0; u <= cx + 1 && u < columns; ++u) {{
-            const real near = value[v * stride + u];
-            if (!edge[v * columns + u] && near > 0 && near >= low) {{
-              edge[v * columns + u] = 255;
-              stack[top++] = v * columns + u;
-            }}
-          }}
-      }}
-    }}
-}}
-"""
+_BYTE, _DOUBLE, _PLACE = (ir.element(name) for name in ("uint8", "float64", "int64"))
+_EDGE = 255
 
 
 def emit_hysteresis(dtype: str) -> KernelSource[None]:
-    """Write the kernel for values of a type, ``float32`` or ``float64``; its text says what its arguments hold."""
-    return c_source(TEXT.format(type=C_ELEMENTS[dtype]), "tw_hysteresis")
+    """Write the kernel for values of a type, ``float32`` or ``float64``.
+
+    An edge is a cell of at least ``high``, or one of at least ``low`` with an edge among its eight neighbours.
+    ``array`` holds the values (rows ``size[2]`` elements apart), the edges (bytes) and a stack (one int64 per cell),
+    ``size`` rows, columns and that distance; the last argument points to ``low`` and ``high``, as doubles.
+    """
+    real = ir.element(dtype)
+    b = Builder("tw_hysteresis", kind="entry")
+    array, size = b.param("array", ir.const_pointer(ir.pointer(_BYTE))), b.param("size", ir.const_pointer(ir.INDEX))
+    b.param("unused", ir.pointer(_BYTE))
+    scalar = b.param("scalar", ir.const_pointer(_DOUBLE))
+    values, edge = b.let("value", array[0].to(ir.const_pointer(real))), b.let("edge", array[1])
+    stack = b.let("stack", array[2].to(ir.pointer(_PLACE)))
+    rows, columns, stride = (b.let(name, size[k]) for k, name in enumerate(("rows", "columns", "stride")))
+    low, high = b.let("low", scalar[0].to(real)), b.let("high", scalar[1].to(real))
+    with b.loop("i", 0, rows * columns) as i:
+        edge[i] = 0
+    top = b.mutable("top", 0)
+
+    def found(place: Value) -> None:
+        edge[place] = _EDGE
+        stack[top] = place.to(_PLACE)
+        b.set(top, top + 1)
+
+    with b.loop("y", 0, rows) as y, b.loop("x", 0, columns) as x:
+        first = b.let("first", values[y * stride + x])
+        place = b.let("place", y * columns + x)
+        with b.when((first > 0.0) & (first >= high) & (first >= low)), b.when(edge[place].equals(0)):
+            found(place)
+            with b.loop_while(top > 0):
+                b.set(top, top - 1)
+                at = b.let("at", stack[top].to(ir.INDEX))
+                row, column = b.let("row", at / columns), b.let("column", at % columns)
+                with (
+                    b.loop("v", most(row - 1, 0), least(row + 2, rows)) as v,
+                    b.loop("u", most(column - 1, 0), least(column + 2, columns)) as u,
+                ):
+                    beside = b.let("beside", v * columns + u)
+                    with b.when(edge[beside].equals(0)):
+                        near = b.let("near", values[v * stride + u])
+                        with b.when((near > 0.0) & (near >= low)):
+                            found(beside)
+    return c_source(c.print_unit((b.function(),)), "tw_hysteresis")

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mapped
+from tilewright.codegen.expression import scalar_name
 from tilewright.programs.dependences import analyse
-from tilewright.programs.expression import Read
+from tilewright.programs.expression import Read, Scalar
 from tilewright.programs.problem import Boundary, Problem
 from tilewright.programs.stencil import Statement
 from tilewright.tilings.body import Body, BoxCode
@@ -297,3 +298,13 @@ def version_lets(site: Site, versions: Iterable[tuple[str, int]], step: ir.Expr)
     for field, level in dict.fromkeys(versions):
         lets.append(ir.Let(version_name(site, field, level), site.slot(field, level, step)))
     return tuple(lets)
+
+
+def scalar_lets(site: Site, statements: Iterable[Statement]) -> tuple[ir.Stmt, ...]:
+    """Name the program's scalars that some statements use."""
+    used = {node.name for each in statements for node in each.tape if isinstance(node, Scalar)}
+    return tuple(
+        ir.Let(ir.Var(scalar_name(name), site.dtype), ir.Load(site.params[2], ir.Int(i), site.dtype))
+        for i, name in enumerate(site.problem.program.scalars)
+        if name in used
+    )

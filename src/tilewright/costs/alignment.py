@@ -1,4 +1,4 @@
-"""What the alignment kernel of CPUs costs in orthogonal tiles (:mod:`tilewright.codegen.align`).
+"""What the alignment kernel of CPUs costs in orthogonal tiles (:mod:`tilewright.codegen.tables.align`).
 
 Neighbouring columns of a tile are dealt to the lanes of vectors, and its rows are computed one after the other. With
 k = ceil(s / lanes) vectors, a tile of t rows takes
@@ -33,16 +33,6 @@ _OPERATIONS, _ACCESSES = 10, 5
 _CARRIED = 4
 """Vectors that a row looks at again for gaps that come in from other lanes."""
 _CARRY_OPERATIONS, _CARRY_ACCESSES = 3, 2
-_ROW_LOOPS = 5
-"""Starts of a loop that a row takes as long as: its two loops, and edges that are moved by a lane and stored. On a Zen
-3 a row took 22 to 24 ns besides its vectors, where one start is estimated to take 4.1."""
-_AGAIN = 0.25
-"""Share of a tile that a column of tiles takes longer where scores leave 8 bits: a tile that is half done on these is
-computed again on 16."""
-_TRACED_CYCLES = 13.0
-"""Cycles of a cell that is computed again: 5.0 to 5.6 ns on a Zen 3 of 2.45 GHz. Each waits for the one before."""
-_VISIT_SECONDS = 2e-5
-"""A call for a tile that is computed again, with its arrays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +66,7 @@ def seconds(case: AlignmentCase, rows: int, columns: int) -> float:
     memory = core_memory(machine)
     edges = 2 * WORD * (rows + (columns if case.traced else 0)) * cores / machine.dram_bandwidth.value
     beside = edges + (memory.flag_seconds if cores > 1 and wide > 1 else 0.0)
-    computed = (m + tall + _AGAIN * min(rows, m)) / tall
+    computed = (m + tall + machine.alignment_widened_fraction.value * min(rows, m)) / tall
     mean = computed * row + beside
     last = computed * _row_seconds(case, n - (wide - 1) * columns) + beside
     team = machine.launch_seconds.value if cores > 1 else 0.0
@@ -95,7 +85,8 @@ def _row_seconds(case: AlignmentCase, columns: int) -> float:
     scores = (width, (case.letters + _STATE) * vectors * width)
     vector = core_memory(machine).with_arithmetic(cycles / machine.clock.value, state, scores)
     carry = (_CARRY_OPERATIONS * flop + _CARRY_ACCESSES * access) / machine.clock.value
-    return _ROW_LOOPS * row_start(machine) + vectors * vector + min(vectors, _CARRIED) * carry
+    start = machine.alignment_row_starts.value * row_start(machine)
+    return start + vectors * vector + min(vectors, _CARRIED) * carry
 
 
 def _traced_seconds(case: AlignmentCase, rows: int, columns: int) -> float:
@@ -103,7 +94,9 @@ def _traced_seconds(case: AlignmentCase, rows: int, columns: int) -> float:
     crossed = min(case.lengths) / 2
     rows, columns = min(rows, case.lengths[0]), min(columns, case.lengths[1])
     visits = 1.0 + crossed / rows + crossed / columns
-    return visits * (_VISIT_SECONDS + 0.5 * rows * columns * _TRACED_CYCLES / case.machine.clock.value)
+    machine = case.machine
+    cell = machine.alignment_traced_cycles.value / machine.clock.value
+    return visits * (machine.alignment_visit_seconds.value + 0.5 * rows * columns * cell)
 
 
 def kept_bytes(case: AlignmentCase, rows: int, columns: int) -> int:

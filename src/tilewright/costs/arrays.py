@@ -22,6 +22,7 @@ class Sizes:
         k: Tiles per SM, 0 where the largest number that fits is meant; shape (n,).
         sub: Sizes of sub-tiles per axis, each of shape (n,); empty where tiles are not cut further.
         threads: Threads of a GPU's block per axis, each of shape (n,); empty where they are left open.
+        team: Threads of a CPU that share a tile, of shape (n,); None where each has tiles of its own.
     """
 
     time: Ints
@@ -29,6 +30,7 @@ class Sizes:
     k: Ints
     sub: tuple[Ints, ...] = ()
     threads: tuple[Ints, ...] = ()
+    team: Ints | None = None
 
     @property
     def inner(self) -> Ints:
@@ -46,17 +48,20 @@ class Sizes:
             k=self.k[index],
             sub=tuple(size[index] for size in self.sub),
             threads=tuple(count[index] for count in self.threads),
+            team=None if self.team is None else self.team[index],
         )
 
     @staticmethod
     def join(parts: "Sequence[Sizes]") -> "Sizes":
         """Return the sizes of several parts, one after the other; at least one part, all with the same fields."""
+        teams = [part.team for part in parts if part.team is not None]
         return Sizes(
             time=np.concatenate([part.time for part in parts]),
             space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in parts), strict=True)),
             k=np.concatenate([part.k for part in parts]),
             sub=tuple(np.concatenate(axis) for axis in zip(*(part.sub for part in parts), strict=True)),
             threads=tuple(np.concatenate(axis) for axis in zip(*(part.threads for part in parts), strict=True)),
+            team=np.concatenate(teams) if teams else None,
         )
 
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import WARP, WORD
+from tilewright.base.constants import MOST_REGISTERS, WARP, WORD
 from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.gpu_code import Work
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 
-MOST_REGISTERS = 255
-"""Registers that a thread can address."""
 _REGISTER_STEP = 8
 TERMS = (
     "registers",

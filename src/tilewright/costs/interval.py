@@ -9,6 +9,8 @@ what a machine's own numbers scatter by is in its file.
 
 from dataclasses import asdict, dataclass
 
+from tilewright.tilings.catalogue import traits
+
 SHARE = 0.8
 """Share of the measured times that lie inside an interval."""
 _LOGS = "25,370 measurements of seven stencils on a V100"
@@ -66,7 +68,7 @@ def interval(family: str, seconds: float, *, cpu: bool, threads: bool = False) -
     """
     if cpu and family in _CPU:
         (low, high), source = _CPU[family], _SWEEPS
-    elif threads and family == "hybrid" and not cpu:
+    elif threads and traits(family).hexagons and not cpu:
         (low, high), source = _THREADS, _LOGS
     else:
         (low, high), source = _GUESS, _NOBODY

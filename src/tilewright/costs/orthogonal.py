@@ -9,7 +9,7 @@ overlap their transfers m' with computing, as in the time model of the stencils:
     T_alg = N_w T_sync + sum over d of (floor(q_d / k) T(k) + T(q_d mod k))
     T(0) = 0, T(1) = m' + c, T(j) = min(m', c) + j max(m', c)
 
-On a CPU the kernel (:mod:`tilewright.codegen.table`) has other terms. A tile is t + s - 1 anti-diagonals of whole
+On a CPU the kernel (:mod:`tilewright.codegen.tables.cpu`) has other terms. A tile is t + s - 1 anti-diagonals of whole
 vectors, and those of its reach above and on the left; each starts the same few loops. They lie in a ring, in the cache
 that holds it. There is no barrier: a core takes every n_SM-th row of tiles, walks along it and waits for a flag of the
 tile above (:mod:`tilewright.costs.walks`). Tiles at the table's edges are smaller, and are charged as they are.
@@ -26,12 +26,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import CACHE_LINE, MAX_BLOCK_THREADS, STATIC_SHARED, WARP, WORD
+from tilewright.base.constants import CACHE_LINE, MAX_BLOCK_THREADS, MOST_REGISTERS, STATIC_SHARED, WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.energy import Usage, count_operations, price
 from tilewright.costs.energy_constants import constants
-from tilewright.costs.gpu_terms import MOST_REGISTERS
 from tilewright.costs.time import Costs
 from tilewright.costs.walks import CoreMemory, core_memory, row_start, walk
 from tilewright.machines.machine import Machine, Quantity
@@ -51,9 +50,6 @@ _SUBS = (1, 2, 4, 8, 16, 32, 64)
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows of tiles that an SM or core may take: heights between the powers of two, so that none is left over at the end.
 On a CPU also the tiles of a row, in all and for every core that may walk behind another."""
-_LOOPS = 5
-"""Loops that an anti-diagonal starts on a CPU: its cells, what comes from above and from the left, and what goes down
-and to the right. On a Zen 3 all of them took 22 to 28 ns, one being estimated to take 4.1."""
 _ADDRESSES = 40
 """Registers of a GPU's thread besides the values that it keeps: pointers, extents and indices."""
 _REGISTERS = 65536
@@ -407,7 +403,8 @@ def _diagonals(terms: _Terms, rows: int, columns: int, vector: float) -> float:
     full, rest = divmod(short - 1, lanes)
     growing = lanes * full * (full + 1) // 2 + rest * (full + 1)
     vectors = 2 * growing + (long - short + 1) * ceil_div(short, lanes)
-    start = _LOOPS * row_start(terms.case.machine)
+    machine = terms.case.machine
+    start = machine.diagonal_row_starts.value * row_start(machine)
     return (rows + columns - 1 + up + left) * start + vectors * vector
 
 
@@ -424,17 +421,20 @@ def _vector_seconds(terms: _Terms, memory: CoreMemory, rows: int) -> float:
 
 def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
     case = terms.case
-    counts = orthogonal.counts_table(case.program, case.shape, tiling)
+    # Thousands of tilings are evaluated: what is needed of their exact counts is written down here once more.
+    tall, wide = (ceil_div(n, size) for n, size in zip(case.shape, (tiling.time, *tiling.space), strict=True))
+    tiles = tall * wide
     energy = price(tile_usage(case, tiling, parts.seconds), constants(case.machine))
-    cells, flops = counts.total_points, counts.total_points * case.program.operations
+    cells = math.prod(case.shape)
+    flops = cells * case.program.operations
     bound = "compute" if parts.compute >= parts.moved else "memory"
     return Costs(
         seconds=parts.seconds,
         joules=energy.joules,
-        dram_bytes=parts.words * WORD * counts.tiles,
-        wavefronts=counts.wavefronts,
-        tiles_per_wavefront=counts.tiles_per_wavefront,
-        tile_points=counts.points,
+        dram_bytes=parts.words * WORD * tiles,
+        wavefronts=tall + wide - 1,
+        tiles_per_wavefront=min(tall, wide),
+        tile_points=tiling.time * tiling.space[0],
         tile_io_words=parts.words,
         tile_shared_bytes=int(parts.words * WORD),
         tiles_per_sm=parts.k,

@@ -12,7 +12,6 @@ from tilewright.costs import strategies
 from tilewright.costs.arrays import Floats
 from tilewright.costs.levels import grid_seconds
 from tilewright.costs.setting import Setting
-from tilewright.tilings import streaming
 from tilewright.tilings.catalogue import traits
 
 Seconds = TypeVar("Seconds", float, Floats)
@@ -39,7 +38,7 @@ def run_seconds(family: str, seconds: Seconds, setting: Setting, *, copies: bool
 def whole_seconds(family: str, seconds: Seconds, setting: Setting) -> Seconds:
     """Return the seconds of a whole run: its kernel's, its points', and those of copies where the family needs them."""
     seconds = seconds + point_seconds(setting)
-    return seconds + (copy_seconds(setting) if setting.cpu and family != streaming.NAME else 0.0)
+    return seconds + (copy_seconds(setting) if setting.cpu and not traits(family).streams else 0.0)
 
 
 def point_seconds(setting: Setting) -> float:

@@ -30,6 +30,7 @@ class Setting:
     """What a problem and a machine bring into the time model.
 
     Attributes:
+        problem: The problem itself.
         shape: Extents S_1, S_2, S_3.
         steps: Time steps T.
         slopes: Slope of the tiles per axis and logical step: the dependences' reach to the wider side on the hexagon's
@@ -83,6 +84,7 @@ class Setting:
         points: Cells that sources are added to, or receivers record, in a step.
     """
 
+    problem: Problem
     shape: tuple[int, ...]
     steps: int
     slopes: tuple[int, ...]
@@ -182,6 +184,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     waits = (len(program.statements) - fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
     stream = streaming.footing(problem) if cpu and streaming.applies(problem) else None
     return Setting(
+        problem=problem,
         points=problem.points.cells,
         shape=problem.shape,
         steps=problem.steps,

@@ -2,8 +2,8 @@
 
 The structure is that of the corrected time model (:mod:`tilewright.costs.exact`): a tile transfers its words, computes
 row by row, k tiles share an SM, and wavefronts follow each other; what a family brings is
-:class:`tilewright.costs.strategy_work.Work`. On a CPU the quantities are those of :mod:`tilewright.costs.cached`. None
-of this is printed.
+:class:`tilewright.costs.strategy_work.Work`, or nothing: then it is made of exact counts. On a CPU the quantities are
+those of :mod:`tilewright.costs.cached`. None of this is printed.
 """
 
 import numpy as np
@@ -24,9 +24,12 @@ from tilewright.costs.levels import (
 )
 from tilewright.costs.setting import Setting
 from tilewright.costs.strategy_work import Work, work_of
-from tilewright.tilings.catalogue import traits
+from tilewright.tilings.catalogue import names, traits
 
-FAMILIES = ("skewed", "diamond", "overlapped")
+COUNTED = tuple(name for name in names() if traits(name).candidates)
+"""Families of CPUs that are known by their counts."""
+ON_GPUS = ("skewed", "diamond", "overlapped")
+FAMILIES = (*ON_GPUS, *COUNTED)
 
 
 def evaluate(family: str, sizes: Sizes, setting: Setting) -> Breakdown:
@@ -41,7 +44,7 @@ def evaluate(family: str, sizes: Sizes, setting: Setting) -> Breakdown:
         Every quantity, of shape (n,).
     """
     work = work_of(family, sizes, setting)
-    return _on_cpu(work, setting) if setting.cpu else _on_gpu(work, sizes, setting)
+    return _on_cpu(work, sizes, setting) if setting.cpu else _on_gpu(work, sizes, setting)
 
 
 def gpu_seconds(work: Work, setting: Setting) -> tuple[Floats, Floats]:
@@ -66,14 +69,18 @@ def _on_gpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
     return _breakdown(work, setting, (read, written, shared, k), (io_seconds, compute, together, moved, sync, seconds))
 
 
-def _on_cpu(work: Work, setting: Setting) -> Breakdown:
+def _on_cpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
     """Partial blocks cost what they compute and move, so the work of all tiles is shared equally among them.
 
     Where tiles leave L2, every part of a line that starts anew waits for its first lines: until then nothing is fetched
     ahead. What another band wrote comes from L3 if little enough was touched in between; the first band's data do not.
+
+    Threads that share a tile have a part of its cells each, in the caches of their cores, and wait for each other at
+    every row.
     """
+    team = np.ones_like(work.wavefronts) if sizes.team is None else np.minimum(sizes.team, setting.sm_count)
     footprint = np.minimum(work.shared_values * setting.itemsize, 2.0**62)
-    bounded = np.minimum(footprint, 1.0 * setting.copies * setting.cells * setting.itemsize).astype(np.int64)
+    bounded = np.minimum(footprint, 1.0 * setting.copies * setting.cells * setting.itemsize).astype(np.int64) // team
     blocks = work.tiles * work.count
     iteration = vector_seconds(bounded, setting)
     cells = 1.0 * setting.cells * setting.steps * setting.stages * work.redundancy
@@ -92,7 +99,8 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
     near = (1.0 - missed_by_bands(work.between * setting.itemsize, setting)) * (1.0 - 1.0 / bands)
     byte_seconds = grid_seconds(setting) + near * np.minimum(0.0, setting.outer_byte_seconds - grid_seconds(setting))
     tile_compute, tile_move = compute / work.tiles, moved * byte_seconds / work.tiles
-    together = tile_compute + tile_move
+    meetings = np.where(team > 1, work.count * work.steps_in_sequence * setting.launch_seconds, 0.0)
+    together = (tile_compute + tile_move) / team + meetings
     sync = work.wavefronts * setting.launch_seconds
     compulsory = np.full(moved.shape, 2.0 * data_bytes(setting))
     ones = np.ones_like(work.wavefronts)
@@ -106,7 +114,7 @@ def _on_cpu(work: Work, setting: Setting) -> Breakdown:
             together,
             moved * (1.0 - near) + spilled if off_chip(setting) else compulsory,
             sync,
-            sync + together * shared_rounds(work, setting.sm_count),
+            sync + together * shared_rounds(work, np.maximum(1, setting.sm_count // team)),
         ),
     )
 
@@ -157,14 +165,13 @@ def rounds(work: Work, together: Ints) -> Floats:
     return np.asarray((work.wavefronts - ramps) * full + ramps * np.maximum(rising, np.minimum(1.0, full)))
 
 
-def shared_rounds(work: Work, cores: int) -> Floats:
-    """Turns of a few cores over all wavefronts.
+def shared_rounds(work: Work, cores: Ints | int) -> Floats:
+    """Turns of a few cores, or teams of them, over all wavefronts; their number is one, or of shape (n,).
 
     As :func:`rounds`, but a width that is an average stands for whole numbers around it, which take
     ``w / cores + (cores - 1) / (2 cores)`` turns on average; and tiles that the start and the end of a run cut off
     count as what is left of them.
     """
-    cast = np.full(work.wavefronts.shape, cores)
     whole = (
         work.tiles / np.maximum(work.width, 1e-300) * np.where(work.width <= 1, work.width, np.ceil(work.width / cores))
     )
@@ -172,7 +179,7 @@ def shared_rounds(work: Work, cores: int) -> Floats:
     flat = np.where(work.width <= 1, work.width, np.maximum(share, 1.0))
     full = np.where(work.width <= 1, work.width, np.ceil(work.width / cores))
     ramps = np.minimum(2 * work.ramp, work.wavefronts)
-    piped = rounds(work, cast) + (work.wavefronts - ramps) * (flat - full)
+    piped = rounds(work, np.full(work.wavefronts.shape, cores)) + (work.wavefronts - ramps) * (flat - full)
     return np.where(work.ramp > 0, piped, whole)
 
 

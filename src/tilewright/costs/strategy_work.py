@@ -1,9 +1,12 @@
 """What skewed, diamond and overlapped tiles are: wavefronts, blocks, points, words in and out, what stays on chip.
 
+Other families are known by their exact counts (:func:`counted`).
+
 Time skewing fills and drains a pipeline: its wavefronts grow to their full width and shrink again, which costs rounds
 with idle SMs. The words of a skewed tile in 1D are those of the thesis' J1D, M_io = 2 (t_S + 2 t_T), up to one row.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +15,11 @@ import numpy as np
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.setting import Setting
+from tilewright.programs.problem import Problem
+from tilewright.tilings import catalogue
+from tilewright.tilings.counting.block import Block, block_of
+from tilewright.tilings.counting.spans import Spans, spans_of
+from tilewright.tilings.tiling import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +65,7 @@ class Work:
 
 def work_of(family: str, sizes: Sizes, setting: Setting) -> Work:
     """Return what the tiles of a family are."""
-    return _WORK[family](sizes, setting)
+    return _WORK[family](sizes, setting) if family in _WORK else counted(family, sizes, setting)
 
 
 def _product(columns: list[Floats]) -> Floats:
@@ -219,6 +227,52 @@ def overlapped(sizes: Sizes, setting: Setting) -> Work:
         between=np.full(bands.shape, np.inf),
         steps_in_sequence=levels * setting.stages,
     )
+
+
+def counted(family: str, sizes: Sizes, setting: Setting) -> Work:
+    """Tiles of any family on a CPU, by its schedule tree: one after the other, not by arrays.
+
+    A block is what the tree says of one that nothing cuts; tiles are counted by the bounds of the tree's loops, since
+    counting those with any cell takes fifty times as long. No row is longer than what the grid has of it.
+    """
+    rows, last = sizes.time * setting.stages, sizes.space[-1]
+    longest = np.minimum(last, setting.shape[-1] + setting.sides[-1][1] * rows)
+    columns = (sizes.time, *sizes.space[:-1], longest)
+    rows_of = zip(*(column.tolist() for column in columns), strict=True)
+    every = [_work(setting.problem, Tiling(family=family, time=time, space=tuple(space))) for time, *space in rows_of]
+
+    def column(part: int, name: str) -> Floats:
+        return np.array([getattr(each[part], name) for each in every], dtype=np.float64)
+
+    points = column(0, "points")
+    fronts = np.maximum(column(1, "wavefronts").astype(np.int64), 1)
+    tiles = np.maximum(column(1, "tiles"), 1.0)
+    pieces = np.maximum(1.0, setting.shape[-1] / sizes.space[-1] + (sizes.space[-1] < setting.shape[-1]))
+    return Work(
+        wavefronts=fronts,
+        width=tiles / fronts,
+        ramp=np.zeros_like(rows),
+        tiles=tiles,
+        count=np.maximum(column(1, "subtiles"), 1.0).astype(np.int64),
+        rows=rows,
+        points=points,
+        vectors=points / setting.vector_width,
+        input_values=column(0, "live_in"),
+        output_values=column(0, "live_out"),
+        shared_values=column(0, "footprint"),
+        redundancy=np.ones(rows.shape),
+        pieces=pieces,
+        breaks=_breaks(sizes, pieces),
+        between=np.full(rows.shape, np.inf),
+        steps_in_sequence=rows,
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _work(problem: Problem, tiling: Tiling) -> tuple[Block, Spans]:
+    """A tiling's block and spans; they are asked for again where energy is counted, and for every size of a team."""
+    tree = catalogue.tree(problem, tiling)
+    return block_of(problem, tree), spans_of(problem, tree)
 
 
 def _series(side: list[Floats], grown: list[Floats], levels: Ints) -> Floats:

@@ -5,7 +5,7 @@ longer of its arithmetic (C_iter of blocked rows, which ``calibrate`` measures) 
 the caches (the slabs that outlive an advance; in 3D every slab), since the hardware fetches ahead, and a share of the
 time of lines from L3 (in 1D and 2D less where arithmetic hides them); per advance and level a start-up;
 and, once per band, loading, transposing and storing; rows of tiles as wide as the grid are transposed by the first and
-the last band only. This is our own extension; shares were fitted to measurements (docs/cpu.md).
+the last band only. This is our own extension; shares were fitted to measurements (docs/derivations/cpu.md).
 """
 
 import numpy as np
@@ -120,7 +120,7 @@ def _known(setting: Setting) -> tuple[streaming.Footing, Uses]:
 
 
 def hides(rank: int) -> bool:
-    """Whether arithmetic hides lines from L3: in 3D it does not (decision 0129)."""
+    """Whether arithmetic hides lines from L3: in 3D it does not (docs/derivations/cpu.md)."""
     return rank < 3
 
 

@@ -20,12 +20,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from tilewright.base.constants import WARP, WORD
+from tilewright.base.constants import MOST_REGISTERS, WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu_code import body
-from tilewright.costs.gpu_terms import MOST_REGISTERS, STREAMING, Compiled
+from tilewright.costs.gpu_terms import STREAMING, Compiled
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.tilings import stream_block

@@ -1,18 +1,18 @@
 """The time model's entry: costs of one tiling, or of arrays of them, in the published or in the exact form."""
 
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
-from tilewright.costs import cached, exact, published, selector, strategies, streaming, streaming_gpu, untiled
+from tilewright.costs import cached, exact, published, strategies, streaming, untiled
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import Joules, price
 from tilewright.costs.energy_tiles import printed_amounts
-from tilewright.costs.gpu_terms import Compiled
 from tilewright.costs.hardware import hardware
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
@@ -20,6 +20,10 @@ from tilewright.programs.problem import Problem
 from tilewright.tilings.catalogue import family as family_of
 from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import Tiling
+
+if TYPE_CHECKING:  # models of GPUs are loaded where one is asked
+    from tilewright.costs import selector
+    from tilewright.costs.gpu_terms import Compiled
 
 MODELS = ("exact", "published")
 FAMILIES = ("none", "hexagonal", "hybrid", "streaming", *strategies.FAMILIES)
@@ -103,6 +107,8 @@ def predict(
     setting = make_setting(problem, machine, scope)
     sizes = sizes_of(tiling, setting)
     if traits(tiling.family).streams and setting.gpu is not None:
+        from tilewright.costs import streaming_gpu
+
         result = streaming_gpu.evaluate(sizes, setting, setting.gpu, _compiled(resources))
         result = _with_energy(result, tiling.family, sizes, setting, model)
     else:
@@ -128,7 +134,7 @@ def models_threads(tiling: Tiling, rank: int) -> bool:
 
 def thread_terms(
     problem: Problem, tiling: Tiling, machine: Machine, setting: Setting, resources: Resources | None = None
-) -> selector.Terms:
+) -> "selector.Terms":
     """Return the terms of the exact model with thread blocks, of one hybrid tiling on a GPU.
 
     Args:
@@ -144,6 +150,8 @@ def thread_terms(
     Raises:
         UsageError: If there is not one number of threads per axis, or a block has more threads than it may.
     """
+    from tilewright.costs import selector
+
     most = machine.block_threads
     if int(np.prod([float(count) for count in tiling.threads])) > most:
         raise UsageError(f"a block of {machine.name} has at most {most} threads, got {str(tiling)!r}")
@@ -152,9 +160,11 @@ def thread_terms(
     return selector.evaluate(case, hardware(machine, setting.block_bytes), compiled=_compiled(resources))
 
 
-def _compiled(resources: Resources | None) -> Compiled | None:
+def _compiled(resources: Resources | None) -> "Compiled | None":
     if resources is None or resources.registers is None:
         return None
+    from tilewright.costs.gpu_terms import Compiled
+
     return Compiled(
         registers=np.array([resources.registers], dtype=np.int64),
         spilled=np.array([(resources.spill_bytes or 0) / WORD]),
@@ -192,6 +202,8 @@ def _timed(family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown
             return streaming.evaluate(sizes, setting)
         if setting.gpu is None:
             raise UsageError("streaming tiles on a GPU need the machine's numbers")
+        from tilewright.costs import streaming_gpu
+
         return streaming_gpu.evaluate(sizes, setting, setting.gpu)
     if family in strategies.FAMILIES:
         return strategies.evaluate(family, sizes, setting)
@@ -250,6 +262,7 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
         k=np.array([tiling.k or 0], dtype=np.int64),
         sub=tuple(np.array([size], dtype=np.int64) for size in tiling.sub),
         threads=tuple(np.array([count], dtype=np.int64) for count in tiling.threads),
+        team=None if tiling.team is None else np.array([tiling.team], dtype=np.int64),
     )
 
 
@@ -291,8 +304,11 @@ def ideal_seconds(setting: Setting, family: str = "") -> float:
     """
     iteration = setting.c_iter.value
     if family and traits(family).streams:
-        gpu = setting.gpu
-        iteration = setting.blocked.value if gpu is None else streaming_gpu.iteration_seconds(setting, gpu)
+        iteration = setting.blocked.value
+        if setting.gpu is not None:
+            from tilewright.costs import streaming_gpu
+
+            iteration = streaming_gpu.iteration_seconds(setting, setting.gpu)
     return setting.cells * setting.steps * iteration / (setting.sm_count * setting.vector_width)
 
 

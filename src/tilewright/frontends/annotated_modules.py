@@ -2,7 +2,7 @@
 
 ``PolySyn(tiles = [8,8]; parallel = True;)`` and a script of CHiLL, ``permute([2,1]) tile(0,1,16)``, stand before the
 old body; ``SpMV(in_matrix = aa; …)`` may stand before none, and then says what is computed: a matrix in compressed rows
-times a vector. What each command does is :mod:`tilewright.codegen.loop_modules`'s.
+times a vector. What each command does is :mod:`tilewright.codegen.loops.modules`'s.
 """
 
 import re

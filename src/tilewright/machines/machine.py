@@ -232,7 +232,7 @@ PARAMETERS: dict[str, Parameter] = {
         "is exposed, in 1D and 2D",
         2.0,
         (1.0, 4.0),
-        "sweeps of ten programs on a Zen 4 prefer 2 to 1, 3 and 4 a little; in 3D it is refuted (decision 0129)",
+        "sweeps of ten programs on a Zen 4 prefer 2 to 1, 3 and 4 a little; refuted in 3D (docs/derivations/cpu.md)",
     ),
     "far_row_ratio": _coefficient(
         "time of rows of hexagonal and hybrid tiles in a grid in memory over one in L2",
@@ -270,6 +270,38 @@ PARAMETERS: dict[str, Parameter] = {
         1.18,
         (1.0, 1.4),
         "over 35 short runs on a Zen 3 guesses promised 1.15 times what was measured, with a standard deviation of 1.2",
+    ),
+    "diagonal_row_starts": _coefficient(
+        "starts of a row that an anti-diagonal of a table's tile takes as long as: its cells, what comes from above "
+        "and from the left, and what goes down and to the right",
+        5.0,
+        (4.0, 7.0),
+        "all of them took 22 to 28 ns on a Zen 3, one start being estimated to take 4.1",
+    ),
+    "alignment_row_starts": _coefficient(
+        "starts of a row that a row of an alignment's tile takes as long as, besides its vectors",
+        5.0,
+        (4.0, 7.0),
+        "a row took 22 to 24 ns on a Zen 3, where one start is estimated to take 4.1",
+    ),
+    "alignment_widened_fraction": _coefficient(
+        "fraction of a tile by which a column of an alignment's tiles takes longer where scores leave 8 bits",
+        0.25,
+        (0.0, 0.5),
+        "a tile that is half done on 8 bits is computed again on 16, whose vectors hold half as many",
+    ),
+    "alignment_traced_cycles": _coefficient(
+        "cycles of a cell of an alignment that is computed again to be traced; each waits for the one before",
+        13.0,
+        (10.0, 16.0),
+        "5.0 to 5.6 ns on a Zen 3 of 2.45 GHz",
+    ),
+    "alignment_visit_seconds": _coefficient(
+        "a call for a tile of an alignment that is computed again, with its arrays",
+        2e-5,
+        (1e-5, 4e-5),
+        "an estimate",
+        unit="s",
     ),
     "row_pass_cycles": _coefficient(
         "cycles of entry and exit of a pass of a fused pipeline over a row", 30.0, (10.0, 60.0), "an estimate"
@@ -547,6 +579,11 @@ class Machine:
     copy_operations: Quantity = _ESTIMATES["copy_operations"]
     strategy_margin: Quantity = _ESTIMATES["strategy_margin"]
     uncalibrated_margin: Quantity = _ESTIMATES["uncalibrated_margin"]
+    diagonal_row_starts: Quantity = _ESTIMATES["diagonal_row_starts"]
+    alignment_row_starts: Quantity = _ESTIMATES["alignment_row_starts"]
+    alignment_widened_fraction: Quantity = _ESTIMATES["alignment_widened_fraction"]
+    alignment_traced_cycles: Quantity = _ESTIMATES["alignment_traced_cycles"]
+    alignment_visit_seconds: Quantity = _ESTIMATES["alignment_visit_seconds"]
     row_pass_cycles: Quantity = _ESTIMATES["row_pass_cycles"]
     row_pointer_cycles: Quantity = _ESTIMATES["row_pointer_cycles"]
     halo_bandwidth: Quantity = _ESTIMATES["halo_bandwidth"]

@@ -168,7 +168,7 @@ def _worth(terms: Terms, pairs: bool = False) -> bool:
     """Whether a sum is worth writing input by input.
 
     One whose rows have mostly equal weights is not: neighbouring results share sums of rows
-    (:mod:`tilewright.codegen.regroup`).
+    (:mod:`tilewright.codegen.passes.regroup_sums`).
     """
     different = {(read.field, read.level, read.offset[:-1], weight) for read, weight in terms.items()}
     if 2 * len(different) <= len(terms):
@@ -275,6 +275,12 @@ def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
     >>> len(found[0]), len(found[1])
     (3, 0)
     """
+    return _columns(tuple(terms.items()))
+
+
+@functools.lru_cache(maxsize=64)
+def _columns(items: tuple[tuple[Read, float], ...]) -> tuple[tuple[Column, ...], Terms] | None:
+    terms = dict(items)
     groups = [list(group) for _, group in itertools.groupby(sorted(terms, key=_key), key=lambda read: _key(read)[:-1])]
     flat = len(groups[0][0].offset) < _RANK
     threes = [_cut(terms, reads, _COLUMN, MOST_GROWTH) for reads in groups]

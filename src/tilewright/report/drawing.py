@@ -3,7 +3,7 @@
 import dataclasses
 import importlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,11 @@ from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
 from tilewright.report.drawing_stream import draw_stream
 from tilewright.report.drawing_table import draw_table
-from tilewright.tilings import catalogue, orthogonal, overlapped, streaming
+from tilewright.tilings import catalogue
+from tilewright.tilings.axes import axes_of_subtiles, axis_of_tiles
 from tilewright.tilings.pieces import Piece
 from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tree import Node
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,11 +42,6 @@ _LABEL_SHARE = 0.02
 Key = tuple[int, ...]
 Rows = dict[int, tuple[int, int]]
 """Per logical time, a half-open range of cells."""
-_OWN: Mapping[str, Callable[[Any, Problem, Tiling], Any]] = {
-    orthogonal.NAME: draw_table,
-    streaming.NAME: draw_stream,
-}
-"""Families that are not shown as tiles on (axis 0, time)."""
 
 
 def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
@@ -72,9 +69,10 @@ def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
 def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
     """Return the figure of a tiling: its tiles, numbered in the order in which they run.
 
-    One panel shows (axis 0, time) with the number of the wavefront in every tile; one panel per classically cut axis
-    shows the sub-tiles of the outlined tile with their place in its sequence. Everything drawn comes from the family's
-    schedule tree of the problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
+    One panel shows time and the axis along which tiles of a wavefront lie side by side, axis 0 if there are several,
+    with the number of the wavefront in every tile; one panel per classically cut axis shows the sub-tiles of the
+    outlined tile with their place in its sequence. Everything drawn comes from the family's schedule tree of the
+    problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
 
     Args:
         problem: The problem; a corner of it is shown where it is larger than a few tiles.
@@ -91,26 +89,31 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
     figure_class = _matplotlib("matplotlib.figure").Figure
-    if tiling.family in _OWN:
-        return _OWN[tiling.family](figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling)
-    shown = _corner(problem, tiling)
+    traits = catalogue.traits(tiling.family)
+    if traits.tables or traits.streams:
+        draw = draw_table if traits.tables else draw_stream
+        return draw(figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling)
+    tree = catalogue.tree(problem, tiling)
+    first = axis_of_tiles(tree)
+    shown = _corner(problem, tiling, first)
     pieces = list(catalogue.scan(shown, tiling))
     chosen = _largest_tile(pieces)
     inside = [piece for piece in pieces if (piece.wavefront, piece.tile) == chosen]
-    cut = _cut_axes(shown, pieces)
-    panelled = [axis for axis in cut if _several(inside, axis)]
+    cut = _cut_axes(tiling, tree, pieces)
+    panelled = {axis: number for axis, number in cut.items() if _several(inside, axis, number)}
     ratios = [1.0] + [_SUB_PANEL] * len(panelled)
     figure = figure_class(figsize=(7.2, _PANEL_INCHES * sum(ratios)), layout="constrained")
     axes = figure.subplots(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0]
     figure.suptitle(f"{problem.program.name}, {tiling}", fontweight="bold")
     whole = [f"axis {axis} lies whole in every tile" for axis in cut if axis not in panelled]
-    _draw_wavefronts(axes[0], _section(shown, pieces), chosen if panelled else None, whole)
-    for axis, panel in zip(panelled, axes[1:], strict=True):
-        _draw_sub_tiles(panel, inside, axis)
-    for axis, panel in zip((0, *panelled), axes, strict=True):
+    section = _section(shown, pieces, first)
+    _draw_wavefronts(axes[0], section, first, chosen if panelled else None, whole)
+    for (axis, number), panel in zip(panelled.items(), axes[1:], strict=True):
+        _draw_sub_tiles(panel, inside, axis, number)
+    for axis, panel in zip((first, *panelled), axes, strict=True):
         _finish(panel, shown, axis, cells=bool(tiling.space))
     if tiling.space:
-        _mark_height(axes[0], [piece for piece in _section(shown, pieces) if piece.wavefront == chosen[0]], tiling)
+        _mark_height(axes[0], [piece for piece in section if piece.wavefront == chosen[0]], tiling)
     return figure
 
 
@@ -126,27 +129,32 @@ def save(figure: Any, target: Path) -> None:  # noqa: ANN401  (a figure of matpl
         raise UsageError(f"the drawing cannot be written to {str(target)!r}: {error.strerror or error}") from None
 
 
-def _cut_axes(shown: Problem, pieces: list[Piece]) -> tuple[int, ...]:
-    """The axes along which tiles have sub-tiles: all axes, or all but the first, of which some may not be cut."""
-    first = len(shown.shape) - len(pieces[0].sub)
-    numbers = [{piece.sub[n] for piece in pieces} for n in range(len(pieces[0].sub))]
-    return tuple(first + n for n, found in enumerate(numbers) if first or len(found) > 1)
+def _cut_axes(tiling: Tiling, tree: Node, pieces: list[Piece]) -> dict[int, int]:
+    """The axes along which tiles have sub-tiles, each with its place in the sub-tiles' numbers; some may not be cut."""
+    axes = axes_of_subtiles(tree)
+    every = len(axes) == len(tiling.space)
+    places = {axis: place for place, axis in enumerate(axes)}
+    return {
+        axis: place
+        for axis, place in sorted(places.items())
+        if not every or len({piece.sub[place] for piece in pieces}) > 1
+    }
 
 
-def _several(inside: list[Piece], axis: int) -> bool:
+def _several(inside: list[Piece], axis: int, number: int) -> bool:
     """Whether an axis of a tile has sub-tiles worth a picture: none that has nearly all of its cells."""
     cells: dict[int, int] = {}
     for piece in inside:
-        number = piece.sub[axis - (len(piece.box) - len(piece.sub))]
         low, high = piece.box[axis]
-        cells[number] = cells.get(number, 0) + high - low
+        cells[piece.sub[number]] = cells.get(piece.sub[number], 0) + high - low
     return max(cells.values()) < _NEARLY_ALL * sum(cells.values())
 
 
-def _section(shown: Problem, pieces: list[Piece]) -> list[Piece]:
-    """The pieces with the cell in the middle of every axis but the first: what a cut through the grid shows."""
-    middle = [extent // 2 for extent in shown.shape[1:]]
-    kept = [p for p in pieces if all(low <= x < high for x, (low, high) in zip(middle, p.box[1:], strict=True))]
+def _section(shown: Problem, pieces: list[Piece], axis: int) -> list[Piece]:
+    """The pieces with the cell in the middle of every axis but one: what a cut through the grid shows."""
+    middle = [extent // 2 for extent in shown.shape]
+    others = [each for each in range(len(middle)) if each != axis]
+    kept = [p for p in pieces if all(p.box[each][0] <= middle[each] < p.box[each][1] for each in others)]
     return kept or pieces
 
 
@@ -157,18 +165,20 @@ def _matplotlib(module: str) -> Any:  # noqa: ANN401  (an optional package: its 
         raise UsageError("drawings need matplotlib, which is not installed", 'pip install "tilewright[plot]"') from None
 
 
-def _corner(problem: Problem, tiling: Tiling) -> Problem:
-    """Cut a problem to a few tiles per axis and a few wavefronts."""
+def _corner(problem: Problem, tiling: Tiling, axis: int) -> Problem:
+    """Cut a problem to a few tiles per axis, most along that of tiles side by side, and a few wavefronts."""
     stages = len(analyse(problem.program).stages)
     if not tiling.space:
         shape = tuple(min(extent, _UNTILED_CELLS) for extent in problem.shape)
         return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, _UNTILED_STEPS))
     height = tiling.time * stages
     wanted = [size + slope.widest * height for size, slope in zip(tiling.space, slopes(problem), strict=True)]
-    wanted[0] = _SHOWN_TILES * (wanted[0] + tiling.space[0])
-    wanted[1:] = [length + (_SHOWN_TILES - 1) * size for length, size in zip(wanted[1:], tiling.space[1:], strict=True)]
+    wanted = [
+        _SHOWN_TILES * (length + size) if number == axis else length + (_SHOWN_TILES - 1) * size * bool(number or axis)
+        for number, (length, size) in enumerate(zip(wanted, tiling.space, strict=True))
+    ]
     shape = tuple(min(extent, length) for extent, length in zip(problem.shape, wanted, strict=True))
-    heights = _SHOWN_BANDS if tiling.family == overlapped.NAME else _SHOWN_HEIGHTS
+    heights = _SHOWN_BANDS if catalogue.traits(tiling.family).ghosts else _SHOWN_HEIGHTS
     return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, math.ceil(heights * tiling.time)))
 
 
@@ -181,12 +191,12 @@ def _largest_tile(pieces: list[Piece]) -> tuple[int, int]:
     return max(cells, key=lambda tile: cells[tile])
 
 
-def _draw_wavefronts(panel: "Axes", pieces: list[Piece], chosen: Key | None, notes: Sequence[str]) -> None:
+def _draw_wavefronts(panel: "Axes", pieces: list[Piece], axis: int, chosen: Key | None, notes: Sequence[str]) -> None:
     tiles: dict[Key, Rows] = {}
     for piece in pieces:
         rows = tiles.setdefault((piece.wavefront, piece.tile), {})
-        low, high = rows.get(piece.time, piece.box[0])
-        rows[piece.time] = (min(low, piece.box[0][0]), max(high, piece.box[0][1]))
+        low, high = rows.get(piece.time, piece.box[axis])
+        rows[piece.time] = (min(low, piece.box[axis][0]), max(high, piece.box[axis][1]))
     number = {wave: i for i, wave in enumerate(sorted({piece.wavefront for piece in pieces}))}
     labels = {key: (str(number[key[0]]), _COLOURS[key[0] % 2][key[0] // 2 % 2]) for key in tiles}
     title = "tiles, numbered by wavefront: equal numbers run at the same time"
@@ -241,11 +251,10 @@ def _overlapping(tiles: Mapping[Key, Rows]) -> bool:
     return False
 
 
-def _draw_sub_tiles(panel: "Axes", pieces: list[Piece], axis: int) -> None:
+def _draw_sub_tiles(panel: "Axes", pieces: list[Piece], axis: int, number: int) -> None:
     tiles: dict[Key, Rows] = {}
     for piece in pieces:
-        number = piece.sub[axis - (len(piece.box) - len(piece.sub))]
-        tiles.setdefault((number,), {})[piece.time] = piece.box[axis]
+        tiles.setdefault((piece.sub[number],), {})[piece.time] = piece.box[axis]
     shades = _COLOURS[pieces[0].wavefront % 2]
     labels = {key: (str(i), shades[i % 2]) for i, key in enumerate(sorted(tiles))}
     _draw(panel, tiles, labels)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.codegen.align import emit_align
+from tilewright.codegen.tables.align import emit_align
 from tilewright.programs.scoring import Codes, Scoring
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate, check_memory

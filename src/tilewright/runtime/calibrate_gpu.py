@@ -240,8 +240,8 @@ def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted:
     for name, each in fits.items():
         share = "" if each.instances >= wanted else f" (of {wanted}: the time was up)"
         note = (
-            f"fit through {each.instances} random instances at rest{share}, off by {each.deviation:.1%} in the median, "
-            f"{said}"
+            f"fit through {each.instances} compute-only random instances{share}, "
+            f"off by {each.deviation:.1%} in the median, {said}"
         )
         entries[name] = entered(each, note)
     return replace(machine, c_iter=tuple(entries.items()))

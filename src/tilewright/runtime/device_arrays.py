@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError
-from tilewright.runtime import cuda
 from tilewright.runtime.memory import Array
 
 CPU, CUDA, MANAGED = 1, 2, 13
@@ -114,6 +113,8 @@ def _from_interface(value: Any, interface: dict[str, Any], name: str) -> DeviceV
     if interface.get("mask") is not None:
         raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "fill them first")
     pointer, stream = int(interface["data"][0]), interface.get("stream")
+    from tilewright.runtime import cuda
+
     number = cuda.holder(pointer)
     if stream is not None:
         device = cuda.numbered(number or 0)
@@ -124,6 +125,8 @@ def _from_interface(value: Any, interface: dict[str, Any], name: str) -> DeviceV
 
 
 def _capsule_of(value: Any, number: int, name: str) -> Any:  # noqa: ANN401
+    from tilewright.runtime import cuda
+
     device = cuda.numbered(number)
     try:
         with device.current():  # libraries hand out arrays of their current device only

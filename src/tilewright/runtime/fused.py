@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.codegen.matmul import emit_fused, work_elements
+from tilewright.codegen.matrices.matmul import emit_fused, work_elements
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate, check_memory
 from tilewright.tilings.unrolling import Blocking

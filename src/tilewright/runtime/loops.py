@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, WrongResultError
-from tilewright.codegen.loops_harness import ENTRY
+from tilewright.codegen.loops.harness import ENTRY
 from tilewright.codegen.source import c_source
 from tilewright.runtime.artifact import Artifact, open_library
 from tilewright.runtime.limits import set_limit

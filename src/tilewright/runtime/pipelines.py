@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.codegen.rows import GroupLayout, emit_group
+from tilewright.codegen.pipelines.group import GroupLayout, emit_group
 from tilewright.programs.pipeline_problem import PipelineProblem
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import Workspace, allocate, check_memory

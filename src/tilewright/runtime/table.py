@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.table import emit_table, work_bytes
+from tilewright.codegen.tables.cpu import emit_table, work_bytes
 from tilewright.plan import TablePlan
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import TableData, joined, outside

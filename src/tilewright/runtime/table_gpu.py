@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_bytes
-from tilewright.codegen.gpu_table import ABOVE, BESIDE, emit_gpu_table
+from tilewright.codegen.tables.gpu import ABOVE, BESIDE, emit_gpu_table
 from tilewright.plan import TablePlan
 from tilewright.programs.table import Recurrence
 from tilewright.programs.table_reference import TableData, joined, outside

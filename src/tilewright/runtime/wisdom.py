@@ -1,6 +1,6 @@
 """The wisdom store: which tiling won for which problem, on which device, with which compiler and version of ours.
 
-What was measured under other circumstances is stale: it is listed and flagged, and never used.
+What was measured in another environment is stale: it is listed and flagged, and never used.
 """
 
 import functools
@@ -147,7 +147,7 @@ def _version() -> str:
     from tilewright import codegen
 
     folder = Path(next(iter(codegen.__path__)))
-    texts = [path.name.encode() + path.read_bytes() for path in sorted(folder.glob("*.py"))]
+    texts = [str(path.relative_to(folder)).encode() + path.read_bytes() for path in sorted(folder.rglob("*.py"))]
     return f"{metadata.version('tilewright')}/{DATA_MODEL_VERSION}/{digest(b''.join(texts))[:12]}"
 
 

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.bratu import emit_bratu
+from tilewright.codegen.matrices.bratu import emit_bratu
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
-from tilewright.runtime.toolchain import target_cpu
 from tilewright.sparse.choices import REGISTERS, Choice, Known, keep, known, learned
 from tilewright.sparse.dia import Dia, room
 from tilewright.sparse.krylov import interleaved, norm
@@ -28,7 +27,7 @@ Array = npt.NDArray[Any]
 
 @functools.lru_cache(maxsize=16)
 def _kernel(dtype: str, vectors: int) -> Function:
-    return functions(emit_bratu(dtype, target_cpu().simd_bits // 8, vectors))[0]
+    return functions(emit_bratu(dtype, vectors))[0]
 
 
 @functools.lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.vectors import VectorKernel
+from tilewright.codegen.matrices.vectors import VectorKernel
 from tilewright.runtime import store
 from tilewright.runtime.host import cpu_features, describe_cpu, thread_count
 from tilewright.runtime.toolchain import compiler_identity

@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
-from tilewright.codegen.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
+from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import THREAD_VARIABLES, thread_count
-from tilewright.runtime.toolchain import target_cpu
 from tilewright.sparse.choices import Choice, assumed, keep, known, learned, variants
 from tilewright.sparse.krylov_reference import reference
 from tilewright.sparse.matvec import DTYPES
@@ -46,7 +45,7 @@ def compiled(what: VectorKernel, dtype: str, vectors: int) -> Function:
     Raises:
         ToolchainError: If there is no C compiler, or it fails.
     """
-    return functions(emit_vectors(what, dtype, target_cpu().simd_bits // 8, vectors))[0]
+    return functions(emit_vectors(what, dtype, vectors))[0]
 
 
 class _Prepared:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.codegen.dia import emit_dia
+from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import describe_cpu, thread_count
-from tilewright.runtime.toolchain import target_cpu
 from tilewright.tilings.unrolling import Unrolling
 from tilewright.tuning import unrolling as rules
 
@@ -24,7 +23,7 @@ THREADED_BYTES = 2**18
 @functools.cache
 def unrolling() -> Unrolling:
     """Return the unrolling for this CPU."""
-    return rules.unrolling(target_cpu().simd_bits)
+    return rules.unrolling()
 
 
 @functools.lru_cache(maxsize=8)

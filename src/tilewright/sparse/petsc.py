@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.dia import library
+from tilewright.codegen.matrices.dia import library_text
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.toolchain import Toolchain, compile_shared, toolchain_of
@@ -152,7 +152,7 @@ def source(dtype: str = "float64") -> str:
     constants = f"#define L2_BYTES {describe_cpu().l2_bytes}\n#define THREADED_BYTES {THREADED_BYTES}\n"
     text = resources.files("tilewright.sparse").joinpath("seqdia.c").read_text(encoding="utf-8")
     # PETSc's traces name the file and line of an error.
-    return '#line 1 "seqdia.c"\n' + text.replace("/* KERNELS */", constants + library(dtype, unrolling()))
+    return '#line 1 "seqdia.c"\n' + text.replace("/* KERNELS */", constants + library_text(dtype, unrolling()))
 
 
 def build(output: str | Path | None = None) -> Plugin:

@@ -1,7 +1,7 @@
 /*
    A PETSc matrix type that stores diagonals without padding: "seqdia".
 
-   This file is completed with the generated kernels (struct dia, dia_rows, share) and compiled against the installed
+   This file is completed with the generated kernels (dia_rows) and compiled against the installed
    PETSc. A program that was built without knowing of it takes it with
 
      -dll_append /path/to/libseqdia.so -mat_type seqdia
@@ -17,7 +17,17 @@
   #error "seqdia needs a PETSc with real scalars; this one was configured with complex ones"
 #endif
 
+#ifdef _OPENMP
+  #include <omp.h>
+#endif
+
 /* KERNELS */
+
+/* The share of a thread: consecutive, at whole cache lines. */
+static inline int64_t share(int64_t n, int thread, int threads)
+{
+  return tw_min(n, (n + 63) / 64 * thread / threads * 64);
+}
 
 typedef struct {
   PetscInt      count, room, last;    /* diagonals, how many pointers there is room for, the one used last */
@@ -35,7 +45,7 @@ static PetscErrorCode MatCreate_SeqDIA(Mat);
 
 static inline int64_t dia_length(Mat A, int64_t o)
 {
-  return least((int64_t)A->rmap->n + least(o, 0), (int64_t)A->cmap->n - most(o, 0));
+  return tw_min((int64_t)A->rmap->n + tw_min(o, 0), (int64_t)A->cmap->n - tw_max(o, 0));
 }
 
 /* The position of a diagonal, or where it would be inserted. */
@@ -201,7 +211,9 @@ static PetscErrorCode dia_multiply(Mat A, Vec x, Vec y, PetscBool transpose, int
 {
   Mat_SeqDIA        *a = (Mat_SeqDIA *)A->data;
   const int64_t      rows = A->rmap->n, columns = A->cmap->n;
-  const struct dia   m = {transpose ? columns : rows, transpose ? rows : columns, a->count, transpose ? a->back : a->offset, (const real *const *)(transpose ? a->mirrored : a->diagonal)};
+  const int64_t      high = transpose ? columns : rows, wide = transpose ? rows : columns;
+  const int64_t     *offset = transpose ? a->back : a->offset;
+  const PetscScalar *const *diagonal = (const PetscScalar *const *)(transpose ? a->mirrored : a->diagonal);
   const int64_t      moved = ((int64_t)a->count * rows + rows + columns) * (int64_t)sizeof(PetscScalar);
   const int          threads = moved < THREADED_BYTES ? 1 : (int)a->threads, stream = moved > (int64_t)threads * L2_BYTES;
   const PetscScalar *from;
@@ -216,11 +228,11 @@ static PetscErrorCode dia_multiply(Mat A, Vec x, Vec y, PetscBool transpose, int
 #pragma omp parallel num_threads(threads)
     {
       const int t = omp_get_thread_num(), all = omp_get_num_threads();
-      dia_rows(&m, from, to, share(m.rows, t, all), share(m.rows, t + 1, all), stream, add);
+      dia_rows(wide, a->count, offset, diagonal, from, to, share(high, t, all), share(high, t + 1, all), stream, add);
     }
   } else
 #endif
-    dia_rows(&m, from, to, 0, m.rows, stream, add);
+    dia_rows(wide, a->count, offset, diagonal, from, to, 0, high, stream, add);
   PetscCall(VecRestoreArrayRead(x, &from));
   if (add) PetscCall(VecRestoreArray(y, &to));
   else PetscCall(VecRestoreArrayWrite(y, &to));
@@ -286,7 +298,7 @@ static PetscErrorCode MatGetRow_SeqDIA(Mat A, PetscInt row, PetscInt *count, Pet
   if (!a->index) PetscCall(PetscMalloc2(a->most, &a->index, a->most, &a->value));
   for (PetscInt d = 0; d < a->count; ++d) {
     const int64_t column = row + a->offset[d];
-    const PetscInt t     = (PetscInt)least(row, column);
+    const PetscInt t     = (PetscInt)tw_min(row, column);
     if (column < 0 || column >= A->cmap->n || !PetscBTLookup(a->set[d], t)) continue;
     a->index[n]   = (PetscInt)column;
     a->value[n++] = a->diagonal[d][t];
@@ -314,10 +326,10 @@ static PetscBool dia_has(Mat A, PetscInt row, int64_t column, PetscBool either)
   PetscBool   found;
   PetscInt    d = dia_find(a, column - row, &found);
 
-  if (found && PetscBTLookup(a->set[d], (PetscInt)least(row, column))) return PETSC_TRUE;
+  if (found && PetscBTLookup(a->set[d], (PetscInt)tw_min(row, column))) return PETSC_TRUE;
   if (!either || column >= A->rmap->n || row >= A->cmap->n) return PETSC_FALSE;
   d = dia_find(a, row - column, &found);
-  return (PetscBool)(found && PetscBTLookup(a->set[d], (PetscInt)least(row, column)));
+  return (PetscBool)(found && PetscBTLookup(a->set[d], (PetscInt)tw_min(row, column)));
 }
 
 /* Orderings and colourings see the structure as compressed rows. */
@@ -335,7 +347,7 @@ static PetscErrorCode MatGetRowIJ_SeqDIA(Mat A, PetscInt shift, PetscBool symmet
   PetscCall(PetscMalloc1(most + 1, &every));
   for (PetscInt i = 0, j = 0; i < a->count || (symmetric && j < a->count);) { /* both ascend: merge them */
     const int64_t own = i < a->count ? a->offset[i] : INT64_MAX, other = symmetric && j < a->count ? a->back[j] : INT64_MAX;
-    every[count++] = least(own, other);
+    every[count++] = tw_min(own, other);
     i += own <= other;
     j += other <= own;
   }
@@ -452,8 +464,8 @@ static PetscErrorCode MatDiagonalScale_SeqDIA(Mat A, Vec left, Vec right)
   for (PetscInt d = 0; d < a->count; ++d) {
     const int64_t o = a->offset[d], n = dia_length(A, o);
     for (int64_t t = 0; t < n; ++t) {
-      if (l) a->diagonal[d][t] *= l[t + most(0, -o)];
-      if (r) a->diagonal[d][t] *= r[t + most(0, o)];
+      if (l) a->diagonal[d][t] *= l[t + tw_max(0, -o)];
+      if (r) a->diagonal[d][t] *= r[t + tw_max(0, o)];
     }
   }
   if (left) PetscCall(VecRestoreArrayRead(left, &l));
@@ -471,7 +483,7 @@ static PetscErrorCode MatNorm_SeqDIA(Mat A, NormType type, PetscReal *norm)
   PetscCheck(type == NORM_1 || type == NORM_INFINITY || type == NORM_FROBENIUS, PETSC_COMM_SELF, PETSC_ERR_SUP, "seqdia has no such norm");
   PetscCall(PetscCalloc1(size + 1, &sums));
   for (PetscInt d = 0; d < a->count; ++d) {
-    const int64_t o = a->offset[d], n = dia_length(A, o), first = type == NORM_1 ? most(0, o) : most(0, -o);
+    const int64_t o = a->offset[d], n = dia_length(A, o), first = type == NORM_1 ? tw_max(0, o) : tw_max(0, -o);
     for (int64_t t = 0; t < n; ++t) {
       const PetscScalar v = a->diagonal[d][t];
       if (type == NORM_FROBENIUS) total += v * v;
@@ -504,7 +516,7 @@ static PetscErrorCode MatZeroRows_SeqDIA(Mat A, PetscInt count, const PetscInt r
   for (PetscInt i = 0; i < count; ++i)
     for (PetscInt d = 0; d < a->count; ++d) {
       const int64_t column = rows[i] + a->offset[d];
-      if (column >= 0 && column < A->cmap->n) a->diagonal[d][least(rows[i], column)] = 0.0;
+      if (column >= 0 && column < A->cmap->n) a->diagonal[d][tw_min(rows[i], column)] = 0.0;
     }
   if (diagonal != 0.0)
     for (PetscInt i = 0; i < count; ++i)
@@ -578,7 +590,7 @@ static void dia_relax(Mat A, const PetscScalar *b, PetscScalar *x, PetscReal ome
       const int64_t column = row + a->offset[d];
       if (column < 0 || column >= n) continue;
       if (column == row) centre = a->diagonal[d][row];
-      else sum -= a->diagonal[d][least(row, column)] * x[column];
+      else sum -= a->diagonal[d][tw_min(row, column)] * x[column];
     }
     x[row] = (1.0 - omega) * x[row] + omega * sum / (centre + shift);
   }

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen.cg import emit_cg
+from tilewright.codegen.matrices.cg import emit_cg
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.memory import allocate
 from tilewright.sparse.dia import Dia

@@ -6,8 +6,19 @@ from typing import Protocol
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.programs.problem import Problem
-from tilewright.tilings import diamond, hexagonal, hybrid, none, orthogonal, overlapped, skewed, streaming
-from tilewright.tilings.counts import Counts
+from tilewright.tilings import (
+    diamond,
+    hexagonal,
+    hybrid,
+    none,
+    orthogonal,
+    overlapped,
+    skewed,
+    streaming,
+    wavefront_diamond,
+)
+from tilewright.tilings.counting import counts_of
+from tilewright.tilings.counting.counts import Counts
 from tilewright.tilings.legality import Verdict, require
 from tilewright.tilings.order import order
 from tilewright.tilings.pieces import Piece
@@ -17,7 +28,7 @@ from tilewright.tilings.tree import Node
 
 
 class Family(Protocol):
-    """What the module of a tiling family exports. ``check``, ``counts`` and ``tree`` take completed tilings."""
+    """What the module of a tiling family exports. ``check`` and ``tree`` take completed tilings."""
 
     NAME: str
     RANKS: tuple[int, ...]
@@ -30,15 +41,23 @@ class Family(Protocol):
     def check(self, problem: Problem, tiling: Tiling) -> Verdict:
         """Say whether every dependence is kept."""
 
-    def counts(self, problem: Problem, tiling: Tiling) -> Counts:
-        """Count exactly what the tiling runs and moves."""
-
     def tree(self, problem: Problem, tiling: Tiling) -> Node:
         """Return the schedule tree: the order of execution, as data that others interpret."""
 
 
 FAMILIES: dict[str, Family] = {
-    module.NAME: module for module in (none, hexagonal, hybrid, streaming, skewed, diamond, overlapped, orthogonal)
+    module.NAME: module
+    for module in (
+        none,
+        hexagonal,
+        hybrid,
+        streaming,
+        skewed,
+        diamond,
+        overlapped,
+        orthogonal,
+        wavefront_diamond,
+    )
 }
 """Every family by name."""
 
@@ -85,9 +104,11 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     Raises:
         UsageError: If the family is unknown, does not fit the program's rank, or a key or value does not apply.
     """
-    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
+    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll, tiling.team)
     if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
+    if tiling.team is not None and not traits(tiling.family).teams:
+        raise UsageError(f"threads share no tile of the family {tiling.family}, got {str(tiling)!r}", "leave team out")
     return family(tiling.family).complete(problem, tiling)
 
 
@@ -118,7 +139,7 @@ def counts(problem: Problem, tiling: Tiling) -> Counts:
     Raises:
         UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
     """
-    return family(tiling.family).counts(problem, complete(problem, tiling))
+    return counts_of(problem, tree(problem, tiling))
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:

@@ -6,9 +6,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
 from tilewright.programs.dependences import analyse, slopes
 from tilewright.programs.problem import Problem
-from tilewright.tilings import counts as counting
 from tilewright.tilings import prism
-from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
 from tilewright.tilings.tiling import Tiling
 from tilewright.tilings.traits import Traits
@@ -58,11 +56,6 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
 def check(problem: Problem, tiling: Tiling) -> Verdict:
     """Say whether a completed tiling keeps every dependence."""
     return prism.check(problem, tiling)
-
-
-def counts(problem: Problem, tiling: Tiling) -> Counts:
-    """Count what a completed tiling runs and moves, exactly."""
-    return counting.of_prism(problem, prism.geometry(problem, tiling))
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:

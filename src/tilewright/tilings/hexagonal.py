@@ -1,9 +1,7 @@
 """Hexagonal tiles of (time, x) for 1D programs."""
 
 from tilewright.programs.problem import Problem
-from tilewright.tilings import counts as counting
 from tilewright.tilings import prism
-from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Verdict
 from tilewright.tilings.tiling import Tiling
 from tilewright.tilings.traits import Traits
@@ -24,11 +22,6 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
 def check(problem: Problem, tiling: Tiling) -> Verdict:
     """Say whether a completed tiling keeps every dependence."""
     return prism.check(problem, tiling)
-
-
-def counts(problem: Problem, tiling: Tiling) -> Counts:
-    """Count what a completed tiling runs and moves, exactly."""
-    return counting.of_prism(problem, prism.geometry(problem, tiling))
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:

@@ -39,6 +39,7 @@ class Violation:
 
 
 Verdict = Legal | Violation
+_NTH = ("first", "second", "third")
 
 
 def require(verdict: Verdict) -> None:
@@ -96,17 +97,18 @@ def broken_by_hexagon(problem: Problem, hexagon: Hexagon) -> Violation | None:
     return None
 
 
-def broken_by_diamond(problem: Problem, diamond: Diamond) -> Violation | None:
-    """Find a dependence that diamonds on (time, axis 0) break: one that is steeper than their sides."""
+def broken_by_diamond(problem: Problem, diamond: Diamond, axis: int = 0) -> Violation | None:
+    """Find a dependence that diamonds on time and an axis break: one that is steeper than their sides."""
     for dependence in analyse(problem.program).dependences:
-        for distance in distances(problem, dependence, 0):
+        for distance in distances(problem, dependence, axis):
             reach = ceil_div(abs(distance), dependence.time)
-            if reach * diamond.height > diamond.pitch:
+            least, nth = reach * diamond.height, _NTH[axis]
+            if least > diamond.pitch:
                 return Violation(
-                    reason=f"diamonds of {diamond.height} rows, {diamond.pitch} cells apart on axis 0, are steeper "
-                    f"than the {reach} cells per logical step of the {dependence}",
+                    reason=f"diamonds of {diamond.height} rows, {diamond.pitch} cells apart on axis {axis}, are "
+                    f"steeper than the {reach} cells per logical step of the {dependence}",
                     dependence=dependence,
-                    hint=f"make the first tile size at least {reach * diamond.height}",
+                    hint=f"make the {nth} tile size at least {least}",
                 )
     return None
 

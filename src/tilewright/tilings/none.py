@@ -3,9 +3,7 @@
 from tilewright.base.errors import UsageError
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
-from tilewright.tilings import counts as counting
 from tilewright.tilings.affine import STEPS, Name, Whole, extent_of
-from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict
 from tilewright.tilings.tiling import Tiling
 from tilewright.tilings.traits import Traits
@@ -38,11 +36,6 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:  # noqa: ARG001
     """Every program is legal; one with a recurrence only cell by cell, which the verdict names."""
     sweep = analyse(problem.program).sweep
     return Legal(sequential=sweep[0] if sweep else None)
-
-
-def counts(problem: Problem, tiling: Tiling) -> Counts:  # noqa: ARG001
-    """Count what the sweeps run and move: a tile is one logical step over the whole grid."""
-    return counting.of_sweeps(problem)
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG001

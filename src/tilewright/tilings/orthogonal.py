@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
-from tilewright.base.intmath import ceil_div
 from tilewright.programs.dependences import Dependence, analyse
 from tilewright.programs.problem import Problem
 from tilewright.programs.table import Recurrence
-from tilewright.tilings.affine import STEPS, Name, Whole, ceiling, extent_of, least, most
-from tilewright.tilings.counts import Counts
+from tilewright.tilings.affine import STEPS, Name, Whole, ceiling, extent_of
+from tilewright.tilings.counting import Grid, run_of
+from tilewright.tilings.counting.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, Violation, require
 from tilewright.tilings.tiling import Tiling
 from tilewright.tilings.traits import Traits
-from tilewright.tilings.tree import Compute, Let, Loop, Node, Parallel, Range, nest
+from tilewright.tilings.tree import Compute, Loop, Node, Range, Wavefronts, nest
 
 NAME = "orthogonal"
 RANKS: tuple[int, ...] = (2,)
@@ -174,20 +174,6 @@ def _check(sweep: Sweep, tiling: Tiling) -> Verdict:
     return Legal()
 
 
-def counts(problem: Problem, tiling: Tiling) -> Counts:
-    """Count exactly what the tiles of all sweeps run and move; see :func:`counts_table`."""
-    one = _counts(_sweep_of_problem(problem), problem.shape, tiling)
-    steps = problem.steps
-    return replace(
-        one,
-        wavefronts=one.wavefronts * steps,
-        tiles=one.tiles * steps,
-        subtiles=one.subtiles * steps,
-        full=one.full * steps,
-        total_points=one.total_points * steps,
-    )
-
-
 def counts_table(program: Recurrence, shape: tuple[int, int], tiling: Tiling) -> Counts:
     """Count exactly what the tiles of a table run and move.
 
@@ -200,25 +186,12 @@ def counts_table(program: Recurrence, shape: tuple[int, int], tiling: Tiling) ->
         The counts. Points, words in and out and footprint are those of a whole tile far from every edge; an input's
         value is one word; matrices, which stay on chip, are not counted.
     """
-    return _counts(sweep_of(program), shape, tiling)
-
-
-def _counts(sweep: Sweep, shape: tuple[int, ...], tiling: Tiling) -> Counts:
-    (m, n), t, s, sub = shape, tiling.time, tiling.space[0], tiling.sub[0]
-    tall, wide = ceil_div(m, t), ceil_div(n, s)
+    sweep, t, s = sweep_of(program), tiling.time, tiling.space[0]
     up, left = sweep.reach
-    inputs = sweep.rows * t + sweep.columns * s + sweep.cells * t * s
     live_in, live_out = live(sweep, t, s)
-    full_rows = max(0, m // t - ceil_div(up, t))
-    full_columns = max(0, n // sub - ceil_div(left, sub))
-    return Counts(
-        wavefronts=tall + wide - 1,
-        tiles_per_wavefront=min(tall, wide),
-        tiles=tall * wide,
-        subtiles_per_tile=ceil_div(min(s, n), sub),
-        subtiles=tall * ceil_div(n, sub),
-        full=full_rows * full_columns,
-        total_points=m * n,
+    inputs = sweep.rows * t + sweep.columns * s + sweep.cells * t * s
+    return replace(
+        run_of(table_tree(tiling), Grid(shape=shape, steps=1, reach=(((-up, 0), (-left, 0)),))),
         points=t * s,
         live_in=live_in,
         live_out=live_out,
@@ -279,16 +252,12 @@ def table_tree(tiling: Tiling) -> Node:
     The cells of a sub-tile are computed row by row.
     """
     t, s, sub = tiling.time, tiling.space[0], tiling.sub[0]
-    tall, wide, front, row = Name("tall"), Name("wide"), Name("front"), Name("row")
-    low = Name("column") * s + Name("sub") * sub
+    row, column = Name("row"), Name("column")
+    low = column * s + Name("sub") * sub
     cells = Compute(Name("t"), Whole(0), ((row * t, row * t + t), (low, low + sub)))
     inside = Loop(name="sub", low=Whole(0), high=Whole(s // sub), child=cells, subtile=True)
-    first = most(0, front - wide + 1)
-    tiles = Parallel(
-        (Range("row", first, least(tall, front + 1) - first),),
-        Let("column", front - row, inside),
-    )
-    fronts = Loop(name="front", low=Whole(0), high=tall + wide - 1, child=tiles)
+    ranges = Range("column", Whole(0), Name("wide")), Range("row", Whole(0), Name("tall"))
+    fronts = Wavefronts(ranges=ranges, child=inside)
     return nest(
         Loop(name="t", low=Whole(0), high=STEPS, child=fronts),
         ("tall", ceiling(extent_of(0), t)),

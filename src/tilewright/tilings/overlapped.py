@@ -9,8 +9,6 @@ GPUs" (ICS 2009). The ghost zones are those of :mod:`tilewright.tilings.pipeline
 """
 
 import functools
-import itertools
-import math
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -20,9 +18,8 @@ from tilewright.base.units import format_shape
 from tilewright.programs.dependences import analyse
 from tilewright.programs.problem import Problem
 from tilewright.tilings.affine import STEPS, Expr, Integer, Name, Whole, ceiling, extent_of, least, most
-from tilewright.tilings.counts import Counts
 from tilewright.tilings.legality import Legal, Verdict, untileable
-from tilewright.tilings.pieces import Box, volume
+from tilewright.tilings.pieces import Box
 from tilewright.tilings.pipeline import Growth, of_problem
 from tilewright.tilings.tiling import Tiling
 from tilewright.tilings.traits import Traits
@@ -204,37 +201,6 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
     )
 
 
-def counts(problem: Problem, tiling: Tiling) -> Counts:
-    """Count what a completed tiling runs and moves, exactly; a block is a tile in a band of the largest length."""
-    shape = geometry(problem, tiling)
-    program, analysis = problem.program, analyse(problem.program)
-    stages = range(len(analysis.stages))
-    tiles = math.prod(ceil_div(extent, size) for extent, size in zip(problem.shape, shape.space, strict=True))
-    lengths = shape.bands.lengths()
-    levels = lengths[-1][0] if lengths else 0
-    own = tuple((0, size) for size in shape.space)
-    live_in = live_out = footprint = 0
-    for field, stage in enumerate(shape.stage_of):
-        ages = range(program.history(program.fields[field]))
-        live_in += sum(volume(shape.grown(own, levels + age, stage)) for age in ages)
-        live_out += volume(own) * len(ages) * (program.fields[field] in program.updated)
-        footprint += analysis.copies[field] * volume(local_box(problem, shape, levels))
-    return Counts(
-        wavefronts=shape.bands.count,
-        tiles_per_wavefront=tiles if levels else 0,
-        tiles=tiles * shape.bands.count,
-        subtiles_per_tile=int(levels > 0),
-        subtiles=tiles * shape.bands.count,
-        full=sum(times * _full(problem, shape, length) for length, times in lengths),
-        total_points=problem.steps * len(stages) * problem.cells,
-        points=sum(volume(shape.grown(own, left, stage)) for left in range(levels) for stage in stages),
-        live_in=live_in if levels else 0,
-        live_out=live_out if levels else 0,
-        footprint=footprint if levels else 0,
-        computed=sum(times * _computed(problem, shape, length) for length, times in lengths),
-    )
-
-
 def local_box(problem: Problem, shape: Ghosts, levels: int) -> Box:
     """The cells of every field that a tile keeps to itself, from its first own cell on: all that it loads."""
     return _loaded(problem, shape, tuple((0, size) for size in shape.space), levels)
@@ -250,41 +216,3 @@ def _loaded(
         (functools.reduce(least, (low for low, _ in axis)), functools.reduce(most, (high for _, high in axis)))
         for axis in zip(*boxes, strict=True)
     )
-
-
-def _computed(problem: Problem, shape: Ghosts, levels: int) -> int:
-    """Cells that all tiles of a band compute, over its logical steps."""
-    stages = range(len(analyse(problem.program).stages))
-    total = 0
-    for left, stage in itertools.product(range(levels), stages):
-        lines = 1
-        for axis, (extent, size) in enumerate(zip(problem.shape, shape.space, strict=True)):
-            low, high = shape.below[axis].at(left, stage), shape.above[axis].at(left, stage)
-            lines *= _covered(extent, size, high) - _lost(extent, size, low)
-        total += lines
-    return total
-
-
-def _covered(extent: int, size: int, high: int) -> int:
-    """Sum over the tiles of an axis of their upper ends, moved up and cut by the grid."""
-    tiles = ceil_div(extent, size)
-    free = max(0, min(tiles - 1, (extent - high) // size))  # tiles whose moved end lies inside
-    return size * free * (free + 1) // 2 + free * high + (tiles - free) * extent
-
-
-def _lost(extent: int, size: int, low: int) -> int:
-    """Sum over the tiles of an axis of their lower ends, moved down and cut by the grid."""
-    tiles = ceil_div(extent, size)
-    first = min(tiles, ceil_div(low, size))  # tiles before it start at cell 0
-    return size * (tiles * (tiles - 1) - first * (first - 1)) // 2 - (tiles - first) * low
-
-
-def _full(problem: Problem, shape: Ghosts, levels: int) -> int:
-    """Whole tiles of one band that neither compute nor read anything outside the grid."""
-    stages = range(len(analyse(problem.program).stages))
-    total = 1
-    for axis, (extent, size) in enumerate(zip(problem.shape, shape.space, strict=True)):
-        low = max(shape.below[axis].at(levels, stage) for stage in stages)
-        high = max(shape.above[axis].at(levels, stage) for stage in stages)
-        total *= max(0, (extent - high) // size - ceil_div(low, size))
-    return total

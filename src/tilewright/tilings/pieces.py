@@ -11,8 +11,9 @@ Box = tuple[tuple[int, int], ...]
 class Piece:
     """The cells of one tile at one logical time.
 
-    Pieces of one tile run in the order in which they are yielded; tiles of one wavefront run in any order, at the
-    same time or not; a wavefront starts when the one before it is done.
+    Pieces of one tile run in the order in which they are yielded, but for parts: pieces of different parts in the same
+    turn run in any order, at the same time or not. So do tiles of one wavefront; a wavefront, and a turn, starts when
+    the one before it is done.
 
     Attributes:
         wavefront: Number of the wavefront, from 0; numbers of wavefronts without any cell are left out.
@@ -20,6 +21,8 @@ class Piece:
         sub: Number of the sub-tile per classically cut axis, in sequence inside the tile; empty where there is none.
         time: Logical time.
         box: The cells, not empty.
+        turn: Number of the turn inside its tile: how often the threads that share the tile have met before.
+        part: Number of the part inside its turn, any integer; a part is one thread's.
     """
 
     wavefront: int
@@ -27,6 +30,8 @@ class Piece:
     sub: tuple[int, ...] = ()
     time: int
     box: Box
+    turn: int = 0
+    part: int = 0
 
 
 def clip(ranges: Box, shape: tuple[int, ...]) -> Box | None:

@@ -10,7 +10,6 @@ computes is ever read. A tiling with ``threads`` is one for a GPU's thread block
 """
 
 import itertools
-import math
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
@@ -19,14 +18,29 @@ from tilewright.base.units import format_shape
 from tilewright.programs.problem import Problem
 from tilewright.programs.weights import shares_products
 from tilewright.tilings import stream_block
-from tilewright.tilings.affine import Expr, Integer, Name, Whole, least, most
-from tilewright.tilings.counts import Counts
+from tilewright.tilings.affine import Expr, Integer, Name, Whole, least
 from tilewright.tilings.legality import Legal, Verdict, Violation, untileable
-from tilewright.tilings.pieces import volume
-from tilewright.tilings.pipeline import Pipeline, line_cells, of_problem
+from tilewright.tilings.pipeline import Pipeline as Levels
+from tilewright.tilings.pipeline import line_cells, of_problem
 from tilewright.tilings.tiling import Tiling
 from tilewright.tilings.traits import Traits
-from tilewright.tilings.tree import Compute, Guard, Loop, Node, Parallel, Range, Sequence, nest
+from tilewright.tilings.tree import (
+    Box,
+    Buffer,
+    Compute,
+    CopyIn,
+    CopyOut,
+    Let,
+    Loop,
+    Node,
+    Parallel,
+    Pipeline,
+    Private,
+    Range,
+    Sequence,
+    Unit,
+    nest,
+)
 
 NAME = "streaming"
 RANKS: tuple[int, ...] = (1, 2, 3)
@@ -71,7 +85,7 @@ class Stream:
         axes: Per axis (two at least), the parts that tiles are.
     """
 
-    pipeline: Pipeline
+    pipeline: Levels
     rows: int
     levels: tuple[int, ...]
     axes: tuple[Parts, ...]
@@ -267,37 +281,60 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
     together along axis 0, each behind those that it reads by the pipeline's lag.
     """
     stream = geometry(problem, tiling)
-    begin, bands = 0, []
-    for levels in stream.levels:
-        bands.append(_band(stream, begin, levels, problem.program.rank))
-        begin += levels
-    return Sequence(tuple(bands))
+    bands = {levels: _band(problem, tiling, stream, levels) for levels in dict.fromkeys(stream.levels)}
+    starts = itertools.accumulate(stream.levels, initial=0)
+    steps = zip(starts, stream.levels, strict=False)
+    return Sequence(tuple(Let("begin", Whole(start), bands[levels]) for start, levels in steps))
 
 
-def _band(stream: Stream, begin: int, levels: int, rank: int) -> Node:
+def _band(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> Node:
     """One band: its tiles, which run side by side."""
-    pipeline, t, y = stream.pipeline, Name("t"), Name("y")
-    own = tuple((Name(f"low{axis}"), Name(f"high{axis}")) for axis in range(len(stream.cuts)))
+    pipeline, rank, begin, t = stream.pipeline, problem.program.rank, Name("begin"), Name("t")
+    own: Box = tuple((Name(f"low{axis}"), Name(f"high{axis}")) for axis in range(len(stream.cuts)))
     stages = range(len(pipeline.stages))
     units: list[Node] = []
     for stage in stages:
-        (low, high), *others = _box(stream, own, levels - 1 - t, stage)
-        row = y - pipeline.lag.at(t, stage)
-        rows = most(row, low), least(row + stream.rows, high)
-        unit: Node = Compute(begin + t, Whole(stage), (rows, *others)[-rank:])
-        if rank == 1:  # no box says that the single cell along which levels advance is this unit's now
-            unit = Guard(low=rows[0], value=rows[0], high=rows[1], child=unit)
-        units.append(unit)
+        box = _box(stream, own, levels - 1 - t, stage)
+        units.append(Unit(pipeline.lag.at(t, stage), box[0], Compute(begin + t, Whole(stage), box[-rank:])))
     start = own[0][0] - (max(pipeline.below[0].at(levels, stage) for stage in stages) + pipeline.lag.period)
     stop = own[0][1] + max(pipeline.lag.at(levels, stage) for stage in stages)
     steps = Loop(name="t", low=Whole(0), high=Whole(levels), child=Sequence(tuple(units)))
-    advances = Loop(name="y", low=start, high=stop, step=stream.rows, child=steps)
+    loads, stores = [], []
+    for field, stage in enumerate(pipeline.stage_of):
+        updated = problem.program.fields[field] in problem.program.updated
+        for age in range(pipeline.history[field]):
+            loaded = _box(stream, own, Whole(levels + age), stage)[-rank:]
+            loads.append(CopyIn(field=field, newest=begin, age=age, box=loaded))
+            if updated and (age < levels or not tiling.threads):
+                stores.append(CopyOut(field=field, newest=begin + levels, age=age, box=own[-rank:]))
+    advance = Pipeline(name="y", low=start, high=stop, step=stream.rows, child=steps)
+    work = Private(
+        buffers=_buffers(problem, tiling, stream, levels),
+        origin=tuple(low for low, _ in own[-rank:]),
+        side=Whole(0),
+        bands=Whole(len(stream.levels)),
+        child=Sequence((*loads, advance, *stores)),
+    )
     ends: list[tuple[str, Expr]] = []
     for axis, parts in enumerate(stream.axes):
         tile = Name(f"tile{axis}")
         ends += [(f"low{axis}", parts.start(tile)), (f"high{axis}", least(parts.start(tile + 1), parts.extent))]
     ranges = tuple(Range(f"tile{axis}", Whole(0), Whole(parts.count)) for axis, parts in enumerate(stream.axes))
-    return Parallel(ranges, nest(advances, *ends))
+    return Parallel(ranges, nest(work, *ends))
+
+
+def _buffers(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> tuple[Buffer, ...]:
+    """Rows of all versions of a field; of a thread block, one for the rows on chip of all fields that are updated."""
+    if tiling.threads:
+        return (Buffer(field=0, depth=stream_block.chip_values(problem, tiling), lengths=()),)
+    pipeline, found = stream.pipeline, []
+    largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
+    for field, stage in enumerate(pipeline.stage_of):
+        passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
+        kept = 2 * pipeline.keep[field] * (pipeline.history[field] + levels)
+        lengths = tuple(high - low for low, high in _box(stream, largest, levels, stage)[1:])
+        found.append(Buffer(field=field, depth=passing + kept, lengths=lengths))
+    return tuple(found)
 
 
 def _box(
@@ -306,58 +343,3 @@ def _box(
     """The cells that a tile computes at a stage with ``left`` steps of its band to come, cut by no grid."""
     sides = zip(own, stream.pipeline.below, stream.pipeline.above, strict=True)
     return tuple((a - below.at(left, stage), b + above.at(left, stage)) for (a, b), below, above in sides)
-
-
-def counts(problem: Problem, tiling: Tiling) -> Counts:
-    """Count exactly what the tiling runs and moves; a tile has no sub-tiles but itself.
-
-    ``points`` to ``footprint`` describe a tile of the largest sizes in a band of the largest length: what it computes
-    itself, its neighbours' cells included, the boxes that it loads, its own cells that it writes, and the slabs that
-    hold its levels; of a thread block's tile, the rows on chip of all versions of the fields that are updated.
-    """
-    stream = geometry(problem, tiling)
-    pipeline, stages = stream.pipeline, range(len(stream.pipeline.stages))
-    tiles = math.prod(len(cuts) - 1 for cuts in stream.cuts)
-    busy = [length for length in stream.levels if length]  # a band of no steps only copies
-    levels = max(busy, default=0)
-    largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
-    points = sum(volume(_box(stream, largest, left, stage)) for left in range(levels) for stage in stages)
-    live_in = live_out = footprint = 0
-    for field, stage in enumerate(pipeline.stage_of):
-        updated = problem.program.fields[field] in problem.program.updated
-        ages = range(pipeline.history[field])
-        live_in += sum(volume(_box(stream, largest, levels + age, stage)) for age in ages)
-        live_out += volume(largest) * min(len(ages), levels if tiling.threads else len(ages)) * updated
-        if not tiling.threads:
-            passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
-            slabs = passing + 2 * pipeline.keep[field] * (len(ages) + levels)
-            footprint += slabs * volume(_box(stream, largest, levels, stage)[1:])
-    if tiling.threads:
-        footprint = stream_block.chip_values(problem, tiling)
-    return Counts(
-        wavefronts=len(busy),
-        tiles_per_wavefront=tiles if levels else 0,
-        tiles=tiles * len(busy),
-        subtiles_per_tile=int(levels > 0),
-        subtiles=tiles * len(busy),
-        full=sum(_full(problem, stream, length) for length in busy),
-        total_points=problem.steps * len(pipeline.stages) * problem.cells,
-        points=points if levels else 0,
-        live_in=live_in if levels else 0,
-        live_out=live_out if levels else 0,
-        footprint=footprint if levels else 0,
-    )
-
-
-def _full(problem: Problem, stream: Stream, levels: int) -> int:
-    """Tiles of one band that neither compute nor read anything outside the grid."""
-    shape = (1, *problem.shape) if problem.program.rank == 1 else problem.shape
-    stages = range(len(stream.pipeline.stages))
-    total = 1
-    for cuts, extent, below, above in zip(
-        stream.cuts, shape, stream.pipeline.below, stream.pipeline.above, strict=True
-    ):
-        low = max(below.at(levels, stage) for stage in stages)
-        high = max(above.at(levels, stage) for stage in stages)
-        total *= sum(a >= low and b + high <= extent for a, b in itertools.pairwise(cuts))
-    return total

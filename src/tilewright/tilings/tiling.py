@@ -36,6 +36,7 @@ class Tiling:
         sums: On a CPU, how weighted sums are written, one of :data:`tilewright.tilings.body.FORMS`; None for the
             default.
         piece: On a CPU, cells of a piece of a sweep that goes through several statements; None for the default.
+        team: On a CPU, threads that share a tile; None for the family's default.
 
     Examples:
         >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
@@ -55,6 +56,7 @@ class Tiling:
     neighbours: str | None = None
     sums: str | None = None
     piece: int | None = None
+    team: int | None = None
 
     def __str__(self) -> str:
         parts = []
@@ -74,7 +76,7 @@ class Tiling:
             (None, False)
         """
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        for name in ("neighbours", "sums", "piece"):
+        for name in ("neighbours", "sums", "piece", "team"):
             if plain[name] is None:
                 del plain[name]
         return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
@@ -104,7 +106,7 @@ def parse(text: str) -> Tiling:
 def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
     if name in {"space", "sub", "threads"}:
         return parse_shape(value)
-    if name in {"time", "k", "rows", "unroll", "piece"}:
+    if name in {"time", "k", "rows", "unroll", "piece", "team"}:
         if not _WHOLE.fullmatch(value) or int(value) < 1:
             raise UsageError(f"{name} of a tiling is a whole number of at least 1, got {value!r} in {text!r}")
         return int(value)
@@ -115,5 +117,5 @@ def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
     raise UsageError(
         f"a tiling has no key {name!r}, in {text!r}",
         "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant, reuse, neighbours, "
-        "sums and piece",
+        "sums, piece and team",
     )

@@ -1,6 +1,10 @@
 """What others may ask about a tiling family; a family answers with one value, ``TRAITS``."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+from tilewright.programs.problem import Problem
+from tilewright.tilings.tiling import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +18,11 @@ class Traits:
             heights.
         ghosts: A tile computes cells of its neighbours again, in a band of steps no longer than the run.
         streams: Levels follow each other along axis 0 inside a tile, which has code and models of its own for that.
+        teams: Several threads of a CPU may share a tile.
         tables: Tiles cut a table that a recurrence fills.
+        candidates: Yields the tilings of a problem that are worth a look on a CPU with so many threads. A family that
+            has it needs no grid of sizes elsewhere, and no time model but that of its counts; there is code for it on
+            CPUs alone.
     """
 
     untiled: bool = False
@@ -22,7 +30,9 @@ class Traits:
     diamonds: bool = False
     ghosts: bool = False
     streams: bool = False
+    teams: bool = False
     tables: bool = False
+    candidates: Callable[[Problem, int], Iterable[Tiling]] | None = None
 
     @property
     def prisms(self) -> bool:

@@ -4,8 +4,11 @@
               | Let(name, expression, node)             a name for a number
               | Sequence(node, …)                       one after the other
               | Loop(name, low, high, step, node)       one iteration after the other
-              | Parallel((Range(name, low, count), …), node)   the tiles of one wavefront, at once or in any order
+              | Parallel((Range(name, low, count), …), node, team)   the tiles of one wavefront, at once or in any order
+              | Wavefronts((Range(name, 0, count), …), node, bands)   tiles in wavefronts of equal sums
               | Guard(low, expression, high, node)      only where low <= expression < high
+              | Pipeline(name, low, high, step, node)   units below advance together along axis 0
+              | Unit(lag, rows, cells)                  a box of cells, computed so far behind
               | Private(buffers, …, node)               a tile's own memory, while it runs
               | Compute(step, stage, box)               the statements of a stage at a time step over a box
               | CopyIn(field, newest, age, box)         a box of a version, from the grid to the tile's own memory
@@ -19,6 +22,9 @@ A *wavefront* is one execution of a ``Parallel``, or of a ``Compute`` that no ``
 one are independent of each other, unless the program has a recurrence, and whoever runs it shares them out as it likes.
 A wavefront starts when the one before it is done.
 
+A ``Parallel`` inside a tile cuts the tile into *parts* for the threads of the team that shares it. They run at once or
+in any order; all of them are done before the tile goes on. Every ``Compute`` of a tile that has parts is in a part.
+
 In terms of isl's schedule trees and of PPCG: ``Loop`` and ``Parallel`` are members of bands, a ``Parallel`` is a band
 whose members are coincident, ``Sequence`` is a sequence of filters, ``Guard`` a filter, ``Mark`` a mark, ``Private``
 with its copies an extension, ``Compute`` the leaf that instances of the domain are scheduled to.
@@ -27,9 +33,10 @@ Source: Verdoolaege, Guelton, Grosser and Cohen, "Schedule trees" (IMPACT 2014);
 parallel code generation for CUDA" (TACO 9(4), 2013).
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from tilewright.tilings.affine import Expr, Name, Whole, names_in
+from tilewright.tilings.affine import Expr, Name, Whole, ceiling, least, most, names_in
 
 Box = tuple[tuple[Expr, Expr], ...]
 """Per axis, outermost first, a half-open range of cells; perhaps empty, perhaps beyond the grid."""
@@ -91,10 +98,35 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """The tiles of one wavefront, one per combination of the ranges' numbers, the last range varying fastest."""
+    """The tiles of one wavefront, or the parts of a tile: one per combination of the ranges' numbers, the last fastest.
+
+    Attributes:
+        ranges: What they are counted by.
+        child: What one of them does.
+        team: Threads that share a tile; 1 unless tiles have parts.
+    """
 
     ranges: tuple[Range, ...]
     child: "Node"
+    team: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wavefronts:
+    """Tiles of a box of numbers: those of equal ``lag * band + sum of the others`` run at once, in rising order.
+
+    The loops that say so are those of :func:`unfolded`.
+
+    Attributes:
+        ranges: The tiles' numbers per axis, from 0 on; the counts are names or numbers.
+        child: What a tile does.
+        bands: The bands of steps, numbered from 0 on, and the lag, by how many wavefronts each starts behind the one
+            before; None for a single band.
+    """
+
+    ranges: tuple[Range, ...]
+    child: "Node"
+    bands: tuple[Range, Expr] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +140,50 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """Units that advance together along axis 0: levels and stages, each behind those that it reads.
+
+    The loop that says so is that of :func:`unfolded`.
+
+    Attributes:
+        name: The cell that an advance starts at.
+        low: The first one.
+        high: The end.
+        step: Cells of an advance.
+        child: Its units, in the order in which they run within an advance.
+    """
+
+    name: str
+    low: Expr
+    high: Expr
+    step: int
+    child: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A box of cells that a pipeline computes, a few rows at each advance.
+
+    Attributes:
+        lag: How far it is behind.
+        rows: Its range along the axis of the pipeline: axis 0, or, of a grid in 1D, one that has a single cell.
+        cells: All of it.
+    """
+
+    lag: Expr
+    rows: tuple[Expr, Expr]
+    cells: "Compute"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
     """Memory for versions of a field.
 
     Attributes:
         field: Its number.
-        depth: Versions that it holds: version ``v`` is in slot ``v`` modulo the depth.
-        lengths: The most cells of a version per axis.
+        depth: Versions that it holds: version ``v`` is in slot ``v`` modulo the depth. In a pipeline, the rows that it
+            holds of all versions.
+        lengths: The most cells of a version, or of a row, per axis.
     """
 
     field: int
@@ -179,7 +248,75 @@ class CopyOut:
     box: Box
 
 
-Node = Mark | Let | Sequence | Loop | Parallel | Guard | Private | Compute | CopyIn | CopyOut
+Node = (
+    Mark
+    | Let
+    | Sequence
+    | Loop
+    | Parallel
+    | Wavefronts
+    | Guard
+    | Pipeline
+    | Unit
+    | Private
+    | Compute
+    | CopyIn
+    | CopyOut
+)
+
+
+def unfolded(node: Wavefronts | Pipeline) -> Node:
+    """Return wavefronts of equal sums as a loop over the sums, a pipeline as one over its advances."""
+    return _sums(node) if isinstance(node, Wavefronts) else _advances(node)
+
+
+def _sums(node: Wavefronts) -> Node:
+    """The loop over the sums of tiles' numbers.
+
+    The bands that have tiles on a wavefront and the numbers of all axes but the first are counted off, and the number
+    on axis 0 follows from them; where it is out of range there is no tile.
+    """
+    wave, first, *others = Name("wave"), *node.ranges
+    last_sum = sum((each.count - 1 for each in node.ranges), Whole(0))
+    place: Expr = wave
+    waves: Expr = last_sum + 1
+    ranges = [Range(each.name, Whole(0), each.count) for each in others]
+    names: list[tuple[str, Expr]] = []
+    if node.bands is not None:
+        bands, lag = node.bands
+        start = Name(f"first_{bands.name}")
+        ends = least(bands.count, wave // lag + 1)
+        ranges.insert(0, Range(bands.name, start, most(ends - start, 0)))
+        names.append((start.name, most(0, ceiling(wave - last_sum, lag))))
+        place = wave - Name(bands.name) * lag
+        waves = least(bands.count, 1) * ((bands.count - 1) * lag + waves)
+    for each in others:
+        place = place - Name(each.name)
+    tile = Guard(low=Whole(0), value=Name(first.name), high=first.count, child=node.child)
+    tiles = Parallel(tuple(ranges), Let(first.name, place, tile))
+    return Let("waves", waves, Loop(name="wave", low=Whole(0), high=Name("waves"), child=nest(tiles, *names)))
+
+
+def _advances(pipeline: Pipeline) -> Node:
+    """The loop over the advances of a pipeline."""
+    child = _rows_at(pipeline.child, Name(pipeline.name), pipeline.step)
+    return Loop(name=pipeline.name, low=pipeline.low, high=pipeline.high, step=pipeline.step, child=child)
+
+
+def _rows_at(node: Node, start: Name, step: int) -> Node:
+    """The rows that units compute in the advance that starts at a cell."""
+    match node:
+        case Unit(lag, (low, high), cells):
+            rows = most(start - lag, low), least(start - lag + step, high)
+            if cells.box[0] == (low, high):
+                return replace(cells, box=(rows, *cells.box[1:]))
+            return Guard(low=rows[0], value=rows[0], high=rows[1], child=cells)
+        case Sequence(several):
+            return Sequence(tuple(_rows_at(each, start, step) for each in several))
+        case Loop() | Let():
+            return replace(node, child=_rows_at(node.child, start, step))
+        case _:
+            raise ValueError(f"a pipeline has no {type(node).__name__}")
 
 
 def logical_step(number: Expr, stages: int, box: Box) -> Node:
@@ -200,7 +337,16 @@ def children(node: Node) -> tuple[Node, ...]:
     """Return the nodes right below a node."""
     if isinstance(node, Sequence):
         return node.children
-    return () if isinstance(node, Compute | CopyIn | CopyOut) else (node.child,)
+    if isinstance(node, Wavefronts | Pipeline):
+        return (unfolded(node),)
+    return () if isinstance(node, Compute | CopyIn | CopyOut | Unit) else (node.child,)
+
+
+def nodes(node: Node) -> Iterator[Node]:
+    """Yield a node and all that is below it."""
+    yield node
+    for child in children(node):
+        yield from nodes(child)
 
 
 def free_names(node: Node) -> frozenset[str]:

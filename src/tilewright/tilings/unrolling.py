@@ -5,26 +5,26 @@ Plain values without defaults: :mod:`tilewright.tuning.unrolling` decides, or wh
 
 from dataclasses import dataclass
 
+from tilewright.base.constants import WIDEST_VECTOR
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocking:
     """Register and cache blocking of the micro-kernel.
 
     Attributes:
-        vector_bytes: Bytes per vector.
         rows: Rows of A per call.
         vectors: Vectors per row of a panel.
         depth: Rows of a panel that are used before the next panel's turn.
     """
 
-    vector_bytes: int
     rows: int
     vectors: int
     depth: int
 
     def panel(self, itemsize: int) -> int:
-        """Return the columns of a panel of values of so many bytes."""
-        return self.vectors * self.vector_bytes // itemsize
+        """Return the most columns that a panel of values of so many bytes has: where registers are the widest."""
+        return self.vectors * WIDEST_VECTOR // itemsize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +32,11 @@ class Unrolling:
     """How the loops over rows are unrolled.
 
     Attributes:
-        vector_bytes: Bytes per vector.
         vectors: Vectors of rows per iteration.
         depth: Diagonals per pass.
         block: Rows that are finished before the next, where there are several passes.
     """
 
-    vector_bytes: int
     vectors: int
     depth: int
     block: int

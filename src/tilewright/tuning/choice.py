@@ -16,7 +16,6 @@ from tilewright.tilings import catalogue
 from tilewright.tilings.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning import space
-from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.periodic import Blocks, plan_blocks
 
 _FEWEST_STEPS = 3
@@ -37,6 +36,8 @@ def choose_tiling(problem: Problem, machine: Machine, *, copies: bool = True) ->
         A legal, complete tiling; on a GPU the first of :func:`tilewright.tuning.gpu_default.gpu_defaults`.
     """
     if machine.kind == "gpu":
+        from tilewright.tuning.gpu_default import gpu_defaults
+
         return gpu_defaults(problem, machine)[0].tiling
     setting = make_setting(problem, machine)
     if setting.guessed and problem.steps < _FEWEST_STEPS:
@@ -72,7 +73,9 @@ def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = No
 def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
     """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
     found = space.families(problem, cpu=setting.cpu, every=model == "exact")
-    return found if setting.cpu or model == "exact" else tuple(each for each in found if each != "streaming")
+    if setting.cpu or model == "exact":
+        return found
+    return tuple(each for each in found if not catalogue.traits(each).streams)
 
 
 def best_tiling(

@@ -17,7 +17,7 @@ from tilewright.programs.stencil import Program
 from tilewright.tuning.space import families
 
 METRICS = ("time", "energy", "edp", "per_area")
-STRATEGIES = ("tiled", "none", *strategies.FAMILIES)
+STRATEGIES = ("tiled", "none", *strategies.ON_GPUS)
 BEST = "best"
 """In place of strategies: all of them."""
 GRIDS = ("fine", "coarse")

@@ -71,7 +71,7 @@ def others_of(case: Case, axes: Axes, machine: Machine, options: Options) -> tup
     Raises:
         UsageError: If the printed form of the model is asked for, which covers hexagons alone.
     """
-    wanted = [name for name in strategies_of(case, options) if name in strategies.FAMILIES]
+    wanted = [name for name in strategies_of(case, options) if name in strategies.ON_GPUS]
     if not wanted or families(case.problem) == ("none",):
         return ()
     if options.form.model == "published" or options.form.pitch == "published":

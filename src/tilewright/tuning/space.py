@@ -10,6 +10,7 @@ from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
 from tilewright.programs.problem import Problem
 from tilewright.tilings import overlapped, streaming
+from tilewright.tilings.catalogue import family as family_of
 from tilewright.tilings.catalogue import traits
 from tilewright.tilings.legality import untileable
 from tilewright.tilings.tiling import NONE, Tiling
@@ -40,8 +41,10 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
         found = (*found, streaming.NAME)
     if not every:
         return found
-    without = set() if cpu or overlapped.kept_otherwise(problem) is None else {overlapped.NAME}
-    return (*found, *(family for family in strategies.FAMILIES if family not in without))
+    if not cpu:
+        without = set() if overlapped.kept_otherwise(problem) is None else {overlapped.NAME}
+        return (*found, *(name for name in strategies.ON_GPUS if name not in without))
+    return (*found, *(name for name in strategies.FAMILIES if problem.program.rank in family_of(name).RANKS))
 
 
 def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Sizes:
@@ -65,7 +68,7 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Siz
 
 def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[Sizes]:
     """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
-    if family == streaming.NAME:
+    if family and traits(family).streams:
         yield streaming_space.points(setting) if setting.cpu else stream_block_space.points(setting)
     elif family in strategies.FAMILIES:
         yield strategy_space.points(family, setting)
@@ -92,7 +95,7 @@ def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
 
 def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:
     """Return one point of a space as a tiling; the only point of ``none`` is the absence of time tiling."""
-    if family == NONE.family:
+    if traits(family).untiled:
         return NONE
     return Tiling(
         family=family,
@@ -100,6 +103,7 @@ def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:
         space=tuple(int(size[index]) for size in sizes.space),
         threads=tuple(int(count[index]) for count in sizes.threads),
         k=int(sizes.k[index]) or None,
+        team=None if sizes.team is None else int(sizes.team[index]),
     )
 
 

@@ -1,4 +1,7 @@
-"""The sizes of skewed, diamond and overlapped tiles worth a look: geometric grids, cut to what a machine can hold."""
+"""The sizes of skewed, diamond and overlapped tiles worth a look: geometric grids, cut to what a machine can hold.
+
+Other families name theirs themselves (``Traits.candidates``).
+"""
 
 import numpy as np
 
@@ -8,6 +11,7 @@ from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, Sizes
 from tilewright.costs.setting import Setting
 from tilewright.tilings.catalogue import traits
+from tilewright.tilings.tiling import Tiling
 
 _PITCHES = (2, 3, 4, 6, 8, 16)
 """Pitches of diamonds as multiples of half the smallest one."""
@@ -23,12 +27,15 @@ def points(family: str, setting: Setting) -> Sizes:
     """Enumerate sizes that a machine can hold.
 
     Args:
-        family: ``skewed``, ``diamond`` or ``overlapped``.
+        family: One of :data:`tilewright.costs.strategies.FAMILIES`.
         setting: The problem on its machine.
 
     Returns:
         The sizes in lexicographic order, k left open; shape (n,), possibly empty.
     """
+    named = traits(family).candidates
+    if named is not None:
+        return _named(list(named(setting.problem, setting.sm_count)))
     axes = _cpu_axes(setting) if setting.cpu else _gpu_axes(setting)
     if traits(family).diamonds:
         axes[0] = axes[0][axes[0] % 2 == 0]
@@ -46,6 +53,13 @@ def points(family: str, setting: Setting) -> Sizes:
     if setting.cpu or not len(sizes.time):
         return sizes
     return sizes.take(strategies.shared_bytes(family, sizes, setting) <= setting.block_bytes)
+
+
+def _named(tilings: list[Tiling]) -> Sizes:
+    """The sizes of tilings of one family, in lexicographic order."""
+    found = sorted(dict.fromkeys((each.time, *each.space, each.team or 1) for each in tilings))
+    time, *space, team = np.array(found, dtype=np.int64).T.copy()
+    return Sizes(time=time, space=tuple(space), k=np.zeros_like(time), team=team)
 
 
 def crossed(family: str, axes: list[Ints], setting: Setting) -> list[Ints]:

@@ -1,18 +1,21 @@
 """How the stages of streaming tiles are written, for processors with 32 and with 16 vector registers."""
 
+import functools
 import itertools
 from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
+from tilewright.costs.sums import FEW, MANY
 from tilewright.programs.expression import Read
 from tilewright.programs.problem import Problem
 from tilewright.programs.weights import Terms, apart, columns
 from tilewright.tilings import catalogue
 from tilewright.tilings.body import Stage, StageCode, StreamBlock, Sum
 from tilewright.tilings.pipeline import Pipeline, of_problem
+from tilewright.tilings.sums import Results
 from tilewright.tilings.tiling import Tiling
-from tilewright.tuning.sum_forms import asked_form, column_sum
+from tilewright.tuning.sum_forms import asked_form, column_sum, fastest
 
 _MANY_PLANES, _MANY_LINES = 2, 3
 """Planes, and rows of each, computed together where two results are: the sums of 12 results fit into 32 registers."""
@@ -41,7 +44,7 @@ def stream_stages(problem: Problem, tiling: Tiling, *, strict: bool) -> tuple[St
     """
     if tiling.neighbours == "shuffles":
         raise UsageError(
-            f"rows of streaming tiles are lifted, so that neighbours come by loads, got {str(tiling)!r}",
+            f"rows of streaming tiles are dimension-lifted, so that neighbours are loaded, got {str(tiling)!r}",
             "leave neighbours out",
         )
     form, whole = asked_form(problem, tiling, strict=strict), catalogue.complete(problem, tiling)
@@ -73,7 +76,7 @@ class _Stage:
         """Decide for many or few registers."""
         if self.form == "winograd":
             few = False  # two results at a time are asked for, however many registers that takes
-        planes = self._planes(few=few) if self._in_planes() else ()
+        planes = self._planes(few=few) if self._in_planes else ()
         if planes:
             most = _FEW_LINES if few else _MANY_LINES
             shapes = [(count, lines) for lines in (most, 1) for count in planes]
@@ -101,6 +104,7 @@ class _Stage:
     def _pairs(self, *, few: bool) -> bool:
         return self.rank == 2 and self.rows > 1 and not few and self.form in {"", "winograd"}
 
+    @functools.cached_property
     def _in_planes(self) -> bool:
         """Whether functions compute some planes at a time: where two results at a time, or loops, are written."""
         if self.rank < 3 or self.form in {"inputs", "columns"}:
@@ -124,17 +128,26 @@ class _Stage:
         return tuple(tuple(self._sum(terms, block, few=few) for terms in some) for some in self.sums(few=few))
 
     def _sum(self, terms: Terms, block: tuple[int, int], *, few: bool) -> Sum:
-        planes, lines = block
-        if self._in_planes() and (self.form == "loop" or self.cut(terms)):
-            if planes > 1 and not few and self.form != "loop":
-                found = columns(terms)
-                return Sum(form="winograd", weights=_HELD, alike=found is not None and len(found[0]) > _ALIKE)
-            return Sum(form="loop", weights=_HELD, loaded=few)
-        if self.form == "columns" or (few and planes * lines > 1 and self.form != "inputs"):
-            return column_sum(terms, planes * lines)
-        if planes > 1 and self.form in {"", "winograd"} and self.cut(terms):
-            return Sum(form="winograd")
-        return Sum(form="inputs")
+        """The form that takes the fewest cycles, of those that are possible or asked for."""
+        results = Results(axis=0, planes=block[0], lines=block[1])
+        return fastest(terms, results, self._options(terms, results, few=few), FEW if few else MANY)
+
+    def _options(self, terms: Terms, results: Results, *, few: bool) -> list[Sum]:
+        """How a sum may be written; of forms that take as long the first is taken."""
+        found = columns(terms) if self.rank > 1 and results.planes > 1 else None
+        if self._in_planes and (self.form == "loop" or self.cut(terms)):
+            loop = Sum(form="loop", weights=_HELD, loaded=few)
+            if found is None or results.planes != _MANY_PLANES or self.form == "loop":
+                return [loop]
+            return [Sum(form="winograd", weights=_HELD, alike=len(found[0]) > _ALIKE), loop]
+        inputs, by_columns = Sum(form="inputs"), column_sum(terms, results.count)
+        if self.form in {"inputs", "columns"}:
+            return [inputs if self.form == "inputs" else by_columns]
+        pairs = [] if found is None else [Sum(form="winograd")]
+        if self.form == "winograd":
+            return pairs or [inputs]
+        # Where registers are few compilers may hold no weight of a sum, but those of a column.
+        return [by_columns, inputs, *pairs] if few and results.count > 1 else [inputs, *pairs]
 
     def _carried(self, lines: int) -> int:
         """Vectors that the next iteration would find in registers: those with a neighbour to the right."""

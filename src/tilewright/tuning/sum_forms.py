@@ -1,9 +1,13 @@
 """What the rules of boxes and of streaming tiles share about weighted sums."""
 
+from collections.abc import Sequence
+
 from tilewright.base.errors import UsageError
+from tilewright.costs.sums import Ports, cycles
 from tilewright.programs.problem import Problem
 from tilewright.programs.weights import Terms, apart
 from tilewright.tilings.body import Sum
+from tilewright.tilings.sums import Results, work
 from tilewright.tilings.tiling import Tiling
 
 _UNDER_WAY = 8
@@ -49,3 +53,11 @@ def column_sum(terms: Terms, results: int) -> Sum:
     most = max(2, _REGISTERS - _WORK - results * (1 + two))
     loaded = results > 1 and len(set(terms.values())) > most
     return Sum(form="columns", accumulators=1 + two, weights=most, loaded=loaded)
+
+
+def fastest(terms: Terms, results: Results, options: Sequence[Sum], ports: Ports) -> Sum:
+    """Return the form in which a sum takes the fewest cycles; the first one of those that take as long."""
+    if len(options) == 1:
+        return options[0]
+    weights = len({abs(weight) for weight in terms.values()} - {1.0})
+    return min(options, key=lambda form: cycles(work(terms, results, form), ports, results.count, weights))

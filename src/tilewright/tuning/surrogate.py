@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.costs.arrays import Floats, Ints
+from tilewright.tilings.catalogue import traits
 from tilewright.tilings.tiling import Tiling
 from tilewright.tuning.shortlist import Candidate, Stratum
 
@@ -157,7 +158,7 @@ class Pool:
 
     def tell(self, tiling: Tiling, seconds: float | None) -> None:
         """Take note of what a tiling took, or that it failed; one that is not in the pool is passed over."""
-        key = (tiling.family, *(() if tiling.family == "none" else (tiling.time, *tiling.space)))
+        key = (tiling.family, *(() if traits(tiling.family).untiled else (tiling.time, *tiling.space)))
         if key in self._index:
             self._surrogate.tell(self._index[key], seconds)
 
@@ -172,7 +173,7 @@ class Pool:
 
     def _key(self, number: int, point: int) -> tuple[object, ...]:
         stratum = self._strata[number]
-        if stratum.family == "none":
+        if traits(stratum.family).untiled:
             return (stratum.family,)
         return stratum.family, int(stratum.sizes.time[point]), *(int(axis[point]) for axis in stratum.sizes.space)
 

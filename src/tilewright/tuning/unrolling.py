@@ -1,6 +1,6 @@
 """The blocking of products, the unrolling of diagonals and the form of tables where nobody has measured others.
 
-Rules of thumb, from measurements on a CPU with AVX-512 and on one with AVX2; functions of the width of its vectors.
+Rules of thumb, from measurements on a CPU with AVX-512 and on one with AVX2.
 """
 
 from tilewright.tilings.tiling import Tiling
@@ -20,16 +20,12 @@ def blocking(simd_bits: int) -> Blocking:
     >>> blocking(256).rows
     4
     """
-    return Blocking(vector_bytes=simd_bits // 8, rows=8 if simd_bits >= 512 else 4, vectors=3, depth=128)
+    return Blocking(rows=8 if simd_bits >= 512 else 4, vectors=3, depth=128)
 
 
-def unrolling(simd_bits: int) -> Unrolling:
-    """Return the unrolling of diagonals: two vectors, and as many diagonals per pass as a CPU follows streams.
-
-    >>> unrolling(512).vector_bytes
-    64
-    """
-    return Unrolling(vector_bytes=simd_bits // 8, vectors=2, depth=8, block=1024)
+def unrolling() -> Unrolling:
+    """Return the unrolling of diagonals: two vectors, and as many diagonals per pass as a CPU follows streams."""
+    return Unrolling(vectors=2, depth=8, block=1024)
 
 
 def table_shape(tiling: Tiling, matrix_bytes: int) -> TableShape:

@@ -168,7 +168,7 @@ class StencilWorkload:
         """Return what a tiling uses: by the printed instance where the paper has one, else by the general rule."""
         problem = self.problem
         tile = None
-        if tiling is not None and tiling.family != "hybrid":
+        if tiling is not None and not tilings.traits(tiling.family).hexagons:
             tile = energy_tiles.printed(problem.program.name, problem.shape, problem.steps, tiling)
         if tile is None or tiling is None:
             chosen = self.costs(tiling)[0]

@@ -41,7 +41,7 @@ def plan_table(
         ToolchainError: If there is no such device.
     """
     count = 1 if threads is None and math.prod(data.shape) < _THREADED else thread_count(threads)
-    given = None if asked is None else asked if asked.family == "none" else orthogonal.legal_table(program, asked)
+    given = None if asked is None else asked if traits(asked.family).untiled else orthogonal.legal_table(program, asked)
     if given is None and (target.backend == "numpy" or not _tiled(program)):
         given = NONE
     block = None

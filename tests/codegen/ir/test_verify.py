@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tilewright.codegen import ir
+from tilewright.codegen.ir.verify import InvalidIRError, verify
 
 F32, F64 = ir.element("float32"), ir.element("float64")
 V32 = ir.vector(F32)
@@ -14,6 +15,7 @@ U, SIZES, X, N = (
     ir.Var("x", F32),
     ir.Var("n"),
 )
+COME = ir.Var("come", ir.pointer(ir.INDEX))
 SHARED = ir.Var("tile", ir.shared_pointer(F32))
 I = ir.Var("i")  # noqa: E741  (an index)
 
@@ -49,9 +51,12 @@ GOOD_CPU = (
         ir.Assign(
             ir.Var("last", F32), ir.add(value(N), ir.Load(ir.Var("table", ir.const_pointer(F32)), ir.Int(1), F32))
         ),
+        ir.Counters(COME, N),
         ir.Parallel(
             N,
             (
+                ir.Meet(COME, ir.Int(0), ir.THREADS, ir.THREAD),
+                ir.Barrier(),
                 loop(
                     ir.Let(ir.Var("v", V32), ir.Load(U, I, V32)),
                     ir.Let(ir.Var("w", V32), ir.mul(ir.Real(0.5, F32), ir.Var("v", V32))),
@@ -80,7 +85,7 @@ GOOD_GPU = (
 
 @pytest.mark.parametrize(("unit", "gpu"), [(GOOD_CPU, False), (GOOD_GPU, True)], ids=["cpu", "gpu"])
 def test_a_unit_that_keeps_to_the_rules_is_accepted(unit, gpu):
-    ir.verify(unit, gpu=gpu)
+    verify(unit, gpu=gpu)
 
 
 Y, P = ir.Var("y", F32), ir.Var("p", ir.const_pointer(F32))
@@ -137,7 +142,36 @@ CPU_FAULTS = {
     "a loop shared in an unknown way": (ir.Parallel(N, (loop(share="guided"),)), "in a way called 'guided'"),
     "a team in a team": (ir.Parallel(N, (ir.Parallel(N, ()),)), "a parallel region stands in another"),
     "a comment that ends early": (ir.Comment("a */ b"), "at Comment: the text ends its own comment"),
-    "a barrier on a CPU": (ir.Barrier(), "at Barrier: CPU units have no such statement"),
+    "a barrier of one thread": (ir.Barrier(), "at Barrier: the threads of a region meet inside it"),
+    "a meeting of one thread": (
+        (ir.Counters(COME, N), ir.Meet(COME, ir.Int(0), N, N)),
+        "at Meet: threads meet outside a parallel region",
+    ),
+    "counters of a thread": (ir.Parallel(N, (ir.Counters(COME, N),)), "a region share no counters"),
+    "counters of numbers": (ir.Counters(U, N), "counters are named by a pointer to an index, not by a pointer to"),
+    "no counters": (
+        ir.Parallel(N, (ir.Meet(U, ir.Int(0), N, ir.THREAD),)),
+        "to float32 counts how often",
+    ),
+    "a barrier that not every thread of a team reaches": (
+        ir.Parallel(N, (ir.If(ir.eq(ir.THREAD, 0), (ir.Barrier(),)),)),
+        "in f, at Barrier: not every thread comes to the barrier",
+    ),
+    "a number as the condition of a repetition": (ir.While(X, ()), "at While: a value of type float32 is a condition"),
+    "a conversion to a pointer": (
+        ir.Let(P, ir.Op(ir.Operator.CONVERT, (N,), P.type)),
+        "convert of type const pointer to float32 is applied to index",
+    ),
+    "a pointer that loses its const in another type": (
+        ir.Let(ir.Var("q", ir.pointer(F64)), ir.Op(ir.Operator.REINTERPRET, (SIZES,), ir.pointer(F64))),
+        "reinterpret of type pointer to float64 is applied to const pointer to index",
+    ),
+    "the bits of a vector as wider numbers": (
+        ir.Let(ir.Var("v", ir.vector(F64)), ir.Op(ir.Operator.REINTERPRET, (ir.Load(U, N, V32),), ir.vector(F64))),
+        "reinterpret of type vector of float64 is applied to vector of float32",
+    ),
+    "a lane of a number": (ir.Let(Y, ir.Op(ir.Operator.LANE, (X, N), F32)), "lane of type float32 is applied to"),
+    "an intrinsic of GPUs": (ir.Intrinsic("count", (U,), F32), "CPU units have no function count"),
     "shared memory on a CPU": (ir.Array(SHARED, 4), "at Array tile: CPU units have no shared memory"),
     "a group on a CPU": (store(at=ir.GROUP), "CPU units have no operator group"),
 }
@@ -175,7 +209,11 @@ GPU_FAULTS = {
     "a vector": (ir.Let(ir.Var("v", V32), ir.Load(U, N, V32)), "GPU units have no vector of float32"),
     "the lanes of a vector": (store(at=ir.Lanes(F32)), "GPU units have no Lanes"),
     "a team of threads": (ir.Parallel(N, ()), "at Parallel: GPU units have no such statement"),
-    "an intrinsic of CPUs": (ir.Intrinsic("copy", (U, U, N), F32), "GPU units have no such statement"),
+    "an intrinsic of CPUs": (ir.Intrinsic("copy", (U, U, N), F32), "GPU units have no function copy"),
+    "a promise to a compiler that makes vectors": (
+        loop(independent=True),
+        "at For i: iterations are independent on CPUs only",
+    ),
     "an operator of CPUs": (store(at=ir.op(ir.Operator.OPAQUE, N)), "GPU units have no operator opaque"),
     "an index that is cut": (
         (ir.Let(WIDE, ir.wide(N)), ir.Let(I, ir.add(WIDE, 1))),
@@ -198,13 +236,13 @@ def test_a_call_leads_to_a_barrier():
 
 def test_an_argument_of_a_thread_decides_on_a_barrier():
     meeting = function(ir.If(ir.lt(N, 3), (ir.Barrier(),)), name="meet", params=(N,))
-    ir.verify((meeting, kernel(ir.Call("meet", (N,)))), gpu=True)
+    verify((meeting, kernel(ir.Call("meet", (N,)))), gpu=True)
     _refused((meeting, kernel(ir.Call("meet", (ir.THREAD,)))), "in meet, at Barrier: not every thread comes", gpu=True)
 
 
 def test_functions_are_named_once_but_for_numbers_of_registers():
     _refused((HELPER, HELPER), "in helper: another function has this name", gpu=False)
-    ir.verify((replace(HELPER, registers=16), replace(HELPER, registers=32)), gpu=False)
+    verify((replace(HELPER, registers=16), replace(HELPER, registers=32)), gpu=False)
 
 
 def test_kernels_are_for_gpus_and_entries_for_cpus():
@@ -218,6 +256,6 @@ def test_what_is_returned_has_the_function_s_type():
 
 
 def _refused(unit, message, *, gpu):
-    with pytest.raises(ir.InvalidIRError) as error:
-        ir.verify(unit, gpu=gpu)
+    with pytest.raises(InvalidIRError) as error:
+        verify(unit, gpu=gpu)
     assert message in str(error.value)

@@ -4,6 +4,7 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
+from tilewright.codegen.ir.verify import verify
 from tilewright.codegen.print.c import LANGUAGE as C
 from tilewright.codegen.print.c import print_unit
 from tilewright.codegen.print.gpu import LANGUAGE as GPU
@@ -70,8 +71,8 @@ def test_names_that_change_are_written_for_cpus_and_gpus():
     """C leaves out the parentheses around a whole expression; else the two agree."""
     host = ir.Function(name="f", params=(U, N), body=rotating(), kind="entry")
     device = ir.Function(name="f", params=(U, N), body=rotating(), kind="kernel", threads=32)
-    ir.verify([host], gpu=False)
-    ir.verify([device], gpu=True)
+    verify([host], gpu=False)
+    verify([device], gpu=True)
     c, gpu = print_unit([host]), print_gpu([device], "cuda")
     assert c[c.index("void f(") :].splitlines() == [
         "void f(float *u, int64_t n) {",

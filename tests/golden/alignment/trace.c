@@ -1,74 +1,111 @@
 /* the path through a tile
-   not shown: tw_min(), tw_max(), tw_ceildiv(), TW_MOVE, tw_splat8(), tw_max8(), tw_above8(), tw_add8(),
-     tw_sub8(), tw_up8(), tw_splat16(), tw_max16(), tw_above16(), tw_add16(), tw_sub16(), tw_up16(),
-     tw_splat32(), tw_max32(), tw_above32(), tw_add32(), tw_sub32(), tw_up32(), tw_profile8(), tw_pack8(),
-     tw_unpack8(), tw_profile16(), tw_pack16(), tw_unpack16(), tw_profile32(), tw_pack32(), tw_unpack32(),
-     tw_plain(), tw_fall8(), tw_carry8(), tw_tile8(), tw_try8(), tw_fall16(), tw_carry16(), tw_tile16(),
-     tw_try16(), tw_fall32(), tw_carry32(), tw_tile32(), tw_try32(), tw_await(), tw_align_score() */
+   starts as every text of its language does, see prelude/
+   not shown: GCC, TW_LANES_I16, TW_LANES_I32, TW_LANES_I64, TW_LANES_I8, TW_LANES_U8, TW_MIX, tw_pick_i16(),
+     tw_pick_i32(), tw_pick_i8(), tw_adds_v_i16(), tw_adds_v_i8(), tw_any_gt_v_i16(), tw_any_gt_v_i32(),
+     tw_any_gt_v_i8(), sched_yield(), tw_await(), tw_beside_low_1_v_i16(), tw_beside_low_1_v_i32(),
+     tw_beside_low_1_v_i8(), tw_beside_low_16_v_i16(), tw_beside_low_16_v_i8(), tw_beside_low_2_v_i16(),
+     tw_beside_low_2_v_i32(), tw_beside_low_2_v_i8(), tw_beside_low_32_v_i8(), tw_beside_low_4_v_i16(),
+     tw_beside_low_4_v_i32(), tw_beside_low_4_v_i8(), tw_beside_low_8_v_i16(), tw_beside_low_8_v_i32(),
+     tw_beside_low_8_v_i8(), tw_maximum_v_i16(), tw_maximum_v_i32(), tw_maximum_v_i8(), tw_publish(),
+     tw_splat_v_i16(), tw_splat_v_i32(), tw_splat_v_i8(), tw_subs_v_i16(), tw_subs_v_i8(),
+     omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(), tw_translate_i16(),
+     tw_translate_i32(), tw_translate_i8(), tw_profile8(), tw_pack8(), tw_unpack8(), tw_fall8(), tw_carry8(),
+     tw_tile8(), tw_profile16(), tw_pack16(), tw_unpack16(), tw_fall16(), tw_carry16(), tw_tile16(),
+     tw_profile32(), tw_pack32(), tw_unpack32(), tw_fall32(), tw_carry32(), tw_tile32(), tw_plain(),
+     tw_try8(), tw_try16(), tw_try32(), tw_align_score() */
 
-/* One tile again, with directions, and the way of an alignment through it, from its end towards its start.
-   array: x, y, matrix, left H and E (rows), top H and V (columns), directions (rows x columns bytes), operations.
-   size: rows, columns, letters, open, extend, corner, row, column, state, best.
-   In: row < 0 asks for the first cell of score best. state: 0 H, 1 E, 2 V. Out: row, column, state where the
-   alignment leaves the tile (row or column -1) or starts (state 3), the number of operations in size[9], and the cell
-   that was found in size[10], size[11]. Operations: 0 a pair, 1 a letter of y alone, 2 a letter of x alone. */
-void tw_align_trace(void *const *array, int64_t *size, void *work, void *const *unused) {
-  (void)unused;
-  const uint8_t *x = array[0], *y = array[1];
-  const int32_t *matrix = array[2], *left_h = array[3], *left_e = array[4], *top_h = array[5], *top_g = array[6];
-  uint8_t *way = array[7], *operation = array[8];
-  const int64_t rows = size[0], columns = size[1], letters = size[2], best = size[9];
-  const int32_t open = (int32_t)size[3], extend = (int32_t)size[4];
-  int32_t *h = work, *g = h + columns;
-  memcpy(h, top_h, (size_t)columns * 4);
-  memcpy(g, top_g, (size_t)columns * 4);
-  int32_t corner = (int32_t)size[5];
-  int64_t i = size[6], j = size[7], state = size[8];
+void tw_align_trace(uint8_t *const *array, int64_t *size, uint8_t *work, uint8_t *const *unused) {
+  uint8_t *const way = array[7];
+  uint8_t *const operation = array[8];
+  const int64_t columns = size[1];
+  int64_t i = size[6];
+  int64_t j = size[7];
+  int64_t state = size[8];
+  const int64_t rows = size[0];
+  const int64_t letters = size[2];
+  const int64_t open = size[3];
+  const int64_t extend = size[4];
+  const int64_t best = size[9];
+  int32_t *const h = ((int32_t *)work);
+  int32_t *const g = h + columns;
+  for (int64_t q = 0; q < columns; ++q) {
+    h[q] = ((const int32_t *)array[5])[q];
+    g[q] = ((const int32_t *)array[6])[q];
+  }
+  int64_t corner = size[5];
   const int search = i < 0;
   for (int64_t r = 0; r < rows; ++r) {
-    int32_t diagonal = corner, e = left_e[r], beside = left_h[r];
-    corner = left_h[r];
+    int64_t diagonal = corner;
+    int64_t e = ((int64_t)((const int32_t *)array[4])[r]);
+    int64_t beside = ((int64_t)((const int32_t *)array[3])[r]);
+    corner = beside;
     for (int64_t q = 0; q < columns; ++q) {
-      uint8_t bits = 0;
-      if (q) {
-        const int32_t longer = e - extend, fresh = (int32_t)tw_max(beside - open, 0);
-        bits |= longer > fresh ? 4 : 0;
-        e = longer > fresh ? longer : fresh;
-      } else {
-        bits |= e > tw_max(beside - open, 0) ? 4 : 0;
+      const int64_t fresh = tw_max((beside - open), 0);
+      const int64_t longer = e - ((q > 0) ? extend : 0);
+      const int across = longer > fresh;
+      e = ((across | (q == 0)) ? longer : fresh);
+      const int64_t above = ((int64_t)h[q]);
+      const int64_t older = ((int64_t)g[q]) - extend;
+      const int64_t newer = tw_max((above - open), 0);
+      const int down = older > newer;
+      const int64_t v = tw_max(older, newer);
+      g[q] = ((int32_t)v);
+      int64_t value = diagonal + ((int64_t)((const int32_t *)array[2])[(((int64_t)((const uint8_t *)array[0])[r]) * letters) + ((int64_t)((const uint8_t *)array[1])[q])]);
+      int64_t from = 1;
+      if (e > value) {
+        value = e;
+        from = 2;
       }
-      const int32_t longer = g[q] - extend, fresh = (int32_t)tw_max(h[q] - open, 0);
-      bits |= longer > fresh ? 8 : 0;
-      g[q] = longer > fresh ? longer : fresh;
-      int32_t value = diagonal + matrix[x[r] * letters + y[q]];
-      int32_t from = 1;
-      if (e > value) { value = e; from = 2; }
-      if (g[q] > value) { value = g[q]; from = 3; }
-      if (value <= 0) { value = 0; from = 0; }
-      diagonal = h[q];
-      h[q] = beside = value;
-      way[r * columns + q] = (uint8_t)(bits | from);
-      if (search && i < 0 && value == best) { i = r; j = q; }
+      if (v > value) {
+        value = v;
+        from = 3;
+      }
+      if (value <= 0) {
+        value = 0;
+        from = 0;
+      }
+      diagonal = above;
+      beside = value;
+      h[q] = ((int32_t)value);
+      way[(r * columns) + q] = ((uint8_t)(((((int64_t)across) * 4) + (((int64_t)down) * 8)) + from));
+      if ((search & (i < 0)) & (value == best)) {
+        i = r;
+        j = q;
+      }
     }
   }
   size[10] = i;
   size[11] = j;
   int64_t count = 0;
-  while (i >= 0 && j >= 0 && state != 3) {
-    const uint8_t bits = way[i * columns + j];
+  while (((i >= 0) & (j >= 0)) & (state != 3)) {
+    const int64_t bits = ((int64_t)way[(i * columns) + j]);
     if (state == 0) {
-      const int from = bits & 3;
-      if (from == 0) state = 3;
-      else if (from == 1) { operation[count++] = 0; --i; --j; }
-      else state = from - 1;
-    } else if (state == 1) {
-      operation[count++] = 1;
-      if (!(bits & 4)) state = 0;
-      --j;
+      const int64_t from = bits % 4;
+      if (from == 0) {
+        state = 3;
+      }
+      if (from == 1) {
+        operation[count] = 0;
+        count = count + 1;
+        i = i - 1;
+        j = j - 1;
+      }
+      if (from > 1) {
+        state = from - 1;
+      }
     } else {
-      operation[count++] = 2;
-      if (!(bits & 8)) state = 0;
-      --i;
+      const int across = state == 1;
+      const int64_t goes_on = (across ? (bits / 4) : (bits / 8)) % 2;
+      operation[count] = ((uint8_t)(2 - across));
+      count = count + 1;
+      if (across) {
+        j = j - 1;
+      } else {
+        i = i - 1;
+      }
+      if (goes_on == 0) {
+        state = 0;
+      }
     }
   }
   size[6] = i;

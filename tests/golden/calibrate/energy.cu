@@ -1,132 +1,228 @@
 /* single operations of a GPU
-   starts as every text of its language does, see prelude/ */
+   starts as every text of its language does, see prelude/
+   not shown: tw_energy_awake(), tw_energy_add(), tw_energy_multiply(), tw_energy_fma(), tw_energy_int_add(),
+     tw_energy_int_max(), tw_energy_shared_store(), tw_energy_load() */
 
-#define TW_ADD(k, next, c) ((k) + (c))
-#define TW_MUL(k, next, c) ((k) * (c))
-#define TW_FMA(k, next, c) ((k) * (c) + c3)
-#define TW_IADD(k, next, c) ((k) + (next))
-#define TW_IMAX(k, next, c) ((k) > (c) ? (k) : (c))
-#define TW_IMIN(k, next, c) ((k) < (c) ? (k) : (c))
-#define TW_DIV(k, next, c) ((k) / (c))
-#define TW_EIGHT(OP, c) k0 = OP(k0, k1, c); k1 = OP(k1, k2, c); k2 = OP(k2, k3, c); k3 = OP(k3, k4, c); \
-  k4 = OP(k4, k5, c); k5 = OP(k5, k6, c); k6 = OP(k6, k7, c); k7 = OP(k7, k0, c);
-#define TW_FOUR(A, B) TW_EIGHT(A, c0) TW_EIGHT(B, c1) TW_EIGHT(A, c2) TW_EIGHT(B, c3)
-#define TW_KNOWN(T) const T c0 = (T)source[0], c1 = (T)source[1], c2 = (T)source[2], c3 = (T)source[3];
-#define TW_START(T) T k0 = (T)source[4], k1 = (T)source[5], k2 = (T)source[6], k3 = (T)source[7], \
-  k4 = (T)source[8], k5 = (T)source[9], k6 = (T)source[10], k7 = (T)source[11];
-#define TW_ZERO float k0 = 0.0f, k1 = 0.0f, k2 = 0.0f, k3 = 0.0f, k4 = 0.0f, k5 = 0.0f, k6 = 0.0f, k7 = 0.0f;
-#define TW_TURNS TW_UNROLL_BY(1) for (int turn = 0; turn < turns; ++turn)
-#define TW_KEEP target[TW_GROUP * 128 + TW_THREAD] = (float)(k0 + k1 + k2 + k3 + k4 + k5 + k6 + k7);
-#define TW_LOADS(at, n) k0 += at[(n) * 128]; k1 += at[(n + 1) * 128]; k2 += at[(n + 2) * 128]; \
-  k3 += at[(n + 3) * 128]; k4 += at[(n + 4) * 128]; k5 += at[(n + 5) * 128]; \
-  k6 += at[(n + 6) * 128]; k7 += at[(n + 7) * 128];
-#define TW_STORES(at, n) at[(n) * 128] = k0; at[(n + 1) * 128] = k1; at[(n + 2) * 128] = k2; \
-  at[(n + 3) * 128] = k3; at[(n + 4) * 128] = k4; at[(n + 5) * 128] = k5; \
-  at[(n + 6) * 128] = k6; at[(n + 7) * 128] = k7;
-#define TW_ALL(X, at) X(at, 0) X(at, 8) X(at, 16) X(at, 24) X(at, 32) X(at, 40) X(at, 48) X(at, 56)
-#define TW_CHIP TW_SHARED float chip[128 * (64 + 1)];
-#define TW_SLOT (chip + (turn & 1) * 128 + TW_THREAD)
-TW_KERNEL(128) tw_energy_awake (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_KNOWN(float)
-  float k = source[4];
-  if (TW_THREAD == 0) {
-    TW_TURNS {
-      k = TW_ADD(k, k, c0); k = TW_ADD(k, k, c1); k = TW_ADD(k, k, c2); k = TW_ADD(k, k, c3); k = TW_ADD(k, k, c0); k = TW_ADD(k, k, c1); k = TW_ADD(k, k, c2); k = TW_ADD(k, k, c3); k = TW_ADD(k, k, c0); k = TW_ADD(k, k, c1); k = TW_ADD(k, k, c2); k = TW_ADD(k, k, c3); k = TW_ADD(k, k, c0); k = TW_ADD(k, k, c1); k = TW_ADD(k, k, c2); k = TW_ADD(k, k, c3); k = TW_ADD(k, k, c0); k = TW_ADD(k, k, c1); k = TW_ADD(k, k, c2); k = TW_ADD(k, k, c3); k = TW_ADD(k, k, c0); k = TW_ADD(k, k, c1); k = TW_ADD(k, k, c2); k = TW_ADD(k, k, c3); k = TW_ADD(k, k, c0); k = TW_ADD(k, k, c1); k = TW_ADD(k, k, c2); k = TW_ADD(k, k, c3); k = TW_ADD(k, k, c0); k = TW_ADD(k, k, c1); k = TW_ADD(k, k, c2); k = TW_ADD(k, k, c3);
-    }
-    target[TW_GROUP * 128] = k;
+TW_KERNEL(128) tw_energy_divide(TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
+  const float c0 = source[0];
+  const float c1 = source[1];
+  const float c2 = source[2];
+  const float c3 = source[3];
+  float k0 = source[4];
+  float k1 = source[5];
+  float k2 = source[6];
+  float k3 = source[7];
+  float k4 = source[8];
+  float k5 = source[9];
+  float k6 = source[10];
+  float k7 = source[11];
+  TW_UNROLL_BY(1)
+  for (int turn = 0; turn < turns; ++turn) {
+    k0 = (k0 / c0);
+    k1 = (k1 / c0);
+    k2 = (k2 / c0);
+    k3 = (k3 / c0);
+    k4 = (k4 / c0);
+    k5 = (k5 / c0);
+    k6 = (k6 / c0);
+    k7 = (k7 / c0);
+    k0 = (k0 / c1);
+    k1 = (k1 / c1);
+    k2 = (k2 / c1);
+    k3 = (k3 / c1);
+    k4 = (k4 / c1);
+    k5 = (k5 / c1);
+    k6 = (k6 / c1);
+    k7 = (k7 / c1);
   }
+  target[((TW_GROUP * 128) + TW_THREAD)] = (((((((k0 + k1) + k2) + k3) + k4) + k5) + k6) + k7);
 }
-TW_KERNEL(128) tw_energy_add (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_KNOWN(float)
-  TW_START(float)
-  TW_TURNS {
-    TW_FOUR(TW_ADD, TW_ADD) TW_FOUR(TW_ADD, TW_ADD) TW_FOUR(TW_ADD, TW_ADD) TW_FOUR(TW_ADD, TW_ADD)
+
+TW_KERNEL(128) tw_energy_shared_load(TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
+  TW_SHARED float chip[8320];
+  for (int slot = 0; slot < 65; ++slot) {
+    chip[((slot * 128) + TW_THREAD)] = source[((slot * 128) + TW_THREAD)];
   }
-  TW_KEEP
-}
-TW_KERNEL(128) tw_energy_multiply (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_KNOWN(float)
-  TW_START(float)
-  TW_TURNS {
-    TW_FOUR(TW_MUL, TW_MUL) TW_FOUR(TW_MUL, TW_MUL) TW_FOUR(TW_MUL, TW_MUL) TW_FOUR(TW_MUL, TW_MUL)
-  }
-  TW_KEEP
-}
-TW_KERNEL(128) tw_energy_fma (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_KNOWN(float)
-  TW_START(float)
-  TW_TURNS {
-    TW_EIGHT(TW_FMA, c0) TW_EIGHT(TW_FMA, c1) TW_EIGHT(TW_FMA, c0) TW_EIGHT(TW_FMA, c1) TW_EIGHT(TW_FMA, c0) TW_EIGHT(TW_FMA, c1) TW_EIGHT(TW_FMA, c0) TW_EIGHT(TW_FMA, c1) TW_EIGHT(TW_FMA, c0) TW_EIGHT(TW_FMA, c1) TW_EIGHT(TW_FMA, c0) TW_EIGHT(TW_FMA, c1) TW_EIGHT(TW_FMA, c0) TW_EIGHT(TW_FMA, c1) TW_EIGHT(TW_FMA, c0) TW_EIGHT(TW_FMA, c1)
-  }
-  TW_KEEP
-}
-TW_KERNEL(128) tw_energy_int_add (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_KNOWN(unsigned int)
-  TW_START(unsigned int)
-  TW_TURNS {
-    TW_FOUR(TW_IADD, TW_IADD) TW_FOUR(TW_IADD, TW_IADD) TW_FOUR(TW_IADD, TW_IADD) TW_FOUR(TW_IADD, TW_IADD)
-  }
-  TW_KEEP
-}
-TW_KERNEL(128) tw_energy_int_max (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_KNOWN(int)
-  TW_START(int)
-  TW_TURNS {
-    TW_FOUR(TW_IMAX, TW_IMIN) TW_FOUR(TW_IMAX, TW_IMIN) TW_FOUR(TW_IMAX, TW_IMIN) TW_FOUR(TW_IMAX, TW_IMIN)
-  }
-  TW_KEEP
-}
-TW_KERNEL(128) tw_energy_divide (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_KNOWN(float)
-  TW_START(float)
-  TW_TURNS {
-    TW_EIGHT(TW_DIV, c0) TW_EIGHT(TW_DIV, c1)
-  }
-  TW_KEEP
-}
-TW_KERNEL(128) tw_energy_shared_load (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_CHIP
-  for (int slot = 0; slot <= 64; ++slot)
-    chip[slot * 128 + TW_THREAD] = source[slot * 128 + TW_THREAD];
   TW_BARRIER();
-  TW_ZERO
-  TW_TURNS {
-    TW_LOCAL const float *const at = TW_SLOT;
-    TW_ALL(TW_LOADS, at)
+  float k0 = 0.0f;
+  float k1 = 0.0f;
+  float k2 = 0.0f;
+  float k3 = 0.0f;
+  float k4 = 0.0f;
+  float k5 = 0.0f;
+  float k6 = 0.0f;
+  float k7 = 0.0f;
+  TW_UNROLL_BY(1)
+  for (int turn = 0; turn < turns; ++turn) {
+    TW_LOCAL float *const at = (chip + (((turn % 2) * 128) + TW_THREAD));
+    k0 = (k0 + at[0]);
+    k1 = (k1 + at[128]);
+    k2 = (k2 + at[256]);
+    k3 = (k3 + at[384]);
+    k4 = (k4 + at[512]);
+    k5 = (k5 + at[640]);
+    k6 = (k6 + at[768]);
+    k7 = (k7 + at[896]);
+    k0 = (k0 + at[1024]);
+    k1 = (k1 + at[1152]);
+    k2 = (k2 + at[1280]);
+    k3 = (k3 + at[1408]);
+    k4 = (k4 + at[1536]);
+    k5 = (k5 + at[1664]);
+    k6 = (k6 + at[1792]);
+    k7 = (k7 + at[1920]);
+    k0 = (k0 + at[2048]);
+    k1 = (k1 + at[2176]);
+    k2 = (k2 + at[2304]);
+    k3 = (k3 + at[2432]);
+    k4 = (k4 + at[2560]);
+    k5 = (k5 + at[2688]);
+    k6 = (k6 + at[2816]);
+    k7 = (k7 + at[2944]);
+    k0 = (k0 + at[3072]);
+    k1 = (k1 + at[3200]);
+    k2 = (k2 + at[3328]);
+    k3 = (k3 + at[3456]);
+    k4 = (k4 + at[3584]);
+    k5 = (k5 + at[3712]);
+    k6 = (k6 + at[3840]);
+    k7 = (k7 + at[3968]);
+    k0 = (k0 + at[4096]);
+    k1 = (k1 + at[4224]);
+    k2 = (k2 + at[4352]);
+    k3 = (k3 + at[4480]);
+    k4 = (k4 + at[4608]);
+    k5 = (k5 + at[4736]);
+    k6 = (k6 + at[4864]);
+    k7 = (k7 + at[4992]);
+    k0 = (k0 + at[5120]);
+    k1 = (k1 + at[5248]);
+    k2 = (k2 + at[5376]);
+    k3 = (k3 + at[5504]);
+    k4 = (k4 + at[5632]);
+    k5 = (k5 + at[5760]);
+    k6 = (k6 + at[5888]);
+    k7 = (k7 + at[6016]);
+    k0 = (k0 + at[6144]);
+    k1 = (k1 + at[6272]);
+    k2 = (k2 + at[6400]);
+    k3 = (k3 + at[6528]);
+    k4 = (k4 + at[6656]);
+    k5 = (k5 + at[6784]);
+    k6 = (k6 + at[6912]);
+    k7 = (k7 + at[7040]);
+    k0 = (k0 + at[7168]);
+    k1 = (k1 + at[7296]);
+    k2 = (k2 + at[7424]);
+    k3 = (k3 + at[7552]);
+    k4 = (k4 + at[7680]);
+    k5 = (k5 + at[7808]);
+    k6 = (k6 + at[7936]);
+    k7 = (k7 + at[8064]);
   }
-  TW_KEEP
+  target[((TW_GROUP * 128) + TW_THREAD)] = (((((((k0 + k1) + k2) + k3) + k4) + k5) + k6) + k7);
 }
-TW_KERNEL(128) tw_energy_shared_store (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_CHIP
-  TW_START(float)
-  TW_TURNS {
-    TW_LOCAL float *const at = TW_SLOT;
-    TW_ALL(TW_STORES, at)
-  }
-  target[TW_GROUP * 128 + TW_THREAD] = turns > 0 ? chip[turns % 64 * 128 + TW_THREAD] : 0.0f;
-}
-TW_KERNEL(128) tw_energy_load (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  int chunk = (int)((tw_wide)TW_GROUP * chunks / groups);
-  TW_ZERO
-  TW_TURNS {
-    TW_GLOBAL const float *const at = source + (tw_wide)chunk * 8192 + TW_THREAD;
-    TW_ALL(TW_LOADS, at)
-    chunk = chunk + 1 < chunks ? chunk + 1 : 0;
-  }
-  TW_KEEP
-}
-TW_KERNEL(128) tw_energy_store (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
+
+TW_KERNEL(128) tw_energy_store(TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
   int chunk = TW_GROUP;
-  TW_START(float)
-  TW_TURNS {
-    TW_GLOBAL float *const at = target + (tw_wide)chunk * 8192 + TW_THREAD;
-    TW_ALL(TW_STORES, at)
-    chunk = chunk + groups < chunks ? chunk + groups : TW_GROUP;
+  float k0 = source[4];
+  float k1 = source[5];
+  float k2 = source[6];
+  float k3 = source[7];
+  float k4 = source[8];
+  float k5 = source[9];
+  float k6 = source[10];
+  float k7 = source[11];
+  TW_UNROLL_BY(1)
+  for (int turn = 0; turn < turns; ++turn) {
+    TW_GLOBAL float *const at = (target + ((((tw_wide)chunk) * 8192) + TW_THREAD));
+    at[0] = k0;
+    at[128] = k1;
+    at[256] = k2;
+    at[384] = k3;
+    at[512] = k4;
+    at[640] = k5;
+    at[768] = k6;
+    at[896] = k7;
+    at[1024] = k0;
+    at[1152] = k1;
+    at[1280] = k2;
+    at[1408] = k3;
+    at[1536] = k4;
+    at[1664] = k5;
+    at[1792] = k6;
+    at[1920] = k7;
+    at[2048] = k0;
+    at[2176] = k1;
+    at[2304] = k2;
+    at[2432] = k3;
+    at[2560] = k4;
+    at[2688] = k5;
+    at[2816] = k6;
+    at[2944] = k7;
+    at[3072] = k0;
+    at[3200] = k1;
+    at[3328] = k2;
+    at[3456] = k3;
+    at[3584] = k4;
+    at[3712] = k5;
+    at[3840] = k6;
+    at[3968] = k7;
+    at[4096] = k0;
+    at[4224] = k1;
+    at[4352] = k2;
+    at[4480] = k3;
+    at[4608] = k4;
+    at[4736] = k5;
+    at[4864] = k6;
+    at[4992] = k7;
+    at[5120] = k0;
+    at[5248] = k1;
+    at[5376] = k2;
+    at[5504] = k3;
+    at[5632] = k4;
+    at[5760] = k5;
+    at[5888] = k6;
+    at[6016] = k7;
+    at[6144] = k0;
+    at[6272] = k1;
+    at[6400] = k2;
+    at[6528] = k3;
+    at[6656] = k4;
+    at[6784] = k5;
+    at[6912] = k6;
+    at[7040] = k7;
+    at[7168] = k0;
+    at[7296] = k1;
+    at[7424] = k2;
+    at[7552] = k3;
+    at[7680] = k4;
+    at[7808] = k5;
+    at[7936] = k6;
+    at[8064] = k7;
+    chunk = (((chunk + groups) < chunks) ? (chunk + groups) : TW_GROUP);
   }
 }
-TW_KERNEL(128) tw_energy_barrier (TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
-  TW_TURNS {
-    TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER(); TW_BARRIER();
+
+TW_KERNEL(128) tw_energy_barrier(TW_GLOBAL float *target, TW_GLOBAL const float *source, int turns, int chunks, int groups) {
+  TW_UNROLL_BY(1)
+  for (int turn = 0; turn < turns; ++turn) {
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
+    TW_BARRIER();
   }
-  target[TW_GROUP * 128 + TW_THREAD] = (float)turns + source[0];
+  target[((TW_GROUP * 128) + TW_THREAD)] = (((float)turns) + source[0]);
 }

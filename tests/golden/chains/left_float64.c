@@ -1,102 +1,154 @@
-/* (A1 A2) A3 with A1 A2 in tiles, float64 */
+/* (A1 A2) A3 with A1 A2 in tiles, float64
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F64, TW_LANES_U8, tw_pick_f64(), tw_splat_v_f64(), omp_get_thread_num(), tw_thread() */
 
-#include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-typedef double real;
-typedef real vector __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
-enum { LANES = 4, ROWS = 2, VECTORS = 1, PANEL = VECTORS * LANES, DEPTH = 16 };
-static inline long least(long a, long b) { return a < b ? a : b; }
-static void micro1_1(long k, const real *a, long sa, const real *b, real *c, long sc, int add) {
-  const vector zero = {0};
-  vector c0_0 = add ? *(vector *)(c + 0 * sc + 0 * LANES) : zero;
-  for (; k > 0; --k, ++a, b += PANEL) { const vector b0 = *(const vector *)(b + 0 * LANES); c0_0 += a[0 * sa] * b0; }
-  *(vector *)(c + 0 * sc + 0 * LANES) = c0_0;
+static void micro1_1(int64_t k, const double *a, int64_t sa, const double *b, double *c, int64_t sc, int64_t add) {
+  tw_v_f64 c0_0 = tw_splat_v_f64(0.0);
+  if (add != 0) {
+    c0_0 = *(const tw_u_f64 *)(c + 0);
+  }
+  for (int64_t d = 0; d < k; ++d) {
+    const double *const row = b + (d * TW_LANES_F64);
+    const tw_v_f64 b0 = *(const tw_u_f64 *)(row + 0);
+    c0_0 = c0_0 + (a[d] * b0);
+  }
+  *(tw_u_f64 *)(c + 0) = c0_0;
 }
-static void micro2_1(long k, const real *a, long sa, const real *b, real *c, long sc, int add) {
-  const vector zero = {0};
-  vector c0_0 = add ? *(vector *)(c + 0 * sc + 0 * LANES) : zero; vector c1_0 = add ? *(vector *)(c + 1 * sc + 0 * LANES) : zero;
-  for (; k > 0; --k, ++a, b += PANEL) { const vector b0 = *(const vector *)(b + 0 * LANES); c0_0 += a[0 * sa] * b0; c1_0 += a[1 * sa] * b0; }
-  *(vector *)(c + 0 * sc + 0 * LANES) = c0_0; *(vector *)(c + 1 * sc + 0 * LANES) = c1_0;
-}
-typedef void kernel(long, const real *, long, const real *, real *, long, int);
-static kernel *const kernels[ROWS][VECTORS] = {{micro1_1}, {micro2_1}};
 
-/* C[m x n] (+)= A[m x k] B. Row stride of A: sa; panels of B lie pb apart; rows of C sc, its panels pc. */
-static void block(long m, long n, long k, const real *a, long sa, const real *b, long pb, real *c, long sc, long pc,
-                  int add) {
-  for (long k0 = 0; k0 < k; k0 += DEPTH) {
-    const long deep = least(DEPTH, k - k0);
-    const int more = add || k0;
-    for (long j = 0; j < n; j += PANEL) {
-      const real *panel = b + j / PANEL * pb + k0 * PANEL;
-      real *target = c + j / PANEL * pc;
-      const long wide = least(PANEL, n - j), vectors = (wide + LANES - 1) / LANES;
-      for (long i = 0; i < m; i += ROWS) {
-        const long tall = least(ROWS, m - i);
-        kernel *run = kernels[tall - 1][vectors - 1];
-        if (wide == vectors * LANES) {
-          run(deep, a + i * sa + k0, sa, panel, target + i * sc, sc, more);
+static void micro2_1(int64_t k, const double *a, int64_t sa, const double *b, double *c, int64_t sc, int64_t add) {
+  tw_v_f64 c0_0 = tw_splat_v_f64(0.0);
+  tw_v_f64 c1_0 = tw_splat_v_f64(0.0);
+  if (add != 0) {
+    c0_0 = *(const tw_u_f64 *)(c + 0);
+    c1_0 = *(const tw_u_f64 *)(c + sc);
+  }
+  for (int64_t d = 0; d < k; ++d) {
+    const double *const row = b + (d * TW_LANES_F64);
+    const tw_v_f64 b0 = *(const tw_u_f64 *)(row + 0);
+    c0_0 = c0_0 + (a[d] * b0);
+    c1_0 = c1_0 + (a[d + sa] * b0);
+  }
+  *(tw_u_f64 *)(c + 0) = c0_0;
+  *(tw_u_f64 *)(c + sc) = c1_0;
+}
+
+static void block(int64_t m, int64_t n, int64_t k, const double *a, int64_t sa, const double *b, int64_t pb, double *c,
+    int64_t sc, int64_t pc, int64_t add) {
+  const int64_t panel_columns = TW_LANES_F64;
+  double edge[16];
+  for (int64_t k0 = 0; k0 < k; k0 += 16) {
+    const int64_t deep = tw_min((k - k0), 16);
+    const int more = (add != 0) | (k0 > 0);
+    for (int64_t j = 0; j < n; j += panel_columns) {
+      const double *const panel = (b + ((j / panel_columns) * pb)) + (k0 * panel_columns);
+      double *const target = c + ((j / panel_columns) * pc);
+      const int64_t wide = tw_min(panel_columns, (n - j));
+      const int64_t vectors = ((wide + TW_LANES_F64) - 1) / TW_LANES_F64;
+      for (int64_t i = 0; i < m; i += 2) {
+        const int64_t tall = tw_min((m - i), 2);
+        const double *const left = (a + (i * sa)) + k0;
+        double *const result = target + (i * sc);
+        if (wide == (vectors * TW_LANES_F64)) {
+          if ((tall == 2) & (vectors == 1)) {
+            micro2_1(deep, left, sa, panel, result, sc, more);
+          } else {
+            if ((tall == 1) & (vectors == 1)) {
+              micro1_1(deep, left, sa, panel, result, sc, more);
+            }
+          }
         } else {
-          real edge[ROWS * PANEL] __attribute__((aligned(64)));
-          if (more)
-            for (long r = 0; r < tall; ++r) memcpy(edge + r * PANEL, target + (i + r) * sc, wide * sizeof(real));
-          run(deep, a + i * sa + k0, sa, panel, edge, PANEL, more);
-          for (long r = 0; r < tall; ++r) memcpy(target + (i + r) * sc, edge + r * PANEL, wide * sizeof(real));
+          if (more) {
+            for (int64_t r = 0; r < tall; ++r) {
+              for (int64_t q = 0; q < wide; ++q) {
+                edge[(r * panel_columns) + q] = result[(r * sc) + q];
+              }
+            }
+          }
+          if ((tall == 2) & (vectors == 1)) {
+            micro2_1(deep, left, sa, panel, edge, panel_columns, more);
+          } else {
+            if ((tall == 1) & (vectors == 1)) {
+              micro1_1(deep, left, sa, panel, edge, panel_columns, more);
+            }
+          }
+          for (int64_t r = 0; r < tall; ++r) {
+            for (int64_t q = 0; q < wide; ++q) {
+              result[(r * sc) + q] = edge[(r * panel_columns) + q];
+            }
+          }
         }
       }
     }
   }
 }
 
-/* Columns first … first + PANEL - 1 of A[k x n] as a panel; columns from n on are zeros. */
-static void pack(long k, long n, long first, const real *a, long sa, long ta, real *panel) {
-  const long wide = least(PANEL, n - first);
-  for (long i = 0; i < k; ++i, panel += PANEL) {
-    const real *row = a + i * sa + first * ta;
-    if (ta == 1) memcpy(panel, row, wide * sizeof(real));
-    else for (long j = 0; j < wide; ++j) panel[j] = row[j * ta];
-    for (long j = wide; j < PANEL; ++j) panel[j] = 0;
+static void pack(int64_t k, int64_t n, int64_t first, const double *restrict a, int64_t sa, int64_t ta,
+    double *restrict panel) {
+  const int64_t columns = TW_LANES_F64;
+  const int64_t wide = tw_min(columns, (n - first));
+  for (int64_t i = 0; i < k; ++i) {
+    const double *const row = (a + (i * sa)) + (first * ta);
+    double *const to = panel + (i * columns);
+    if (ta == 1) {
+      for (int64_t j = 0; j < wide; ++j) {
+        to[j] = row[j];
+      }
+    } else {
+      for (int64_t j = 0; j < wide; ++j) {
+        to[j] = row[j * ta];
+      }
+    }
+    for (int64_t j = wide; j < columns; ++j) {
+      to[j] = 0.0;
+    }
   }
 }
-static inline long panels(long n) { return (n + PANEL - 1) / PANEL; }
-static inline long whole(long n) { return (n + LANES - 1) / LANES * LANES; }
 
-void tw_fused_left(void *const *array, const long *size, real *work, const void *unused) {
-  (void)unused;
-  const real *a1 = array[0], *a2 = array[1], *a3 = array[2];
-  real *r = array[3];
-  const long p0 = size[0], p1 = size[1], p2 = size[2], p3 = size[3], s1 = size[4], s2 = size[5], t2 = size[6];
-  const long s3 = size[7], t3 = size[8], sr = size[9], x = size[10], y = size[11];
-  const int threads = (int)size[12];
-  const long columns = panels(y) * PANEL;
-  (void)threads; (void)t2;
-  const long per = panels(y), full = p2 / y, second = full * per + panels(p2 - full * y), third = panels(p3);
-  real *const packed2 = work, *const packed3 = packed2 + second * PANEL * p1;
-  real *const tiles = packed3 + third * PANEL * p2;
-  #pragma omp parallel num_threads(threads)
+void tw_fused_left(uint8_t *const *array, const int64_t *size, double *work, uint8_t *unused) {
+  const double *const a1 = ((const double *)array[0]);
+  const double *const a2 = ((const double *)array[1]);
+  const double *const a3 = ((const double *)array[2]);
+  double *const r = ((double *)array[3]);
+  const int64_t p0 = size[0];
+  const int64_t p1 = size[1];
+  const int64_t p2 = size[2];
+  const int64_t p3 = size[3];
+  const int64_t s1 = size[4];
+  const int64_t s2 = size[5];
+  const int64_t t2 = size[6];
+  const int64_t s3 = size[7];
+  const int64_t t3 = size[8];
+  const int64_t sr = size[9];
+  const int64_t x = size[10];
+  const int64_t y = size[11];
+  const int64_t panel = TW_LANES_F64;
+  const int64_t columns = (((y + panel) - 1) / panel) * panel;
+  const int64_t per = ((y + panel) - 1) / panel;
+  const int64_t full = p2 / y;
+  const int64_t second = (full * per) + ((((p2 - (full * y)) + panel) - 1) / panel);
+  const int64_t third = ((p3 + panel) - 1) / panel;
+  double *const packed2 = work;
+  double *const packed3 = packed2 + ((second * panel) * p1);
+  double *const tiles = packed3 + ((third * panel) * p2);
+  #pragma omp parallel num_threads(size[12])
   {
-    #pragma omp for schedule(static) nowait
-    for (long n = 0; n < second; ++n) {
-      const long j0 = n / per * y;
-      pack(p1, least(y, p2 - j0), n % per * PANEL, a2 + j0 * t2, s2, t2, packed2 + n * PANEL * p1);
+    #pragma omp for schedule(static)
+    for (int64_t n = 0; n < second; ++n) {
+      const int64_t j0 = (n / per) * y;
+      pack(p1, tw_min(y, (p2 - j0)), (n % per) * panel, a2 + (j0 * t2), s2, t2, packed2 + ((n * panel) * p1));
     }
     #pragma omp for schedule(static)
-    for (long n = 0; n < third; ++n) pack(p2, p3, n * PANEL, a3, s3, t3, packed3 + n * PANEL * p2);
-    #pragma omp for schedule(dynamic)
-    for (long i = 0; i < p0; i += x) {
-      const long tall = least(x, p0 - i);
-#ifdef _OPENMP
-      real *const tile = tiles + omp_get_thread_num() * x * columns;
-#else
-      real *const tile = tiles;
-#endif
-      for (long j = 0; j < p2; j += y) {
-        const long wide = least(y, p2 - j);
-        block(tall, whole(wide), p1, a1 + i * s1, s1, packed2 + j / y * per * PANEL * p1, PANEL * p1,
-              tile, columns, PANEL, 0);
-        block(tall, p3, wide, tile, columns, packed3 + j * PANEL, PANEL * p2, r + i * sr, sr, PANEL, j > 0);
+    for (int64_t n = 0; n < third; ++n) {
+      pack(p2, p3, n * panel, a3, s3, t3, packed3 + ((n * panel) * p2));
+    }
+    #pragma omp for schedule(dynamic, 1)
+    for (int64_t i = 0; i < p0; i += x) {
+      const int64_t tall = tw_min(x, (p0 - i));
+      double *const tile = tiles + ((tw_thread() * x) * columns);
+      for (int64_t j = 0; j < p2; j += y) {
+        const int64_t wide = tw_min(y, (p2 - j));
+        block(tall, (((wide + TW_LANES_F64) - 1) / TW_LANES_F64) * TW_LANES_F64, p1, a1 + (i * s1), s1, packed2 + ((((j / y) * per) * panel) * p1), panel * p1, tile, columns, panel, 0);
+        block(tall, p3, wide, tile, columns, packed3 + (j * panel), panel * p2, r + (i * sr), sr, panel, j > 0);
       }
     }
   }

@@ -1,35 +1,50 @@
-/* hysteresis of Canny, float32 */
+/* hysteresis of Canny, float32
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_I64, TW_LANES_U8 */
 
-#include <stdint.h>
-#include <string.h>
-typedef float real;
-/* array: values (rows size[2] elements apart), edges (bytes), stack (one int64 per cell); scalar: low, high.
-   An edge is a cell of at least `high`, or one of at least `low` with an edge among its eight neighbours. */
-void tw_hysteresis(void *const *array, const int64_t *size, char *unused, const double *scalar) {
-  const real *value = array[0];
-  uint8_t *edge = array[1];
-  int64_t *stack = array[2];
-  const int64_t rows = size[0], columns = size[1], stride = size[2];
-  const real low = (real)scalar[0], high = (real)scalar[1];
-  (void)unused;
-  memset(edge, 0, (size_t)(rows * columns));
-  for (int64_t y = 0; y < rows; ++y)
+void tw_hysteresis(uint8_t *const *array, const int64_t *size, uint8_t *unused, const double *scalar) {
+  const float *const value = ((const float *)array[0]);
+  uint8_t *const edge = array[1];
+  int64_t *const stack = ((int64_t *)array[2]);
+  const int64_t rows = size[0];
+  const int64_t columns = size[1];
+  const int64_t stride = size[2];
+  const float low = ((float)scalar[0]);
+  const float high = ((float)scalar[1]);
+  for (int64_t i = 0; i < (rows * columns); ++i) {
+    edge[i] = 0;
+  }
+  int64_t top = 0;
+  for (int64_t y = 0; y < rows; ++y) {
     for (int64_t x = 0; x < columns; ++x) {
-      const real first = value[y * stride + x];
-      if (!(first > 0 && first >= high && first >= low) || edge[y * columns + x]) continue;
-      int64_t top = 0;
-      stack[top++] = y * columns + x;
-      edge[y * columns + x] = 255;
-      while (top) {
-        const int64_t at = stack[--top], cy = at / columns, cx = at % columns;
-        for (int64_t v = cy ? cy - 1 : 0; v <= cy + 1 && v < rows; ++v)
-          for (int64_t u = cx ? cx - 1 : 0; u <= cx + 1 && u < columns; ++u) {
-            const real near = value[v * stride + u];
-            if (!edge[v * columns + u] && near > 0 && near >= low) {
-              edge[v * columns + u] = 255;
-              stack[top++] = v * columns + u;
+      const float first = value[(y * stride) + x];
+      const int64_t place = (y * columns) + x;
+      if (((first > 0.0f) & (first >= high)) & (first >= low)) {
+        if (edge[place] == 0) {
+          edge[place] = 255;
+          stack[top] = ((int64_t)place);
+          top = top + 1;
+          while (top > 0) {
+            top = top - 1;
+            const int64_t at = ((int64_t)stack[top]);
+            const int64_t row = at / columns;
+            const int64_t column = at % columns;
+            for (int64_t v = tw_max((row - 1), 0); v < tw_min((row + 2), rows); ++v) {
+              for (int64_t u = tw_max((column - 1), 0); u < tw_min((column + 2), columns); ++u) {
+                const int64_t beside = (v * columns) + u;
+                if (edge[beside] == 0) {
+                  const float near = value[(v * stride) + u];
+                  if ((near > 0.0f) & (near >= low)) {
+                    edge[beside] = 255;
+                    stack[top] = ((int64_t)beside);
+                    top = top + 1;
+                  }
+                }
+              }
             }
           }
+        }
       }
     }
+  }
 }

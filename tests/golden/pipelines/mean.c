@@ -1,6 +1,31 @@
 /* pipeline mean, float32, border reflect, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, tw_map_reflect(), omp_get_thread_num(), tw_me(), tw_put(), tw_done() */
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_fence(), tw_prefetch_near, tw_put(),
+     omp_get_thread_num(), tw_thread(), tw_map_reflect() */
+
+static void tw_ends_G1(float *row, int64_t a, int64_t b, int64_t n) {
+  for (int64_t x = a; x < tw_min(b, 0); ++x) {
+    row[x - a] = row[tw_map_reflect(x, n) - a];
+  }
+  for (int64_t x = tw_max(a, n); x < b; ++x) {
+    row[x - a] = row[tw_map_reflect(x, n) - a];
+  }
+}
+
+static inline float *tw_row_G1(uint8_t *own, int64_t y, int64_t n0) {
+  float *found = ((float *)own);
+  found = found + (tw_floormod(((y >= n0) ? tw_map_reflect(y, n0) : ((y < 0) ? tw_map_reflect(y, n0) : y)), 1) * 80);
+  return found;
+}
+
+static __attribute__((optimize("O3"))) void tw_fetch_G1(float *to, const float *from, int64_t a, int64_t b,
+    int64_t n) {
+#pragma GCC ivdep
+  for (int64_t x = tw_max(a, 0); x < tw_min(b, n); ++x) {
+    to[x - a] = from[x];
+  }
+  tw_ends_G1(to, a, b, n);
+}
 
 static void tw_p0(const float *const *in, float *const *out, int64_t n, const double *scalar) {
   const float *const p0 = in[0];
@@ -19,91 +44,92 @@ static void tw_p0(const float *const *in, float *const *out, int64_t n, const do
   }
 }
 
-static void tw_ends_G1(float *row, int64_t a, int64_t b, int64_t n) {
-  for (int64_t x = a; x < tw_min(b, 0); ++x) row[x - a] = row[tw_map_reflect(x, n) - a];
-  for (int64_t x = tw_max(a, n); x < b; ++x) row[x - a] = row[tw_map_reflect(x, n) - a];
-}
-
-static inline float *tw_row_G1(char *own, int64_t y, int64_t n0) {
-  if (y < 0) y = tw_map_reflect(y, n0);
-  else if (y >= n0) y = tw_map_reflect(y, n0);
-  return (float *)(own + 0) + tw_floormod(y, 1) * 80;
-}
-
-static void tw_fetch_G1(float *to, const float *from, int64_t a, int64_t b, int64_t n) {
-  const int64_t low = tw_max(a, 0), high = tw_min(b, n);
-  if (high > low) memcpy(to + (low - a), from + low, (size_t)(high - low) * sizeof(float));
-  tw_ends_G1(to, a, b, n);
-}
-
-static void tw_tile(void *const *array, const int64_t *size, char *own, const double *scalar,
-                              int64_t ya, int64_t yb, int64_t x0, int64_t x1) {
-  const int64_t n0 = size[3]; const int64_t n1 = size[4];
+static void tw_tile(uint8_t *const *array, const int64_t *size, uint8_t *own, const double *scalar,
+    int64_t ya, int64_t yb, int64_t x0, int64_t x1) {
+  const int64_t n0 = size[3];
+  const int64_t n1 = size[4];
   const int64_t stream = size[2];
-  const float *const in_G1 = array[0];
+  const float *const in_G1 = ((const float *)array[0]);
   const int64_t in_G1_s0 = size[5];
-  float *const to_G2 = array[1];
+  float *const to_G2 = ((float *)array[1]);
   const int64_t to_G2_s0 = size[6];
-  const int64_t edge = x0 < 1 || x1 + 17 > n1;
-  int64_t first = tw_max(0, ya - 0) + 0, stop = tw_min(n0, yb + 0) + 0;
-  first = tw_min(first, tw_max(0, ya - 0) + 0); stop = tw_max(stop, tw_min(n0, yb + 0) + 0);
-  for (int64_t at = first; at < stop; at += 1) {
+  const int edge = (x0 < 1) | ((x1 + 17) > n1);
+  int64_t first = tw_max(ya, 0);
+  int64_t stop = tw_min(n0, yb);
+  first = tw_min(first, tw_max(ya, 0));
+  stop = tw_max(stop, tw_min(n0, yb));
+  for (int64_t at = first; at < stop; ++at) {
     if (edge) {
-      for (int64_t y = tw_max(at, tw_max(0, ya - 0)); y < tw_min(at + 1, tw_min(n0, yb + 0)); ++y)
-          tw_fetch_G1(tw_row_G1(own, y, n0), in_G1 + y * in_G1_s0, x0 - 1, x1 + 1, n1);
+      for (int64_t y = tw_max(at, tw_max(ya, 0)); y < tw_min((at + 1), tw_min(n0, yb)); ++y) {
+        tw_fetch_G1(tw_row_G1(own, y, n0), in_G1 + (y * in_G1_s0), x0 - 1, x1 + 1, n1);
+      }
+    } else {
+      for (int64_t y = tw_max((at + 1), tw_max(ya, 0)); y < tw_min((at + 2), tw_min(n0, yb)); ++y) {
+        const float *const row = in_G1 + (y * in_G1_s0);
+        for (int64_t x = x0 - 1; x < (x1 + 1); x += 16) {
+          tw_prefetch_near(row + x);
+        }
+      }
     }
-    else {
-      for (int64_t y = tw_max(at + 1, tw_max(0, ya - 0)); y < tw_min(at + 2, tw_min(n0, yb + 0)); ++y)
-        for (int64_t x = x0 - 1; x < x1 + 1; x += 16)
-          __builtin_prefetch(in_G1 + y * in_G1_s0 + x, 0, 3);
-    }
-
     {
-      const int64_t y0 = at - 0, low = tw_max(0, ya - 0), high = tw_min(n0, yb + 0);
-      if (y0 + 1 > low && y0 < high) {
-        const int64_t xs = tw_max(0, x0 - 0), n = tw_min(n1, x1 + 0) - xs;
-        const float *in[1];
-        float *out[1];
+      const int64_t y0 = at;
+      if (((y0 + 1) > tw_max(ya, 0)) & (y0 < tw_min(n0, yb))) {
+        const int64_t xs = tw_max(x0, 0);
+        const int64_t n = tw_min(n1, x1) - xs;
+        const float * in[1];
+        float * out[1];
         if (edge) {
-          if (y0 + 0 >= 0 && y0 + 0 < n0) {
-            int64_t k = tw_floormod(y0 + 0, 1);
-            for (int j = 0; j < 1; ++j) { in[0 + j] = ((float *)(own + 0)) + k * 80 + (xs - (x0 - 1)); k = k + 1 == 1 ? 0 : k + 1; }
-          } else
-            for (int j = 0; j < 1; ++j) in[0 + j] = tw_row_G1(own, y0 + 0 + j, n0) + (xs - (x0 - 1));
+          const int64_t shift_G1 = xs - (x0 - 1);
+          if ((y0 >= 0) & (y0 < n0)) {
+            int64_t k = tw_floormod(y0, 1);
+            for (int64_t j = 0; j < 1; ++j) {
+              in[j] = (((float *)own) + (k * 80)) + shift_G1;
+              k = (((k + 1) == 1) ? 0 : (k + 1));
+            }
+          } else {
+            for (int64_t j = 0; j < 1; ++j) {
+              in[j] = tw_row_G1(own, y0 + j, n0) + shift_G1;
+            }
+          }
         } else {
-          for (int j = 0; j < 1; ++j) {
-            int64_t y = y0 + 0 + j;
-            if (y < 0) y = tw_map_reflect(y, n0);
-            if (y >= n0) y = tw_map_reflect(y, n0);
-            in[0 + j] = in_G1 + y * in_G1_s0 + xs;
+          for (int64_t j = 0; j < 1; ++j) {
+            int64_t y = y0 + j;
+            y = ((y < 0) ? tw_map_reflect(y, n0) : y);
+            y = ((y >= n0) ? tw_map_reflect(y, n0) : y);
+            in[j] = (in_G1 + (y * in_G1_s0)) + xs;
           }
         }
-        for (int r = 0; r < 1; ++r) out[0 + r] = (float *)(own + 320) + tw_floormod(y0 + r, 1) * 48 + (xs - (x0 - 0));
+        for (int64_t r = 0; r < 1; ++r) {
+          out[r] = (((float *)(own + 320)) + (tw_floormod((y0 + r), 1) * 48)) + (xs - x0);
+        }
         tw_p0(in, out, n, scalar);
-        for (int64_t y = tw_max(y0, ya); y < tw_min(y0 + 1, yb); ++y)
-          tw_put((char *)(to_G2 + y * to_G2_s0 + x0), (const char *)(out[0 + (y - y0)] + (x0 - xs)), (x1 - x0) * (int64_t)sizeof(float), stream);
+        for (int64_t y = tw_max(y0, ya); y < tw_min((y0 + 1), yb); ++y) {
+          tw_put((to_G2 + (y * to_G2_s0)) + x0, out[y - y0] + (x0 - xs), (x1 - x0) * 4, stream);
+        }
       }
     }
   }
-  (void)stream;
 }
 
-void tw(void *const *array, const int64_t *size, char *work, const double *scalar) {
-  const int64_t n0 = size[3]; const int64_t n1 = size[4];
-  const int64_t strips = tw_ceildiv(n1, 32), bands = tw_ceildiv(n0, size[1]);
+void tw(uint8_t *const *array, const int64_t *size, uint8_t *work, const double *scalar) {
+  const int64_t n0 = size[3];
+  const int64_t n1 = size[4];
+  const int64_t strips = ((n1 + 32) - 1) / 32;
+  const int64_t bands = ((n0 + size[1]) - 1) / size[1];
   const int64_t planks = 1;
   #pragma omp parallel num_threads(size[0])
   {
-    char *const own = work + tw_me() * INT64_C(4160);
-
+    uint8_t *const own = work + (tw_thread() * 4160);
     #pragma omp for schedule(dynamic, 1)
-    for (int64_t t = 0; t < strips * bands * planks; ++t) {
-      const int64_t strip = t % strips, plank = t / strips % planks, band = t / strips / planks;
-      const int64_t y0 = n0 * band / bands, y1 = n0 * (band + 1) / bands;
-      const int64_t x0 = strip * 32, x1 = tw_min(n1, x0 + 32);
-      (void)plank;
+    for (int64_t t = 0; t < ((strips * bands) * planks); ++t) {
+      const int64_t strip = t % strips;
+      const int64_t band = (t / strips) / planks;
+      const int64_t y0 = (n0 * band) / bands;
+      const int64_t y1 = (n0 * (band + 1)) / bands;
+      const int64_t x0 = strip * 32;
+      const int64_t x1 = tw_min(n1, (x0 + 32));
       tw_tile(array, size, own, scalar, y0, y1, x0, x1);
     }
-    tw_done();
+    tw_fence();
   }
 }

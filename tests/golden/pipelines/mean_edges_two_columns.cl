@@ -4,56 +4,74 @@
 
 TW_KERNEL(32) tw_pipe(TW_GLOBAL const float *in_G1, TW_GLOBAL float *to_G3, int n0, int n1) {
   TW_SHARED tw_wide memory[160];
-  TW_LOCAL float *const tile_G1 = (TW_LOCAL float *)(memory + 0);
-  TW_LOCAL float *const tile_G2 = (TW_LOCAL float *)(memory + 96);
-  const int across = (n1 + 15) / 16;
-  const int y0 = TW_GROUP / across * 4, x0 = TW_GROUP % across * 16;
-  const int ty = TW_THREAD / 8, tx = TW_THREAD % 8;
-  for (int y = y0 - 1 + ty; y < tw_min(y0 + 4, n0) + 1; y += 4)
-    for (int x = x0 - 1 + tx; x < tw_min(x0 + 16, n1) + 1; x += 8) {
-      float value;
-      int v = y, u = x;
-      { u = u < 0 ? tw_map_nearest(u, n1) : u; u = u >= n1 ? tw_map_nearest(u, n1) : u; v = v < 0 ? tw_map_nearest(v, n0) : v; v = v >= n0 ? tw_map_nearest(v, n0) : v; value = in_G1[(tw_wide)v * n1 + u]; }
-      tile_G1[(y - y0 + 1) * 24 + x - x0 + 1] = value;
+  TW_LOCAL float *const tile_G1 = ((TW_LOCAL float *)memory);
+  TW_LOCAL float *const tile_G2 = ((TW_LOCAL float *)(memory + 96));
+  const int across = ((n1 + 15) / 16);
+  const int y0 = ((TW_GROUP / across) * 4);
+  const int x0 = ((TW_GROUP % across) * 16);
+  const int ty = (TW_THREAD / 8);
+  const int tx = (TW_THREAD % 8);
+  for (int y = ((y0 - 1) + ty); y < (tw_min((y0 + 4), n0) + 1); y += 4) {
+    for (int x = ((x0 - 1) + tx); x < (tw_min((x0 + 16), n1) + 1); x += 8) {
+      float value = 0.0f;
+      int v = y;
+      int u = x;
+      u = ((u < 0) ? tw_map_nearest(u, n1) : u);
+      u = ((u >= n1) ? tw_map_nearest(u, n1) : u);
+      v = ((v < 0) ? tw_map_nearest(v, n0) : v);
+      v = ((v >= n0) ? tw_map_nearest(v, n0) : v);
+      value = in_G1[((((tw_wide)v) * n1) + u)];
+      tile_G1[((((y + 1) - y0) * 24) + ((x + 1) - x0))] = value;
     }
+  }
   TW_BARRIER();
   /* S1 mean */
-  for (int y = y0 - 1 + ty; y < tw_min(y0 + 4, n0) + 1; y += 4)
-    for (int x = x0 - 0 + tx; x < tw_min(x0 + 16, n1) + 0; x += 8) {
-      if (y >= 0 && y < n0 && x >= 0 && x < n1) {
-        const float t0 = tile_G1[((((y + 1) - y0) * 24) + (x - x0))];
+  for (int y = ((y0 - 1) + ty); y < (tw_min((y0 + 4), n0) + 1); y += 4) {
+    for (int x = (x0 + tx); x < tw_min((x0 + 16), n1); x += 8) {
+      if ((((y >= 0) & (y < n0)) & ((x >= 0) & (x < n1)))) {
+        const float t0 = tile_G1[((((y + 1) - y0) * 24) + (((x - 1) + 1) - x0))];
         const float t1 = tile_G1[((((y + 1) - y0) * 24) + ((x + 1) - x0))];
         const float t2 = (t0 + t1);
-        const float t3 = tile_G1[((((y + 1) - y0) * 24) + ((x + 2) - x0))];
+        const float t3 = tile_G1[((((y + 1) - y0) * 24) + (((x + 1) + 1) - x0))];
         const float t4 = (t2 + t3);
         const float t6 = (t4 / 3.0f);
         const float result = t6;
-        tile_G2[(y - y0 + 1) * 16 + x - x0 + 0] = result;
+        tile_G2[((((y + 1) - y0) * 16) + (x - x0))] = result;
       }
     }
+  }
   TW_BARRIER();
-  for (int y = y0 - 1 + ty; y < tw_min(y0 + 4, n0) + 1; y += 4)
-    for (int x = x0 - 0 + tx; x < tw_min(x0 + 16, n1) + 0; x += 8) {
-      if (y < 0 || y >= n0 || x < 0 || x >= n1) {
-      float value;
-      int v = y, u = x;
-      { u = u < 0 ? tw_map_nearest(u, n1) : u; u = u >= n1 ? tw_map_nearest(u, n1) : u; v = v < 0 ? tw_map_nearest(v, n0) : v; v = v >= n0 ? tw_map_nearest(v, n0) : v; value = tile_G2[(v - y0 + 1) * 16 + u - x0 + 0]; }
-      tile_G2[(y - y0 + 1) * 16 + x - x0 + 0] = value;
+  for (int y = ((y0 - 1) + ty); y < (tw_min((y0 + 4), n0) + 1); y += 4) {
+    for (int x = (x0 + tx); x < tw_min((x0 + 16), n1); x += 8) {
+      if (((((y >= 0) & (y < n0)) & ((x >= 0) & (x < n1))) == 0)) {
+        float value = 0.0f;
+        int v = y;
+        int u = x;
+        u = ((u < 0) ? tw_map_nearest(u, n1) : u);
+        u = ((u >= n1) ? tw_map_nearest(u, n1) : u);
+        v = ((v < 0) ? tw_map_nearest(v, n0) : v);
+        v = ((v >= n0) ? tw_map_nearest(v, n0) : v);
+        value = tile_G2[((((v + 1) - y0) * 16) + (u - x0))];
+        tile_G2[((((y + 1) - y0) * 16) + (x - x0))] = value;
       }
     }
+  }
   TW_BARRIER();
   /* S2 edges */
-  for (int y = y0 - 0 + ty; y < tw_min(y0 + 4, n0) + 0; y += 4)
-    for (int x = x0 - 0 + tx; x < tw_min(x0 + 16, n1) + 0; x += 8) {
+  for (int y = (y0 + ty); y < tw_min((y0 + 4), n0); y += 4) {
+    for (int x = (x0 + tx); x < tw_min((x0 + 16), n1); x += 8) {
       {
-        const float t0 = tile_G2[((((y + 2) - y0) * 16) + (x - x0))];
-        const float t1 = tile_G2[(((y - y0) * 16) + (x - x0))];
+        const float t0 = tile_G2[(((((y + 1) + 1) - y0) * 16) + (x - x0))];
+        const float t1 = tile_G2[(((((y - 1) + 1) - y0) * 16) + (x - x0))];
         const float t2 = (t0 - t1);
         const float t3 = tw_abs_f32(t2);
         const float t4 = tile_G1[((((y + 1) - y0) * 24) + ((x + 1) - x0))];
         const float t5 = (t3 + t4);
         const float result = t5;
-        if (y >= y0 && y < tw_min(y0 + 4, n0) && x >= x0 && x < tw_min(x0 + 16, n1)) to_G3[(tw_wide)y * n1 + x] = result;
+        if ((((y >= y0) & (y < tw_min((y0 + 4), n0))) & ((x >= x0) & (x < tw_min((x0 + 16), n1))))) {
+          to_G3[((((tw_wide)y) * n1) + x)] = result;
+        }
       }
     }
+  }
 }

@@ -23,8 +23,7 @@
 #define TW_WIDE_f32 4
 #endif
 
-#ifndef TW_THREAD
-#define TW_THREAD
+#ifndef TW_ROLLED
 #if defined(__clang__)
 #define TW_ROLLED _Pragma("clang loop unroll(disable)")
 #else
@@ -34,12 +33,6 @@
 #define TW_REGISTERS 32
 #else
 #define TW_REGISTERS 16
-#endif
-#if defined(_OPENMP)
-extern int omp_get_thread_num(void);
-static inline int64_t tw_thread(void) { return omp_get_thread_num(); }
-#else
-static inline int64_t tw_thread(void) { return 0; }
 #endif
 #endif
 
@@ -142,11 +135,4 @@ static void tw_stream_f32(float *to, const float *from, int64_t n) {
   }
 #endif
   tw_copy_f32(to + i, from + i, n - i);
-}
-
-/* what was streamed is seen by every thread that is later told so */
-static inline void tw_fence_f32(void) {
-#if defined(__SSE2__)
-  __builtin_ia32_sfence();
-#endif
 }

@@ -10,6 +10,7 @@
 #define TW_ROOM_PARAM(type, name) , __local type *name
 #define TW_ROOM(type, name)
 #define TW_GROUP ((int)get_group_id(0))
+#define TW_GROUPS ((int)get_num_groups(0))
 #define TW_THREAD ((int)get_local_id(0))
 #define TW_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define TW_BARRIER_MEMORY() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
@@ -28,6 +29,7 @@
 #define TW_INF_f64 ((double)INFINITY)
 #define TW_NAN_f64 ((double)NAN)
 typedef long tw_wide;
+typedef ulong tw_unsigned;
 TW_FUNCTION int tw_min(int a, int b) { return a < b ? a : b; }
 TW_FUNCTION int tw_max(int a, int b) { return a > b ? a : b; }
 TW_FUNCTION int tw_floordiv(int a, int b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }

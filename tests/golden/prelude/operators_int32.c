@@ -2,9 +2,9 @@
 
 static inline int32_t tw_abs_i32(int32_t a) { return a < 0 ? -a : a; }
 
-static inline int32_t tw_maximum_i32(int32_t a, int32_t b) { return (a > b || a != a) ? a : b; }
+static inline int32_t tw_maximum_i32(int32_t a, int32_t b) { const int32_t c = a > b ? a : b; return a != a ? a : c; }
 
-static inline int32_t tw_minimum_i32(int32_t a, int32_t b) { return (a < b || a != a) ? a : b; }
+static inline int32_t tw_minimum_i32(int32_t a, int32_t b) { const int32_t c = a < b ? a : b; return a != a ? a : c; }
 
 static inline int tw_not_i32(int a) { return !a; }
 

@@ -8,6 +8,7 @@
 #define TW_ROOM_PARAM(type, name)
 #define TW_ROOM(type, name) extern __shared__ __align__(16) unsigned char tw_room[]; type *const name = (type *)tw_room;
 #define TW_GROUP ((int)blockIdx.x)
+#define TW_GROUPS ((int)gridDim.x)
 #define TW_THREAD ((int)threadIdx.x)
 #define TW_BARRIER() __syncthreads()
 #define TW_BARRIER_MEMORY() __syncthreads()
@@ -21,6 +22,7 @@
 #define TW_INF_f64 __longlong_as_double(0x7ff0000000000000L)
 #define TW_NAN_f64 __longlong_as_double(0x7ff8000000000000L)
 typedef long long tw_wide;
+typedef unsigned long long tw_unsigned;
 TW_FUNCTION int tw_min(int a, int b) { return a < b ? a : b; }
 TW_FUNCTION int tw_max(int a, int b) { return a > b ? a : b; }
 TW_FUNCTION int tw_floordiv(int a, int b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }

@@ -1,21 +1,11 @@
-/* axpy, float32 */
+/* axpy, float32
+   starts as every text of its language does, see prelude/ */
 
-#define KERNEL extern "C" __global__ void
-#define DEVICE __device__ __forceinline__
-#define GLOBAL
-#define SHARED __shared__
-#define POINTS_SHARED
-#define GROUP ((int)blockIdx.x)
-#define GROUPS ((int)gridDim.x)
-#define THREAD ((int)threadIdx.x)
-#define BARRIER __syncthreads()
-typedef long long wide;
-typedef float real;
-#define THREADS 256
-
-KERNEL tw_vectors_gpu(GLOBAL const real *p_x, GLOBAL real *p_y, real a, wide n) {
-  
-  
-  for (wide i = (wide)GROUP * THREADS + THREAD; i < n; i += (wide)GROUPS * THREADS) { real x = p_x[i]; real y = p_y[i]; y = a * x + y; p_y[i] = y; }
-
+TW_KERNEL(256) tw_vectors_gpu(TW_GLOBAL const float *p_x, TW_GLOBAL float *p_y, float a, tw_wide n) {
+  for (tw_wide i = ((((tw_wide)TW_GROUP) * 256) + TW_THREAD); i < n; i += (((tw_wide)TW_GROUPS) * 256)) {
+    const float e_x = p_x[i];
+    const float e_y = p_y[i];
+    const float y0 = ((a * e_x) + e_y);
+    p_y[i] = y0;
+  }
 }

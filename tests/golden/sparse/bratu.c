@@ -1,98 +1,91 @@
 /* Bratu problem
-   not shown: least(), most(), past(), settle(), share() */
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F64, TW_LANES_I64, TW_LANES_U8, tw_pick_f64(), tw_fence(), tw_past_v_f64(),
+     tw_splat_v_f64(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(),
+     tw_where_v_f64(), row_past_diagonal(), row_diagonal(), row(), rows() */
 
-static inline vec choose(lanes mask, vec a, vec b) { return (vec)(((lanes)a & mask) | ((lanes)b & ~mask)); }
-static inline vec exponential(vec x) {
-  const vec zero = {0}, most = zero + 800.0;
-  x = choose(x > most, most, x);
-  x = choose(x < -most, -most, x);
-  const vec shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52, n = shifted - 0x1.8p52;
-  const vec r = (x - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b3ap-40;
-  vec p = zero + (real)0x1.6124613a86d09p-33;
-  p = p * r + (real)0x1.1eed8eff8d898p-29;
-  p = p * r + (real)0x1.ae64567f544e4p-26;
-  p = p * r + (real)0x1.27e4fb7789f5cp-22;
-  p = p * r + (real)0x1.71de3a556c734p-19;
-  p = p * r + (real)0x1.a01a01a01a01ap-16;
-  p = p * r + (real)0x1.a01a01a01a01ap-13;
-  p = p * r + (real)0x1.6c16c16c16c17p-10;
-  p = p * r + (real)0x1.1111111111111p-7;
-  p = p * r + (real)0x1.5555555555555p-5;
-  p = p * r + (real)0x1.5555555555555p-3;
-  p = p * r + (real)0x1.0000000000000p-1;
-  p = p * r + (real)0x1.0000000000000p+0;
-  p = p * r + (real)0x1.0000000000000p+0;
+static inline tw_v_f64 exponential(tw_v_f64 x) {
+  const tw_v_f64 most = tw_splat_v_f64(800.0);
+  const tw_v_f64 lowest = tw_splat_v_f64((-800.0));
+  const tw_v_f64 below = tw_where_v_f64((x > most), most, x);
+  const tw_v_f64 inside = tw_where_v_f64((below < lowest), lowest, below);
+  const tw_v_f64 magic = tw_splat_v_f64(6755399441055744.0);
+  const tw_v_f64 shifted = (inside * 1.4426950408889634) + magic;
+  const tw_v_f64 n = shifted - magic;
+  const tw_v_f64 r = (inside - (n * 0.6931471805582987)) - (n * 1.6465949582897082e-12);
+  tw_v_f64 p = tw_splat_v_f64(1.6059043836821613e-10);
+  p = (p * r) + 2.08767569878681e-09;
+  p = (p * r) + 2.505210838544172e-08;
+  p = (p * r) + 2.755731922398589e-07;
+  p = (p * r) + 2.7557319223985893e-06;
+  p = (p * r) + 2.48015873015873e-05;
+  p = (p * r) + 0.0001984126984126984;
+  p = (p * r) + 0.001388888888888889;
+  p = (p * r) + 0.008333333333333333;
+  p = (p * r) + 0.041666666666666664;
+  p = (p * r) + 0.16666666666666666;
+  p = (p * r) + 0.5;
+  p = (p * r) + 1.0;
+  p = (p * r) + 1.0;
   /* 2^n in two factors: it may be a subnormal number or overflow */
-  const lanes whole = (lanes)shifted - (lanes)(zero + 0x1.8p52), half = whole >> 1;
-  p *= (vec)((half + 1023) << 52);
-  return p * (vec)((whole - half + 1023) << 52);
+  const tw_v_i64 power = ((tw_v_i64)shifted) - ((tw_v_i64)magic);
+  const tw_v_i64 half = power >> 1LL;
+  const tw_v_f64 first = ((tw_v_f64)((half + 1023LL) << 52LL));
+  const tw_v_f64 second = ((tw_v_f64)(((power - half) + 1023LL) << 52LL));
+  return ((p * first) * second);
 }
 
-struct weights { real east, north, source; };
-/* One vector of cells, inside; n and s are the rows above and below. */
-static inline vec cells(const real *u, const real *n, const real *s, int64_t i, struct weights k, const int diagonal) {
-  const vec c = *(const vec *)(u + i), e = exponential(c);
-  if (diagonal) return (2 * (k.east + k.north)) - k.source * e;
-  const vec w = *(const vec *)(u + i - 1), o = *(const vec *)(u + i + 1);
-  const vec a = *(const vec *)(n + i), b = *(const vec *)(s + i);
-  return (2 * c - w - o) * k.east + (2 * c - a - b) * k.north - k.source * e;
-}
-static inline real cell(const real *u, const real *n, const real *s, int64_t i, int64_t columns, struct weights k,
-                        const int diagonal) {
-  const real w = i > 1 ? u[i - 1] : 0, o = i + 2 < columns ? u[i + 1] : 0;
-  vec c = {0};
-  c[0] = u[i];
-  const real e = exponential(c)[0];
-  if (diagonal) return 2 * (k.east + k.north) - k.source * e;
-  return (2 * u[i] - w - o) * k.east + (2 * u[i] - n[i] - s[i]) * k.north - k.source * e;
-}
-static inline __attribute__((always_inline)) void row(const real *u, const real *n, const real *s, real *f,
-    int64_t columns, struct weights k, const int stream, const int diagonal) {
-  const real edge = 2 * (k.east + k.north);
-  int64_t i = 1;
-  f[0] = diagonal ? edge : edge * u[0];
-  if (columns > 2) f[i] = cell(u, n, s, i, columns, k, diagonal);
-  ++i;
-  if (stream)
-    for (; i + 2 < columns && ((uintptr_t)(f + i) & (BYTES - 1)); ++i) f[i] = cell(u, n, s, i, columns, k, diagonal);
-  for (; i + 2 * LANES + 1 < columns; i += 2 * LANES) {
-    const vec v0 = cells(u, n, s, i + 0 * LANES, k, diagonal);
-    const vec v1 = cells(u, n, s, i + 1 * LANES, k, diagonal);
-    if (stream) { past(f + i + 0 * LANES, v0); past(f + i + 1 * LANES, v1); } else { *(vec *)(f + i + 0 * LANES) = v0; *(vec *)(f + i + 1 * LANES) = v1; }
+static void row_past(const double *u, const double *n, const double *s, double *f, int64_t columns, double east,
+    double north, double source) {
+  const double edge = (east + north) * 2.0;
+  f[0] = edge * u[0];
+  if (columns > 2) {
+    const int64_t second = 1;
+    const tw_v_f64 e = exponential(tw_splat_v_f64(u[second]));
+    f[second] = (((((u[second] * 2.0) - ((second > 1) ? u[second - 1] : 0.0)) - (((second + 2) < columns) ? u[second + 1] : 0.0)) * east) + ((((u[second] * 2.0) - n[second]) - s[second]) * north)) - (source * e[0]);
   }
-  for (; i + 1 < columns; ++i) f[i] = cell(u, n, s, i, columns, k, diagonal);
-  if (columns > 1) f[columns - 1] = diagonal ? edge : edge * u[columns - 1];
-}
-static void rows(const real *u, real *f, const real *none, int64_t from, int64_t to, const int64_t *size,
-                 struct weights k) {
-  const int64_t high = size[0], wide = size[1];
-  const real edge = 2 * (k.east + k.north);
-  for (int64_t j = from; j < to; ++j) {
-    const real *c = u + j * wide, *n = j > 1 ? c - wide : none, *s = j + 2 < high ? c + wide : none;
-    real *t = f + j * wide;
-    if (j == 0 || j == high - 1) {
-      for (int64_t i = 0; i < wide; ++i) t[i] = size[4] ? edge : edge * c[i];
-    } else if (size[4]) {
-      size[3] ? row(c, n, s, t, wide, k, 1, 1) : row(c, n, s, t, wide, k, 0, 1);
-    } else {
-      size[3] ? row(c, n, s, t, wide, k, 1, 0) : row(c, n, s, t, wide, k, 0, 0);
-    }
-  }
-  if (size[3]) settle();
-}
-
-void tw_bratu(void *const *array, const int64_t *size, void *work, const double *weight) {
-  (void)work;
-  const struct weights k = {(real)weight[0], (real)weight[1], (real)weight[2]};
-#ifdef _OPENMP
-  if (size[2] > 1) {
-#pragma omp parallel num_threads((int)size[2])
+  if (columns > 3) {
+    const int64_t inner = columns - 2;
     {
-      const int64_t t = omp_get_thread_num(), all = omp_get_num_threads();
-      rows(array[0], array[1], array[2], size[0] * t / all, size[0] * (t + 1) / all, size, k);
+      int64_t i = 2;
+      while ((i < inner) & ((((int64_t)(f + i)) % TW_BYTES) != 0)) {
+        const tw_v_f64 e = exponential(tw_splat_v_f64(u[i]));
+        f[i] = (((((u[i] * 2.0) - ((i > 1) ? u[i - 1] : 0.0)) - (((i + 2) < columns) ? u[i + 1] : 0.0)) * east) + ((((u[i] * 2.0) - n[i]) - s[i]) * north)) - (source * e[0]);
+        i = i + 1;
+      }
+      const int64_t step = TW_LANES_F64 * 2;
+      for (int64_t at = i; at < ((inner - step) + 1); at += step) {
+        const tw_v_f64 c0 = *(const tw_u_f64 *)(u + at);
+        const tw_v_f64 e0 = exponential(c0);
+        const tw_v_f64 v0 = (((((c0 * 2.0) - *(const tw_u_f64 *)(u + (at - 1))) - *(const tw_u_f64 *)(u + (at + 1))) * east) + ((((c0 * 2.0) - *(const tw_u_f64 *)(n + at)) - *(const tw_u_f64 *)(s + at)) * north)) - (source * e0);
+        const tw_v_f64 c1 = *(const tw_u_f64 *)(u + (at + TW_LANES_F64));
+        const tw_v_f64 e1 = exponential(c1);
+        const tw_v_f64 v1 = (((((c1 * 2.0) - *(const tw_u_f64 *)(u + ((at + TW_LANES_F64) - 1))) - *(const tw_u_f64 *)(u + ((at + TW_LANES_F64) + 1))) * east) + ((((c1 * 2.0) - *(const tw_u_f64 *)(n + (at + TW_LANES_F64))) - *(const tw_u_f64 *)(s + (at + TW_LANES_F64))) * north)) - (source * e1);
+        tw_past_v_f64(f + at, v0);
+        tw_past_v_f64(f + (at + TW_LANES_F64), v1);
+      }
+      const int64_t whole = ((inner - i) / step) * step;
+      for (int64_t rest = whole + i; rest < inner; ++rest) {
+        const tw_v_f64 e = exponential(tw_splat_v_f64(u[rest]));
+        f[rest] = (((((u[rest] * 2.0) - ((rest > 1) ? u[rest - 1] : 0.0)) - (((rest + 2) < columns) ? u[rest + 1] : 0.0)) * east) + ((((u[rest] * 2.0) - n[rest]) - s[rest]) * north)) - (source * e[0]);
+      }
     }
-    return;
+    const tw_v_f64 e = exponential(tw_splat_v_f64(u[inner]));
+    f[inner] = (((((u[inner] * 2.0) - ((inner > 1) ? u[inner - 1] : 0.0)) - (((inner + 2) < columns) ? u[inner + 1] : 0.0)) * east) + ((((u[inner] * 2.0) - n[inner]) - s[inner]) * north)) - (source * e[0]);
   }
-#endif
-  rows(array[0], array[1], array[2], 0, size[0], size, k);
+  if (columns > 1) {
+    f[columns - 1] = edge * u[columns - 1];
+  }
+}
+
+void tw_bratu(uint8_t *const *array, const int64_t *size, uint8_t *work, const double *weight) {
+  const int64_t n = size[0];
+  if (size[2] > 1) {
+    #pragma omp parallel num_threads(size[2])
+    {
+      rows(((const double *)array[0]), ((double *)array[1]), ((const double *)array[2]), (n * tw_thread()) / tw_threads(), (n * (tw_thread() + 1)) / tw_threads(), size, weight[0], weight[1], weight[2]);
+    }
+  } else {
+    rows(((const double *)array[0]), ((double *)array[1]), ((const double *)array[2]), 0, n, size, weight[0], weight[1], weight[2]);
+  }
 }

@@ -1,121 +1,85 @@
 /* an iteration of CG
-   not shown: least(), most(), past(), settle(), share(), dia_loop1(), dia_pass1(), dia_loop2(), dia_pass2(),
-     dia_loop3(), dia_pass3(), dia_loop4(), dia_pass4(), dia_loop5(), dia_pass5(), dia_loop6(), dia_pass6(),
-     dia_loop7(), dia_pass7(), dia_loop8(), dia_pass8(), dia_range(), dia_rows() */
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F64, TW_LANES_U8, tw_pick_f64(), tw_fence(), tw_past_v_f64(), tw_splat_v_f64(),
+     omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(), dia_pass1(), dia_pass2(),
+     dia_pass3(), dia_pass4(), dia_pass5(), dia_pass6(), dia_pass7(), dia_pass8(), dia_range(), dia_rows(),
+     dot(), reduce(), total() */
 
-static inline double lanes_of(vec v) {
-  double s = 0;
-  for (int l = 0; l < LANES; ++l) s += v[l];
-  return s;
-}
-/* x += a p and p' = r + b p on elements from ... to - 1. */
-static void direct(real *x, const real *r, const real *p, real *next, int64_t from, int64_t to, real a, real b) {
-  int64_t i = from;
-  for (; i + 2 * LANES <= to; i += 2 * LANES) {
-    const vec p0 = *(const vec *)(p + i), p1 = *(const vec *)(p + i + LANES);
-    *(vec *)(x + i) += a * p0;
-    *(vec *)(x + i + LANES) += a * p1;
-    *(vec *)(next + i) = *(const vec *)(r + i) + b * p0;
-    *(vec *)(next + i + LANES) = *(const vec *)(r + i + LANES) + b * p1;
-  }
-  for (; i < to; ++i) {
-    x[i] += a * p[i];
-    next[i] = r[i] + b * p[i];
-  }
-}
-static double dot(const real *x, const real *y, int64_t n) {
-  vec s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-  double s = 0;
-  int64_t i = 0;
-  for (; i + 4 * LANES <= n; i += 4 * LANES) {
-    s0 += *(const vec *)(x + i) * *(const vec *)(y + i);
-    s1 += *(const vec *)(x + i + LANES) * *(const vec *)(y + i + LANES);
-    s2 += *(const vec *)(x + i + 2 * LANES) * *(const vec *)(y + i + 2 * LANES);
-    s3 += *(const vec *)(x + i + 3 * LANES) * *(const vec *)(y + i + 3 * LANES);
-  }
-  for (; i < n; ++i) s += (double)x[i] * y[i];
-  return s + lanes_of((s0 + s1) + (s2 + s3));
-}
-/* r -= a q; returns r.r. */
-static double reduce(real *r, const real *q, int64_t n, real a) {
-  vec s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-  double s = 0;
-  int64_t i = 0;
-  for (; i + 4 * LANES <= n; i += 4 * LANES) {
-    const vec r0 = *(vec *)(r + i) - a * *(const vec *)(q + i);
-    const vec r1 = *(vec *)(r + i + LANES) - a * *(const vec *)(q + i + LANES);
-    const vec r2 = *(vec *)(r + i + 2 * LANES) - a * *(const vec *)(q + i + 2 * LANES);
-    const vec r3 = *(vec *)(r + i + 3 * LANES) - a * *(const vec *)(q + i + 3 * LANES);
-    *(vec *)(r + i) = r0;
-    *(vec *)(r + i + LANES) = r1;
-    *(vec *)(r + i + 2 * LANES) = r2;
-    *(vec *)(r + i + 3 * LANES) = r3;
-    s0 += r0 * r0; s1 += r1 * r1; s2 += r2 * r2; s3 += r3 * r3;
-  }
-  for (; i < n; ++i) {
-    r[i] -= a * q[i];
-    s += (double)r[i] * r[i];
-  }
-  return s + lanes_of((s0 + s1) + (s2 + s3));
-}
-static inline double total(const double *part, int64_t n) {
-  double s = 0;
-  for (int64_t b = 0; b < n; ++b) s += part[b];
-  return s;
-}
-
-void tw_cg(void *const *array, const int64_t *size, double *work, const void *unused) {
-  (void)unused;
-  const int64_t n = size[0], reach = size[3], blocks = (n + 4096 - 1) / 4096;
-  const struct dia m = {n, n, size[1], array[5], array[6]};
-  real *x = array[0], *r = array[1], *next = array[3], *q = array[4];
-  const real *p = array[2];
-  const int first = (int)size[4];
-  const real a = (real)work[0], b = (real)work[1];
-  double *part = work + 5;
-#ifdef _OPENMP
-#pragma omp parallel num_threads((int)size[2])
-#endif
+static void direct(double *x, const double *r, const double *p, double *next, int64_t from, int64_t to, double a,
+    double b) {
+  const int64_t n = to - from;
   {
-#ifdef _OPENMP
-    const int t = omp_get_thread_num(), threads = omp_get_num_threads();
-#else
-    const int t = 0, threads = 1;
-#endif
-    const int64_t begin = blocks * t / threads, end = blocks * (t + 1) / threads;
-    const int64_t low = least(begin * 4096, n), high = least(end * 4096, n);
+    const int64_t step = TW_LANES_F64 * 2;
+    for (int64_t at = 0; at < ((n - step) + 1); at += step) {
+      const tw_v_f64 p0 = *(const tw_u_f64 *)(p + (at + from));
+      const tw_v_f64 p1 = *(const tw_u_f64 *)(p + ((at + from) + TW_LANES_F64));
+      *(tw_u_f64 *)(x + (at + from)) = *(const tw_u_f64 *)(x + (at + from)) + (a * p0);
+      *(tw_u_f64 *)(next + (at + from)) = *(const tw_u_f64 *)(r + (at + from)) + (b * p0);
+      *(tw_u_f64 *)(x + ((at + from) + TW_LANES_F64)) = *(const tw_u_f64 *)(x + ((at + from) + TW_LANES_F64)) + (a * p1);
+      *(tw_u_f64 *)(next + ((at + from) + TW_LANES_F64)) = *(const tw_u_f64 *)(r + ((at + from) + TW_LANES_F64)) + (b * p1);
+    }
+    const int64_t whole = (n / step) * step;
+    for (int64_t rest = whole; rest < n; ++rest) {
+      x[rest + from] = x[rest + from] + (a * p[rest + from]);
+      next[rest + from] = r[rest + from] + (b * p[rest + from]);
+    }
+  }
+}
+
+void tw_cg(uint8_t *const *array, const int64_t *size, double *work, uint8_t *unused) {
+  const int64_t n = size[0];
+  const int64_t reach = size[3];
+  const int64_t blocks = (n + 4095) / 4096;
+  const int64_t count = size[1];
+  const int64_t *const offset = ((const int64_t *)array[5]);
+  const double *const *const diagonal = ((const double *const *)array[6]);
+  double *const x = ((double *)array[0]);
+  double *const r = ((double *)array[1]);
+  const double *const p = ((const double *)array[2]);
+  double *const next = ((double *)array[3]);
+  double *const q = ((double *)array[4]);
+  const int later = size[4] == 0;
+  const double a = work[0];
+  const double b = work[1];
+  double *const part = work + 5;
+  #pragma omp parallel num_threads(size[2])
+  {
+    const int64_t t = tw_thread();
+    const int64_t threads = tw_threads();
+    const int64_t begin = (blocks * t) / threads;
+    const int64_t end = (blocks * (t + 1)) / threads;
+    const int64_t low = tw_min((begin * 4096), n);
+    const int64_t high = tw_min((end * 4096), n);
     /* what the neighbours need of mine */
-    const int64_t head = t > 0 ? least(low + reach, high) : low;
-    const int64_t tail = t + 1 < threads ? most(high - reach, head) : high;
+    const int64_t head = ((t > 0) ? tw_min((low + reach), high) : low);
+    const int64_t tail = (((t + 1) < threads) ? tw_max((high - reach), head) : high);
     int64_t done = head;
-    if (!first) {
+    if (later) {
       direct(x, r, p, next, low, head, a, b);
       direct(x, r, p, next, tail, high, a, b);
     }
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
+    #pragma omp barrier
     for (int64_t k = begin; k < end; ++k) {
-      const int64_t row = k * 4096, until = least(row + 4096, n), ahead = least(until + reach, tail);
-      if (!first && ahead > done) {
+      const int64_t row = k * 4096;
+      const int64_t until = tw_min((row + 4096), n);
+      const int64_t ahead = tw_min((until + reach), tail);
+      if (later & (ahead > done)) {
         direct(x, r, p, next, done, ahead, a, b);
         done = ahead;
       }
-      dia_rows(&m, next, q, row, until, 0, 0);
+      dia_rows(n, count, offset, diagonal, next, q, row, until, 0, 0);
       part[k] = dot(next + row, q + row, until - row);
     }
-#ifdef _OPENMP
-#pragma omp barrier
-#pragma omp single
-#endif
-    {
+    #pragma omp barrier
+    if (t == 0) {
       work[2] = total(part, blocks);
       work[3] = work[4] / work[2];
     }
-    const real step = (real)work[3];
+    #pragma omp barrier
+    const double step = work[3];
     for (int64_t k = begin; k < end; ++k) {
       const int64_t row = k * 4096;
-      part[k] = reduce(r + row, q + row, least(4096, n - row), step);
+      part[k] = reduce(r + row, q + row, tw_min((n - row), 4096), step);
     }
   }
   work[4] = total(part, blocks);

@@ -1,155 +1,236 @@
-/* y = A x of diagonals, two per pass, float64 */
+/* y = A x of diagonals, two per pass, float64
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F64, TW_LANES_U8, tw_fence(), tw_past_v_f64(), omp_get_thread_num(), tw_thread(),
+     omp_get_num_threads(), tw_threads() */
 
-#include <stdint.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-typedef double real;
-typedef real vec __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
-typedef long long lanes __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
-enum { LANES = 4, BYTES = 32 };
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-/* Store to a vector's own boundary, past the caches where the CPU can. */
-static inline void past(real *to, vec v) {
-#if defined(__clang__)
-  typedef real whole __attribute__((vector_size(32), may_alias));
-  __builtin_nontemporal_store((whole)v, (whole *)to);
-#elif defined(__AVX512F__) && 32 == 64
-  typedef float wide __attribute__((vector_size(64)));
-  __builtin_ia32_movntps512((float *)to, (wide)v);
-#elif defined(__AVX__) && 32 == 32
-  typedef float wide __attribute__((vector_size(32)));
-  __builtin_ia32_movntps256((float *)to, (wide)v);
-#elif defined(__SSE__) && 32 == 16
-  typedef float wide __attribute__((vector_size(16)));
-  __builtin_ia32_movntps((float *)to, (wide)v);
-#else
-  *(vec *)to = v;
-#endif
-}
-/* What went past the caches is seen by whoever comes after. */
-static inline void settle(void) {
-#ifdef __SSE__
-  __builtin_ia32_sfence();
-#endif
-}
-/* The share of a thread: consecutive, at whole cache lines. */
-static inline int64_t share(int64_t n, int thread, int threads) {
-  const int64_t units = (n + 63) / 64;
-  return least(n, units * thread / threads * 64);
-}
-
-static inline __attribute__((always_inline)) void dia_loop1(const real *const *a, const real *const *x, real *y,
-                                                                 int64_t n, const int stream, const int add) {
-  const real *const a0 = a[0], *const x0 = x[0];
-  int64_t i = 0;
-  if (stream)
-    for (; i < n && ((uintptr_t)(y + i) & (BYTES - 1)); ++i) {
-      real s; if (add) { s = y[i]; s += a0[i] * x0[i]; } else s = a0[i] * x0[i];  y[i] = s;
-    }
-  for (; i + 1 * LANES <= n; i += 1 * LANES) {
-    vec s0;
-    if (add) { s0 = *(const vec *)(y + i); s0 += *(const vec *)(a0 + i) * *(const vec *)(x0 + i); }
-    else s0 = *(const vec *)(a0 + i) * *(const vec *)(x0 + i);
-    if (stream) {
-      past(y + i + 0 * LANES, s0);
-    } else {
-      *(vec *)(y + i + 0 * LANES) = s0;
-    }
-  }
-  for (; i < n; ++i) {
-    real s; if (add) { s = y[i]; s += a0[i] * x0[i]; } else s = a0[i] * x0[i];  y[i] = s;
-  }
-}
-static void dia_pass1(const real *const *a, const real *const *x, real *y, int64_t n, int stream, int add) {
-  if (stream) add ? dia_loop1(a, x, y, n, 1, 1) : dia_loop1(a, x, y, n, 1, 0);
-  else add ? dia_loop1(a, x, y, n, 0, 1) : dia_loop1(a, x, y, n, 0, 0);
-}
-
-static inline __attribute__((always_inline)) void dia_loop2(const real *const *a, const real *const *x, real *y,
-                                                                 int64_t n, const int stream, const int add) {
-  const real *const a0 = a[0], *const x0 = x[0], *const a1 = a[1], *const x1 = x[1];
-  int64_t i = 0;
-  if (stream)
-    for (; i < n && ((uintptr_t)(y + i) & (BYTES - 1)); ++i) {
-      real s; if (add) { s = y[i]; s += a0[i] * x0[i]; } else s = a0[i] * x0[i]; s += a1[i] * x1[i]; y[i] = s;
-    }
-  for (; i + 1 * LANES <= n; i += 1 * LANES) {
-    vec s0;
-    if (add) { s0 = *(const vec *)(y + i); s0 += *(const vec *)(a0 + i) * *(const vec *)(x0 + i); }
-    else s0 = *(const vec *)(a0 + i) * *(const vec *)(x0 + i);
-    s0 += *(const vec *)(a1 + i) * *(const vec *)(x1 + i);
-    if (stream) {
-      past(y + i + 0 * LANES, s0);
-    } else {
-      *(vec *)(y + i + 0 * LANES) = s0;
-    }
-  }
-  for (; i < n; ++i) {
-    real s; if (add) { s = y[i]; s += a0[i] * x0[i]; } else s = a0[i] * x0[i]; s += a1[i] * x1[i]; y[i] = s;
-  }
-}
-static void dia_pass2(const real *const *a, const real *const *x, real *y, int64_t n, int stream, int add) {
-  if (stream) add ? dia_loop2(a, x, y, n, 1, 1) : dia_loop2(a, x, y, n, 1, 0);
-  else add ? dia_loop2(a, x, y, n, 0, 1) : dia_loop2(a, x, y, n, 0, 0);
-}
-
-struct dia { int64_t rows, columns, count; const int64_t *offset; const real *const *diagonal; };
-typedef void dia_pass(const real *const *, const real *const *, real *, int64_t, int, int);
-static dia_pass *const dia_passes[2] = {dia_pass1, dia_pass2};
-/* y[from ... to - 1] (+)= the products of diagonals first ... last - 1, which all these rows meet. */
-static void dia_range(const struct dia *m, int64_t first, int64_t last, const real *x, real *y, int64_t from,
-                      int64_t to, int stream, int add) {
-  const int one = last - first <= 2;
-  const int64_t high = one ? to - from : 1024;
-  if (first == last && !add)
-    for (int64_t i = from; i < to; ++i) y[i] = 0;
-  for (int64_t row = from; row < to; row += high) {
-    const int64_t n = least(high, to - row);
-    for (int64_t d = first; d < last; d += 2) {
-      const int64_t k = least(2, last - d);
-      const real *a[2], *b[2];
-      for (int64_t j = 0; j < k; ++j) {
-        const int64_t o = m->offset[d + j];
-        a[j] = m->diagonal[d + j] + (o < 0 ? row + o : row);
-        b[j] = x + row + o;
+static void dia_pass1(const double *const *a, const double *const *x, double *y, int64_t n, int64_t stream,
+    int64_t add) {
+  const double *const a0 = a[0];
+  const double *const x0 = x[0];
+  if (stream != 0) {
+    if (add != 0) {
+      {
+        int64_t i = 0;
+        while ((i < n) & ((((int64_t)(y + i)) % TW_BYTES) != 0)) {
+          double s = y[i] + (a0[i] * x0[i]);
+          y[i] = s;
+          i = i + 1;
+        }
+        const int64_t step = TW_LANES_F64;
+        for (int64_t at = i; at < ((n - step) + 1); at += step) {
+          tw_v_f64 s0 = *(const tw_u_f64 *)(y + at) + (*(const tw_u_f64 *)(a0 + at) * *(const tw_u_f64 *)(x0 + at));
+          tw_past_v_f64(y + at, s0);
+        }
+        const int64_t whole = ((n - i) / step) * step;
+        for (int64_t rest = whole + i; rest < n; ++rest) {
+          double s = y[rest] + (a0[rest] * x0[rest]);
+          y[rest] = s;
+        }
       }
-      dia_passes[k - 1](a, b, y + row, n, one && stream, add || d > first);
+    } else {
+      {
+        int64_t i = 0;
+        while ((i < n) & ((((int64_t)(y + i)) % TW_BYTES) != 0)) {
+          double s = a0[i] * x0[i];
+          y[i] = s;
+          i = i + 1;
+        }
+        const int64_t step = TW_LANES_F64;
+        for (int64_t at = i; at < ((n - step) + 1); at += step) {
+          tw_v_f64 s0 = *(const tw_u_f64 *)(a0 + at) * *(const tw_u_f64 *)(x0 + at);
+          tw_past_v_f64(y + at, s0);
+        }
+        const int64_t whole = ((n - i) / step) * step;
+        for (int64_t rest = whole + i; rest < n; ++rest) {
+          double s = a0[rest] * x0[rest];
+          y[rest] = s;
+        }
+      }
+    }
+  } else {
+    if (add != 0) {
+      {
+        const int64_t step = TW_LANES_F64;
+        for (int64_t at = 0; at < ((n - step) + 1); at += step) {
+          tw_v_f64 s0 = *(const tw_u_f64 *)(y + at) + (*(const tw_u_f64 *)(a0 + at) * *(const tw_u_f64 *)(x0 + at));
+          *(tw_u_f64 *)(y + at) = s0;
+        }
+        const int64_t whole = (n / step) * step;
+        for (int64_t rest = whole; rest < n; ++rest) {
+          double s = y[rest] + (a0[rest] * x0[rest]);
+          y[rest] = s;
+        }
+      }
+    } else {
+      {
+        const int64_t step = TW_LANES_F64;
+        for (int64_t at = 0; at < ((n - step) + 1); at += step) {
+          tw_v_f64 s0 = *(const tw_u_f64 *)(a0 + at) * *(const tw_u_f64 *)(x0 + at);
+          *(tw_u_f64 *)(y + at) = s0;
+        }
+        const int64_t whole = (n / step) * step;
+        for (int64_t rest = whole; rest < n; ++rest) {
+          double s = a0[rest] * x0[rest];
+          y[rest] = s;
+        }
+      }
     }
   }
 }
-/* y[from ... to - 1] (+)= these rows of A x. */
-static void dia_rows(const struct dia *m, const real *x, real *y, int64_t from, int64_t to, int stream, int add) {
-  for (int64_t row = from; row < to;) {
-    int64_t first = 0, last = m->count, end = to;
-    while (first < last && m->offset[first] < -row) ++first;
-    while (last > first && m->offset[last - 1] >= m->columns - row) --last;
+
+static void dia_pass2(const double *const *a, const double *const *x, double *y, int64_t n, int64_t stream,
+    int64_t add) {
+  const double *const a0 = a[0];
+  const double *const a1 = a[1];
+  const double *const x0 = x[0];
+  const double *const x1 = x[1];
+  if (stream != 0) {
+    if (add != 0) {
+      {
+        int64_t i = 0;
+        while ((i < n) & ((((int64_t)(y + i)) % TW_BYTES) != 0)) {
+          double s = y[i] + (a0[i] * x0[i]);
+          s = s + (a1[i] * x1[i]);
+          y[i] = s;
+          i = i + 1;
+        }
+        const int64_t step = TW_LANES_F64;
+        for (int64_t at = i; at < ((n - step) + 1); at += step) {
+          tw_v_f64 s0 = *(const tw_u_f64 *)(y + at) + (*(const tw_u_f64 *)(a0 + at) * *(const tw_u_f64 *)(x0 + at));
+          s0 = s0 + (*(const tw_u_f64 *)(a1 + at) * *(const tw_u_f64 *)(x1 + at));
+          tw_past_v_f64(y + at, s0);
+        }
+        const int64_t whole = ((n - i) / step) * step;
+        for (int64_t rest = whole + i; rest < n; ++rest) {
+          double s = y[rest] + (a0[rest] * x0[rest]);
+          s = s + (a1[rest] * x1[rest]);
+          y[rest] = s;
+        }
+      }
+    } else {
+      {
+        int64_t i = 0;
+        while ((i < n) & ((((int64_t)(y + i)) % TW_BYTES) != 0)) {
+          double s = a0[i] * x0[i];
+          s = s + (a1[i] * x1[i]);
+          y[i] = s;
+          i = i + 1;
+        }
+        const int64_t step = TW_LANES_F64;
+        for (int64_t at = i; at < ((n - step) + 1); at += step) {
+          tw_v_f64 s0 = *(const tw_u_f64 *)(a0 + at) * *(const tw_u_f64 *)(x0 + at);
+          s0 = s0 + (*(const tw_u_f64 *)(a1 + at) * *(const tw_u_f64 *)(x1 + at));
+          tw_past_v_f64(y + at, s0);
+        }
+        const int64_t whole = ((n - i) / step) * step;
+        for (int64_t rest = whole + i; rest < n; ++rest) {
+          double s = a0[rest] * x0[rest];
+          s = s + (a1[rest] * x1[rest]);
+          y[rest] = s;
+        }
+      }
+    }
+  } else {
+    if (add != 0) {
+      {
+        const int64_t step = TW_LANES_F64;
+        for (int64_t at = 0; at < ((n - step) + 1); at += step) {
+          tw_v_f64 s0 = *(const tw_u_f64 *)(y + at) + (*(const tw_u_f64 *)(a0 + at) * *(const tw_u_f64 *)(x0 + at));
+          s0 = s0 + (*(const tw_u_f64 *)(a1 + at) * *(const tw_u_f64 *)(x1 + at));
+          *(tw_u_f64 *)(y + at) = s0;
+        }
+        const int64_t whole = (n / step) * step;
+        for (int64_t rest = whole; rest < n; ++rest) {
+          double s = y[rest] + (a0[rest] * x0[rest]);
+          s = s + (a1[rest] * x1[rest]);
+          y[rest] = s;
+        }
+      }
+    } else {
+      {
+        const int64_t step = TW_LANES_F64;
+        for (int64_t at = 0; at < ((n - step) + 1); at += step) {
+          tw_v_f64 s0 = *(const tw_u_f64 *)(a0 + at) * *(const tw_u_f64 *)(x0 + at);
+          s0 = s0 + (*(const tw_u_f64 *)(a1 + at) * *(const tw_u_f64 *)(x1 + at));
+          *(tw_u_f64 *)(y + at) = s0;
+        }
+        const int64_t whole = (n / step) * step;
+        for (int64_t rest = whole; rest < n; ++rest) {
+          double s = a0[rest] * x0[rest];
+          s = s + (a1[rest] * x1[rest]);
+          y[rest] = s;
+        }
+      }
+    }
+  }
+}
+
+static void dia_range(int64_t columns, int64_t count, const int64_t *offset, const double *const *diagonal,
+    int64_t first, int64_t last, const double *x, double *y, int64_t from, int64_t to, int64_t stream, int64_t add) {
+  const int one = (last - first) <= 2;
+  const int64_t high = (one ? (to - from) : 1024);
+  if ((first == last) & (add == 0)) {
+    for (int64_t i = from; i < to; ++i) {
+      y[i] = 0.0;
+    }
+  }
+  for (int64_t step = 0; step < ((((to - from) + high) - 1) / tw_max(high, 1)); ++step) {
+    const int64_t row = from + (step * high);
+    const int64_t n = tw_min(high, (to - row));
+    for (int64_t d = first; d < last; d += 2) {
+      const int64_t k = tw_min((last - d), 2);
+      const double * a[2];
+      const double * b[2];
+      for (int64_t j = 0; j < k; ++j) {
+        const int64_t o = offset[d + j];
+        a[j] = (diagonal[d + j] + row) + tw_min(o, 0);
+        b[j] = (x + row) + o;
+      }
+      if (k == 1) {
+        dia_pass1(a, b, y + row, n, (stream != 0) & one, (add != 0) | (d > first));
+      }
+      if (k == 2) {
+        dia_pass2(a, b, y + row, n, (stream != 0) & one, (add != 0) | (d > first));
+      }
+    }
+  }
+}
+
+static void dia_rows(int64_t columns, int64_t count, const int64_t *offset, const double *const *diagonal,
+    const double *x, double *y, int64_t from, int64_t to, int64_t stream, int64_t add) {
+  int64_t row = from;
+  while (row < to) {
+    int64_t first = 0;
+    int64_t last = count;
+    int64_t end = to;
+    for (int64_t d = 0; d < count; ++d) {
+      first = first + (offset[d] < (-row));
+      last = last - (offset[d] >= (columns - row));
+    }
+    last = tw_max(first, last);
     /* the next row that meets one more below, or one less above */
-    if (first > 0) end = least(end, -m->offset[first - 1]);
-    if (last > first) end = least(end, m->columns - m->offset[last - 1]);
-    dia_range(m, first, last, x, y, row, end, stream, add);
+    if (first > 0) {
+      end = tw_min(end, (-offset[first - 1]));
+    }
+    if (last > first) {
+      end = tw_min(end, (columns - offset[last - 1]));
+    }
+    dia_range(columns, count, offset, diagonal, first, last, x, y, row, end, stream, add);
     row = end;
   }
-  if (stream) settle();
+  if (stream != 0) {
+    tw_fence();
+  }
 }
 
-void tw_dia(void *const *array, const int64_t *size, void *work, const void *unused) {
-  (void)work; (void)unused;
-  const struct dia m = {size[0], size[1], size[2], array[2], array[3]};
-  const real *x = array[0];
-  real *y = array[1];
-  const int stream = (int)size[4], add = (int)size[5];
-#ifdef _OPENMP
-  const int threads = (int)size[3];
-  if (threads > 1) {
-#pragma omp parallel num_threads(threads)
+void tw_dia(uint8_t *const *array, const int64_t *size, uint8_t *work, uint8_t *unused) {
+  const int64_t rows = size[0];
+  if (size[3] > 1) {
+    #pragma omp parallel num_threads(size[3])
     {
-      const int t = omp_get_thread_num(), all = omp_get_num_threads();
-      dia_rows(&m, x, y, share(m.rows, t, all), share(m.rows, t + 1, all), stream, add);
+      dia_rows(size[1], size[2], ((const int64_t *)array[2]), ((const double *const *)array[3]), ((const double *)array[0]), ((double *)array[1]), tw_min(rows, (((((rows + 63) / 64) * tw_thread()) / tw_threads()) * 64)), tw_min(rows, (((((rows + 63) / 64) * (tw_thread() + 1)) / tw_threads()) * 64)), size[4], size[5]);
     }
-    return;
+  } else {
+    dia_rows(size[1], size[2], ((const int64_t *)array[2]), ((const double *const *)array[3]), ((const double *)array[0]), ((double *)array[1]), 0, rows, size[4], size[5]);
   }
-#endif
-  dia_rows(&m, x, y, 0, m.rows, stream, add);
 }

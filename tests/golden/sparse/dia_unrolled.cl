@@ -1,27 +1,15 @@
-/* four diagonals at a time */
+/* four diagonals at a time
+   starts as every text of its language does, see prelude/ */
 
-#define KERNEL __kernel void
-#define DEVICE inline
-#define GLOBAL __global
-#define SHARED __local
-#define POINTS_SHARED __local
-#define GROUP ((int)get_group_id(0))
-#define GROUPS ((int)get_num_groups(0))
-#define THREAD ((int)get_local_id(0))
-#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
-typedef long wide;
-typedef float real;
-#define THREADS 64
-
-/* A row per turn of a thread: neighbours in the group read neighbours of every diagonal. */
-KERNEL tw_dia_gpu(GLOBAL const real *values, GLOBAL const wide *start, GLOBAL const wide *offset, GLOBAL const real *x,
-             GLOBAL real *y, wide rows, wide columns, wide diagonals) {
-  for (wide i = (wide)GROUP * THREADS + THREAD; i < rows; i += (wide)GROUPS * THREADS) {
-    real s = 0;
-#pragma unroll 4
-    for (wide d = 0; d < diagonals; ++d) {
-      const wide column = i + offset[d];
-      if (column >= 0 && column < columns) s += values[start[d] + (column < i ? column : i)] * x[column];
+TW_KERNEL(64) tw_dia_gpu(TW_GLOBAL const float *values, TW_GLOBAL const tw_wide *start, TW_GLOBAL const tw_wide *offset, TW_GLOBAL const float *x, TW_GLOBAL float *y, tw_wide rows, tw_wide columns, tw_wide diagonals) {
+  for (tw_wide i = ((((tw_wide)TW_GROUP) * 64) + TW_THREAD); i < rows; i += (((tw_wide)TW_GROUPS) * 64)) {
+    float s = 0.0f;
+    TW_UNROLL_BY(4)
+    for (tw_wide d = 0; d < diagonals; ++d) {
+      const tw_wide column = (i + offset[d]);
+      if (((column >= 0) & (column < columns))) {
+        s = (s + (values[(start[d] + ((column < i) ? column : i))] * x[column]));
+      }
     }
     y[i] = s;
   }

@@ -1,50 +1,76 @@
 /* dot_norm2, float64
-   not shown: least(), most(), past(), settle(), share() */
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F64, TW_LANES_U8, tw_pick_f64(), tw_fence(), tw_splat_v_f64() */
 
-/* Elements from ... from + n - 1; their sums go to sum. */
-static void block(void *const *array, int64_t from, int64_t n, int stream, const double *scalar, double *sum) {
-  const real *const p_x = (real *)array[0] + from; const real *const p_y = (real *)array[1] + from;
-  
-  const vec zero = {0};
-  vec t0_0 = zero; vec t1_0 = zero;
-  real t0 = 0; real t1 = 0;
-  int64_t i = 0;
-  (void)zero; (void)scalar; (void)sum; (void)stream;
-
-  if (stream && 0)
-    for (; i + 1 * LANES <= n; i += 1 * LANES) {
-    vec x_0 = *(const vec *)(p_x + i); vec y_0 = *(const vec *)(p_y + i);
-    t0_0 += x_0 * y_0; t1_0 += x_0 * x_0;
-      
+static void tw_vectors_block(uint8_t *const *array, int64_t from, int64_t n, int64_t stream,
+    const double *scalar, double *sum) {
+  const double *const p_x = ((const double *)array[0]) + from;
+  const double *const p_y = ((const double *)array[1]) + from;
+  tw_v_f64 t0_0 = tw_splat_v_f64(0.0);
+  tw_v_f64 t1_0 = tw_splat_v_f64(0.0);
+  double t0 = 0.0;
+  double t1 = 0.0;
+  {
+    const int64_t step = TW_LANES_F64;
+    for (int64_t at = 0; at < ((n - step) + 1); at += step) {
+      const tw_v_f64 e_x_0 = *(const tw_u_f64 *)(p_x + at);
+      const tw_v_f64 e_y_0 = *(const tw_u_f64 *)(p_y + at);
+      t0_0 = t0_0 + (e_x_0 * e_y_0);
+      t1_0 = t1_0 + (e_x_0 * e_x_0);
     }
-  for (; i + 1 * LANES <= n; i += 1 * LANES) {
-    vec x_0 = *(const vec *)(p_x + i); vec y_0 = *(const vec *)(p_y + i);
-    t0_0 += x_0 * y_0; t1_0 += x_0 * x_0;
-      
+    const int64_t whole = (n / step) * step;
+    for (int64_t rest = whole; rest < n; ++rest) {
+      const double e_x = p_x[rest];
+      const double e_y = p_y[rest];
+      t0 = t0 + (e_x * e_y);
+      t1 = t1 + (e_x * e_x);
+    }
   }
-  for (; i < n; ++i) { real x = p_x[i]; real y = p_y[i]; t0 += x * y; t1 += x * x; }
-  { double s = t0; { const vec all = t0_0; for (int l = 0; l < LANES; ++l) s += all[l]; } sum[0] = s; } { double s = t1; { const vec all = t1_0; for (int l = 0; l < LANES; ++l) s += all[l]; } sum[1] = s; }
+  const tw_v_f64 all0 = t0_0;
+  double s0 = t0;
+  for (int64_t lane = 0; lane < TW_LANES_F64; ++lane) {
+    s0 = s0 + all0[lane];
+  }
+  sum[0] = s0;
+  const tw_v_f64 all1 = t1_0;
+  double s1 = t1;
+  for (int64_t lane = 0; lane < TW_LANES_F64; ++lane) {
+    s1 = s1 + all1[lane];
+  }
+  sum[1] = s1;
 }
 
-void tw_vectors(void *const *array, const int64_t *size, double *work, const double *scalar) {
-  const int64_t n = size[0], blocks = (n + 4096 - 1) / 4096;
-  const int stream = (int)size[2];
-  double total[2] = {0};
-#ifdef _OPENMP
+void tw_vectors(uint8_t *const *array, const int64_t *size, double *work, const double *scalar) {
+  const int64_t n = size[0];
+  const int64_t stream = size[2];
+  const int64_t blocks = (n + 4095) / 4096;
   if (size[1] > 1) {
-#pragma omp parallel for schedule(static) num_threads((int)size[1])
-    for (int64_t b = 0; b < blocks; ++b) {
-      block(array, b * 4096, least(4096, n - b * 4096), stream, scalar, work + b * 2);
-      if (stream) settle();
+    #pragma omp parallel num_threads(size[1])
+    {
+      #pragma omp for schedule(static)
+      for (int64_t b = 0; b < blocks; ++b) {
+        tw_vectors_block(array, b * 4096, tw_min((n - (b * 4096)), 4096), stream, scalar, work + (b * 2));
+        if (stream != 0) {
+          tw_fence();
+        }
+      }
     }
-  } else
-#endif
-  {
-    for (int64_t b = 0; b < blocks; ++b)
-      block(array, b * 4096, least(4096, n - b * 4096), stream, scalar, work + b * 2);
-    if (stream) settle();
+  } else {
+    for (int64_t b = 0; b < blocks; ++b) {
+      tw_vectors_block(array, b * 4096, tw_min((n - (b * 4096)), 4096), stream, scalar, work + (b * 2));
+      if (stream != 0) {
+        tw_fence();
+      }
+    }
   }
-  for (int64_t b = 0; b < blocks; ++b)
-    for (int k = 0; k < 2; ++k) total[k] += work[b * 2 + k];
-  for (int k = 0; k < 2; ++k) work[k] = total[k];
+  double total0 = 0.0;
+  for (int64_t b = 0; b < blocks; ++b) {
+    total0 = total0 + work[b * 2];
+  }
+  work[0] = total0;
+  double total1 = 0.0;
+  for (int64_t b = 0; b < blocks; ++b) {
+    total1 = total1 + work[(b * 2) + 1];
+  }
+  work[1] = total1;
 }

@@ -1,47 +1,82 @@
-/* dot_norm2, float32 */
+/* dot_norm2, float32
+   starts as every text of its language does, see prelude/ */
 
-#define KERNEL __kernel void
-#define DEVICE inline
-#define GLOBAL __global
-#define SHARED __local
-#define POINTS_SHARED __local
-#define GROUP ((int)get_group_id(0))
-#define GROUPS ((int)get_num_groups(0))
-#define THREAD ((int)get_local_id(0))
-#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
-typedef long wide;
-typedef float real;
-#define THREADS 256
-
-/* The sum of a value over the threads of a group, for thread 0. */
-DEVICE real total(POINTS_SHARED real *chip, real value) {
-  chip[THREAD] = value;
-  BARRIER;
-  for (int span = THREADS / 2; span > 0; span /= 2) {
-    if (THREAD < span) chip[THREAD] += chip[THREAD + span];
-    BARRIER;
+TW_FUNCTION float total(TW_LOCAL float *chip, float value) {
+  chip[TW_THREAD] = value;
+  TW_BARRIER();
+  if ((TW_THREAD < 128)) {
+    chip[TW_THREAD] = (chip[TW_THREAD] + chip[(TW_THREAD + 128)]);
   }
-  const real all = chip[0];
-  BARRIER;
+  TW_BARRIER();
+  if ((TW_THREAD < 64)) {
+    chip[TW_THREAD] = (chip[TW_THREAD] + chip[(TW_THREAD + 64)]);
+  }
+  TW_BARRIER();
+  if ((TW_THREAD < 32)) {
+    chip[TW_THREAD] = (chip[TW_THREAD] + chip[(TW_THREAD + 32)]);
+  }
+  TW_BARRIER();
+  if ((TW_THREAD < 16)) {
+    chip[TW_THREAD] = (chip[TW_THREAD] + chip[(TW_THREAD + 16)]);
+  }
+  TW_BARRIER();
+  if ((TW_THREAD < 8)) {
+    chip[TW_THREAD] = (chip[TW_THREAD] + chip[(TW_THREAD + 8)]);
+  }
+  TW_BARRIER();
+  if ((TW_THREAD < 4)) {
+    chip[TW_THREAD] = (chip[TW_THREAD] + chip[(TW_THREAD + 4)]);
+  }
+  TW_BARRIER();
+  if ((TW_THREAD < 2)) {
+    chip[TW_THREAD] = (chip[TW_THREAD] + chip[(TW_THREAD + 2)]);
+  }
+  TW_BARRIER();
+  if ((TW_THREAD < 1)) {
+    chip[TW_THREAD] = (chip[TW_THREAD] + chip[(TW_THREAD + 1)]);
+  }
+  TW_BARRIER();
+  const float all = chip[0];
+  TW_BARRIER();
   return all;
 }
 
-KERNEL tw_vectors_gpu(GLOBAL const real *p_x, GLOBAL const real *p_y, GLOBAL real *part, wide n) {
-  SHARED real chip[THREADS];
-  real t0 = 0; real t1 = 0;
-  for (wide i = (wide)GROUP * THREADS + THREAD; i < n; i += (wide)GROUPS * THREADS) { real x = p_x[i]; real y = p_y[i]; t0 += x * y; t1 += x * x; }
+TW_KERNEL(256) tw_vectors_gpu(TW_GLOBAL const float *p_x, TW_GLOBAL const float *p_y, TW_GLOBAL float *part, tw_wide n) {
+  TW_SHARED float chip[256];
+  float t0 = 0.0f;
+  float t1 = 0.0f;
+  for (tw_wide i = ((((tw_wide)TW_GROUP) * 256) + TW_THREAD); i < n; i += (((tw_wide)TW_GROUPS) * 256)) {
+    const float e_x = p_x[i];
+    const float e_y = p_y[i];
+    t0 = (t0 + (e_x * e_y));
+    t1 = (t1 + (e_x * e_x));
+  }
   t0 = total(chip, t0);
-  if (THREAD == 0) part[GROUP * 2 + 0] = t0;
+  if ((TW_THREAD == 0)) {
+    part[(TW_GROUP * 2)] = t0;
+  }
   t1 = total(chip, t1);
-  if (THREAD == 0) part[GROUP * 2 + 1] = t1;
+  if ((TW_THREAD == 0)) {
+    part[((TW_GROUP * 2) + 1)] = t1;
+  }
 }
 
-KERNEL tw_vectors_gpu_finish(GLOBAL real *part, int groups) {
-  SHARED real chip[THREADS];
-  for (int k = 0; k < 2; ++k) {
-    real t = 0;
-    for (int g = THREAD; g < groups; g += THREADS) t += part[g * 2 + k];
-    t = total(chip, t);
-    if (THREAD == 0) part[k] = t;
+TW_KERNEL(256) tw_vectors_gpu_finish(TW_GLOBAL float *part, int groups) {
+  TW_SHARED float chip[256];
+  float t0 = 0.0f;
+  for (int g = TW_THREAD; g < groups; g += 256) {
+    t0 = (t0 + part[(g * 2)]);
+  }
+  t0 = total(chip, t0);
+  if ((TW_THREAD == 0)) {
+    part[0] = t0;
+  }
+  float t1 = 0.0f;
+  for (int g = TW_THREAD; g < groups; g += 256) {
+    t1 = (t1 + part[((g * 2) + 1)]);
+  }
+  t1 = total(chip, t1);
+  if ((TW_THREAD == 0)) {
+    part[1] = t1;
   }
 }

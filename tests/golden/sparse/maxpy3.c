@@ -1,27 +1,34 @@
 /* three products
-   not shown: least(), most(), past(), settle(), share(), tw_vectors() */
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_fence(), tw_vectors() */
 
-/* Elements from ... from + n - 1; their sums go to sum. */
-static void block(void *const *array, int64_t from, int64_t n, int stream, const double *scalar, double *sum) {
-  const real *const p_x0 = (real *)array[0] + from; const real *const p_x1 = (real *)array[1] + from; const real *const p_x2 = (real *)array[2] + from; real *const p_y = (real *)array[3] + from;
-  const real a0 = (real)scalar[0]; const real a1 = (real)scalar[1]; const real a2 = (real)scalar[2];
-  const vec zero = {0};
-  
-  
-  int64_t i = 0;
-  (void)zero; (void)scalar; (void)sum; (void)stream;
-
-  if (stream && 0)
-    for (; i + 1 * LANES <= n; i += 1 * LANES) {
-    vec x0_0 = *(const vec *)(p_x0 + i); vec x1_0 = *(const vec *)(p_x1 + i); vec x2_0 = *(const vec *)(p_x2 + i); vec y_0 = *(const vec *)(p_y + i);
-    y_0 = y_0 + a0 * x0_0 + a1 * x1_0 + a2 * x2_0;
-      *(vec *)(p_y + i) = y_0;
+static void tw_vectors_block(uint8_t *const *array, int64_t from, int64_t n, int64_t stream,
+    const double *scalar, double *sum) {
+  const float *const p_x0 = ((const float *)array[0]) + from;
+  const float *const p_x1 = ((const float *)array[1]) + from;
+  const float *const p_x2 = ((const float *)array[2]) + from;
+  float *const p_y = ((float *)array[3]) + from;
+  const float a0 = ((float)scalar[0]);
+  const float a1 = ((float)scalar[1]);
+  const float a2 = ((float)scalar[2]);
+  {
+    const int64_t step = TW_LANES_F32;
+    for (int64_t at = 0; at < ((n - step) + 1); at += step) {
+      const tw_v_f32 e_x0_0 = *(const tw_u_f32 *)(p_x0 + at);
+      const tw_v_f32 e_x1_0 = *(const tw_u_f32 *)(p_x1 + at);
+      const tw_v_f32 e_x2_0 = *(const tw_u_f32 *)(p_x2 + at);
+      const tw_v_f32 e_y_0 = *(const tw_u_f32 *)(p_y + at);
+      const tw_v_f32 y0_0 = ((e_y_0 + (a0 * e_x0_0)) + (a1 * e_x1_0)) + (a2 * e_x2_0);
+      *(tw_u_f32 *)(p_y + at) = y0_0;
     }
-  for (; i + 1 * LANES <= n; i += 1 * LANES) {
-    vec x0_0 = *(const vec *)(p_x0 + i); vec x1_0 = *(const vec *)(p_x1 + i); vec x2_0 = *(const vec *)(p_x2 + i); vec y_0 = *(const vec *)(p_y + i);
-    y_0 = y_0 + a0 * x0_0 + a1 * x1_0 + a2 * x2_0;
-      *(vec *)(p_y + i) = y_0;
+    const int64_t whole = (n / step) * step;
+    for (int64_t rest = whole; rest < n; ++rest) {
+      const float e_x0 = p_x0[rest];
+      const float e_x1 = p_x1[rest];
+      const float e_x2 = p_x2[rest];
+      const float e_y = p_y[rest];
+      const float y0 = ((e_y + (a0 * e_x0)) + (a1 * e_x1)) + (a2 * e_x2);
+      p_y[rest] = y0;
+    }
   }
-  for (; i < n; ++i) { real x0 = p_x0[i]; real x1 = p_x1[i]; real x2 = p_x2[i]; real y = p_y[i]; y = y + a0 * x0 + a1 * x1 + a2 * x2; p_y[i] = y; }
-  
 }

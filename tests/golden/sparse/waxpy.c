@@ -1,50 +1,79 @@
 /* waxpy, float64
-   not shown: least(), most(), past(), settle(), share() */
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F64, TW_LANES_U8, tw_fence(), tw_past_v_f64() */
 
-/* Elements from ... from + n - 1; their sums go to sum. */
-static void block(void *const *array, int64_t from, int64_t n, int stream, const double *scalar, double *sum) {
-  const real *const p_x = (real *)array[0] + from; const real *const p_y = (real *)array[1] + from; real *const p_w = (real *)array[2] + from;
-  const real a = (real)scalar[0];
-  const vec zero = {0};
-  
-  
-  int64_t i = 0;
-  (void)zero; (void)scalar; (void)sum; (void)stream;
-  if (stream) for (; i < n && ((uintptr_t)(p_w + i) & (BYTES - 1)); ++i) { real x = p_x[i]; real y = p_y[i]; real w = a * x + y; p_w[i] = w; }
-  if (stream && !((uintptr_t)(p_w + i) & (BYTES - 1)))
-    for (; i + 1 * LANES <= n; i += 1 * LANES) {
-    vec x_0 = *(const vec *)(p_x + i); vec y_0 = *(const vec *)(p_y + i);
-    vec w_0 = a * x_0 + y_0;
-      past(p_w + i, w_0);
+static void tw_vectors_block(uint8_t *const *array, int64_t from, int64_t n, int64_t stream,
+    const double *scalar, double *sum) {
+  const double *const p_x = ((const double *)array[0]) + from;
+  const double *const p_y = ((const double *)array[1]) + from;
+  double *const p_w = ((double *)array[2]) + from;
+  const double a = scalar[0];
+  if (stream != 0) {
+    {
+      int64_t i = 0;
+      while ((i < n) & ((((int64_t)(p_w + i)) % TW_BYTES) != 0)) {
+        const double e_x = p_x[i];
+        const double e_y = p_y[i];
+        const double w0 = (a * e_x) + e_y;
+        p_w[i] = w0;
+        i = i + 1;
+      }
+      const int64_t step = TW_LANES_F64;
+      for (int64_t at = i; at < ((n - step) + 1); at += step) {
+        const tw_v_f64 e_x_0 = *(const tw_u_f64 *)(p_x + at);
+        const tw_v_f64 e_y_0 = *(const tw_u_f64 *)(p_y + at);
+        const tw_v_f64 w0_0 = (a * e_x_0) + e_y_0;
+        tw_past_v_f64(p_w + at, w0_0);
+      }
+      const int64_t whole = ((n - i) / step) * step;
+      for (int64_t rest = whole + i; rest < n; ++rest) {
+        const double e_x = p_x[rest];
+        const double e_y = p_y[rest];
+        const double w0 = (a * e_x) + e_y;
+        p_w[rest] = w0;
+      }
     }
-  for (; i + 1 * LANES <= n; i += 1 * LANES) {
-    vec x_0 = *(const vec *)(p_x + i); vec y_0 = *(const vec *)(p_y + i);
-    vec w_0 = a * x_0 + y_0;
-      *(vec *)(p_w + i) = w_0;
+  } else {
+    {
+      const int64_t step = TW_LANES_F64;
+      for (int64_t at = 0; at < ((n - step) + 1); at += step) {
+        const tw_v_f64 e_x_0 = *(const tw_u_f64 *)(p_x + at);
+        const tw_v_f64 e_y_0 = *(const tw_u_f64 *)(p_y + at);
+        const tw_v_f64 w0_0 = (a * e_x_0) + e_y_0;
+        *(tw_u_f64 *)(p_w + at) = w0_0;
+      }
+      const int64_t whole = (n / step) * step;
+      for (int64_t rest = whole; rest < n; ++rest) {
+        const double e_x = p_x[rest];
+        const double e_y = p_y[rest];
+        const double w0 = (a * e_x) + e_y;
+        p_w[rest] = w0;
+      }
+    }
   }
-  for (; i < n; ++i) { real x = p_x[i]; real y = p_y[i]; real w = a * x + y; p_w[i] = w; }
-  
 }
 
-void tw_vectors(void *const *array, const int64_t *size, double *work, const double *scalar) {
-  const int64_t n = size[0], blocks = (n + 4096 - 1) / 4096;
-  const int stream = (int)size[2];
-  double total[1] = {0};
-#ifdef _OPENMP
+void tw_vectors(uint8_t *const *array, const int64_t *size, double *work, const double *scalar) {
+  const int64_t n = size[0];
+  const int64_t stream = size[2];
+  const int64_t blocks = (n + 4095) / 4096;
   if (size[1] > 1) {
-#pragma omp parallel for schedule(static) num_threads((int)size[1])
-    for (int64_t b = 0; b < blocks; ++b) {
-      block(array, b * 4096, least(4096, n - b * 4096), stream, scalar, work + b * 0);
-      if (stream) settle();
+    #pragma omp parallel num_threads(size[1])
+    {
+      #pragma omp for schedule(static)
+      for (int64_t b = 0; b < blocks; ++b) {
+        tw_vectors_block(array, b * 4096, tw_min((n - (b * 4096)), 4096), stream, scalar, work);
+        if (stream != 0) {
+          tw_fence();
+        }
+      }
     }
-  } else
-#endif
-  {
-    for (int64_t b = 0; b < blocks; ++b)
-      block(array, b * 4096, least(4096, n - b * 4096), stream, scalar, work + b * 0);
-    if (stream) settle();
+  } else {
+    for (int64_t b = 0; b < blocks; ++b) {
+      tw_vectors_block(array, b * 4096, tw_min((n - (b * 4096)), 4096), stream, scalar, work);
+      if (stream != 0) {
+        tw_fence();
+      }
+    }
   }
-  for (int64_t b = 0; b < blocks; ++b)
-    for (int k = 0; k < 0; ++k) total[k] += work[b * 0 + k];
-  for (int k = 0; k < 0; ++k) work[k] = total[k];
 }

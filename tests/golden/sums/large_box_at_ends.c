@@ -4,9 +4,9 @@
      tw_outside_high_reflect_1_v_f32(), tw_outside_high_reflect_2_v_f32(), tw_outside_high_reflect_3_v_f32(),
      tw_outside_high_reflect_4_v_f32(), tw_outside_low_reflect_1_v_f32(), tw_outside_low_reflect_2_v_f32(),
      tw_outside_low_reflect_3_v_f32(), tw_outside_low_reflect_4_v_f32(), tw_splat_v_f32(), TW_LOW_f32,
-     omp_get_thread_num(), tw_thread(), tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(),
-     tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_fence_f32(),
-     tw_large_cell_0(), tw_large_cells_0(), tw_large_sum_0_of_1(), tw_large_box_0(), tw_large() */
+     TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(),
+     tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_large_cell_0(), tw_large_cells_0(),
+     tw_large_sum_0_of_1(), tw_large_box_0(), tw_large() */
 
 static __attribute__((noinline)) void tw_large_sum_0_of_4(const float *const *rows, float *to,
     int64_t stride, int64_t place, int64_t into) {

@@ -1,141 +1,171 @@
-/* lcs, int32 */
+/* lcs, int32
+   starts as every text of its language does, see prelude/
+   not shown: GCC, TW_LANES_I32, TW_LANES_I64, TW_LANES_U8, sched_yield(), tw_await(), tw_maximum_i32(),
+     tw_publish(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(), tw_where_i32() */
 
-#include <stdint.h>
-#include <string.h>
-#include <sched.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
-typedef int32_t real;
-typedef struct { int64_t value; char away[120]; } flag;
-enum { TABLES = 1, UP = 1, LEFT = 1, RING = UP + LEFT + 1, KEPT = 16 };
-static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline real fold(real a, real b) { return ((b > a)) ? b : a; }
-/* Copies the last anti-diagonals of a tile, up to d, into the table's rows: runs of neighbours, not single cells. */
-static void keep(real *whole, int64_t n, const real *kept, int64_t apart, int64_t d, int64_t rows, int64_t columns) {
-  const int64_t first = d - d % KEPT, end = min64(rows - 1, d);
-  for (int64_t r = max64(0, first - columns + 1); r <= end; ++r) {
-    const int64_t from = max64(first, r), to = min64(d, r + columns - 1);
-    real *const row = whole + r * (n - 1);
-    const real *const column = kept + r - first * apart;
-    if (to - from == KEPT - 1)
-      for (int64_t e = 0; e < KEPT; ++e) row[first + e] = column[(first + e) * apart];
-    else
-      for (int64_t e = from; e <= to; ++e) row[e] = column[e * apart];
+static inline void tw_table_lcs_cells(const int32_t *restrict c_1, const int32_t *restrict c_2,
+    int32_t *restrict c_0, const int32_t *restrict at_a, const int32_t *restrict at_b, int64_t low, int64_t high,
+    int64_t n) {
+#pragma GCC ivdep
+  for (int64_t r = low; r < (high + 1); ++r) {
+    const int32_t v0_0 = c_1[r - 1];
+    const int32_t v0_1 = c_1[r];
+    const int32_t v0_2 = tw_maximum_i32(v0_0, v0_1);
+    const int32_t v0_3 = c_2[r - 1];
+    const int32_t v0_4 = at_a[r];
+    const int32_t v0_5 = at_b[r];
+    const int v0_6 = v0_4 == v0_5;
+    const int32_t v0_9 = tw_where_i32(v0_6, 1, 0);
+    const int32_t v0_10 = v0_3 + v0_9;
+    const int32_t v0_11 = tw_maximum_i32(v0_2, v0_10);
+    const int32_t now_c = v0_11;
+    c_0[r] = now_c;
   }
 }
-static void await(const flag *other, int64_t value) {
-  for (int64_t turn = 0; __atomic_load_n(&other->value, __ATOMIC_ACQUIRE) < value; ++turn)
-    if (turn > 256) sched_yield();
+
+static void tw_table_lcs_keep(int32_t *restrict whole, int64_t n, const int32_t *restrict kept,
+    int64_t apart, int64_t d, int64_t rows, int64_t columns) {
+  const int64_t first = d - (d % 16);
+  const int64_t end = tw_min((rows - 1), d);
+  for (int64_t r = tw_max(((first - columns) + 1), 0); r < (end + 1); ++r) {
+    const int64_t from = tw_max(first, r);
+    const int64_t to = tw_min(d, ((r + columns) - 1));
+    int32_t *const row = whole + (r * (n - 1));
+    const int32_t *const column = (kept + r) - (first * apart);
+    if ((to - from) == 15) {
+      for (int64_t e = 0; e < 16; ++e) {
+        row[first + e] = column[(first + e) * apart];
+      }
+    } else {
+      for (int64_t e = from; e < (to + 1); ++e) {
+        row[e] = column[e * apart];
+      }
+    }
+  }
 }
 
-void tw_table_lcs(void *const *array, const int64_t *size, char *work, void *const *scalar) {
-  const int64_t m = size[0], n = size[1], t = size[2], s = size[3];
-  const int64_t tall = (m + t - 1) / t, wide = (n + s - 1) / s;
-  (void)scalar;
-  const int32_t *const in_a = array[3];
-  const int32_t *const in_b = array[4];
-  flag *const flags = array[5];
-  real *const last = array[6], *const folded = array[7];
-#define AT(k, d) (ring + ((k) * RING + ((d) + 2 * RING) % RING) * (t + UP) + UP)
-#define above(k) ((real *)array[3 * (k)])
-  #pragma omp parallel num_threads((int)size[4])
+void tw_table_lcs(uint8_t *const *array, const int64_t *size, uint8_t *work, int32_t *const *scalar) {
+  const int64_t m = size[0];
+  const int64_t n = size[1];
+  const int64_t t = size[2];
+  const int64_t s = size[3];
+  const int64_t tall = ((m + t) - 1) / t;
+  const int64_t wide = ((n + s) - 1) / s;
+  const int32_t *const in_a = ((const int32_t *)array[3]);
+  const int32_t *const in_b = ((const int32_t *)array[4]);
+  int64_t *const flags = ((int64_t *)array[5]);
+  int32_t *const last = ((int32_t *)array[6]);
+  int32_t *const folded = ((int32_t *)array[7]);
+  const int64_t wanted = size[5];
+  const int64_t folds = size[6];
+  #pragma omp parallel num_threads(size[4])
   {
-#ifdef _OPENMP
-    const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
-#else
-    const int64_t me = 0, all = 1;
-#endif
-    char *const mine = work + me * size[7];
-    real *const ring = (real *)mine, *const beside = ring + TABLES * RING * (t + UP);
-    real *corner = beside + TABLES * t * LEFT, *next = corner + TABLES * UP * LEFT;
-    real *const kept = next + TABLES * UP * LEFT;
-    char *const backs = (char *)(((uintptr_t)(kept + TABLES * KEPT * (t + KEPT)) + 63) & ~(uintptr_t)63);
-    (void)backs;
-    for (int64_t a = me; a < tall; a += all) {
-      const int64_t i0 = a * t, rows = min64(t, m - i0);
-      real sum = folded[a];
-      for (int64_t k = 0; k < TABLES; ++k) {
-        const real *const edge = (const real *)array[3 * k + 1];
-        memcpy(beside + k * t * LEFT, edge + i0 * LEFT, (size_t)(rows * LEFT) * sizeof(real));
-        for (int64_t p = 0; p < UP; ++p)
-          for (int64_t q = 0; q < LEFT; ++q)
-            corner[(k * UP + p) * LEFT + q] = a ? edge[(i0 - UP + p) * LEFT + q] : above(k)[p * (LEFT + n) + q];
+    const int64_t me = tw_thread();
+    uint8_t *const mine = work + (me * size[7]);
+    int32_t *const ring = ((int32_t *)mine);
+    int32_t *const beside = ring + ((t + 1) * 3);
+    int32_t *corner = beside + t;
+    int32_t *next = corner + 1;
+    int32_t *const kept = next + 1;
+    const int64_t used = (kept - ring) + ((t + 16) * 16);
+    uint8_t *const backs = mine + (((((used * 4) + 64) - 1) / 64) * 64);
+    int32_t *const back_b = ((int32_t *)backs);
+    for (int64_t a = me; a < tall; a += tw_threads()) {
+      const int64_t i0 = a * t;
+      const int64_t rows = tw_min(t, (m - i0));
+      int32_t sum = folded[a];
+      for (int64_t k = 0; k < 1; ++k) {
+        const int32_t *const edge = ((const int32_t *)array[(k * 3) + 1]);
+        for (int64_t z = 0; z < rows; ++z) {
+          beside[(k * t) + z] = edge[i0 + z];
+        }
+        for (int64_t p = 0; p < 1; ++p) {
+          for (int64_t q = 0; q < 1; ++q) {
+            if (a != 0) {
+              corner[(k + p) + q] = edge[((i0 - 1) + p) + q];
+            } else {
+              corner[(k + p) + q] = ((int32_t *)array[k * 3])[(p * (n + 1)) + q];
+            }
+          }
+        }
       }
       for (int64_t b = 0; b < wide; ++b) {
-        const int64_t j0 = b * s, columns = min64(s, n - j0);
-        if (a) await(flags + a - 1, b + 1);
-        int32_t *const back_b = (int32_t *)(backs + 0 * 8 * s);
-        for (int64_t c = 0; c < columns; ++c) back_b[columns - 1 - c] = in_b[j0 + c];
-
-      for (int64_t k = 0; k < TABLES; ++k)
-        for (int64_t p = 0; p < UP; ++p)
-          for (int64_t q = 0; q < LEFT; ++q)
-            if (columns - LEFT + q >= 0)
-              next[(k * UP + p) * LEFT + q] = above(k)[p * (LEFT + n) + j0 + columns + q];
-      for (int64_t d = -(UP + LEFT); d < rows + columns - 1; ++d) {
-        for (int64_t k = 0; k < TABLES; ++k) {
-          real *const row = AT(k, d);
-          for (int64_t r = -UP; r < 0; ++r) {
-            const int64_t c = d - r;
-            if (c >= -LEFT && c < columns)
-              row[r] = c < 0 ? corner[(k * UP + r + UP) * LEFT + c + LEFT]
-                             : above(k)[(r + UP) * (LEFT + n) + LEFT + j0 + c];
-          }
-          for (int64_t c = -LEFT; c < 0; ++c)
-            if (d - c >= 0 && d - c < rows) row[d - c] = beside[(k * t + d - c) * LEFT + c + LEFT];
+        const int64_t j0 = b * s;
+        const int64_t columns = tw_min(s, (n - j0));
+        if (a != 0) {
+          tw_await(flags + ((a - 1) * 16), b + 1);
         }
-        const int64_t low = max64(0, d - columns + 1), high = min64(rows - 1, d);
-        if (d < 0) continue;
-        const real *restrict const c_1 = AT(0, d - 1);
-        const real *restrict const c_2 = AT(0, d - 2);
-        real *restrict const c_0 = AT(0, d);
-        const int32_t *restrict const at_a = in_a + i0;
-        const int32_t *restrict const at_b = back_b + columns - 1 - d;
+        for (int64_t c = 0; c < columns; ++c) {
+          back_b[(columns - 1) - c] = in_b[j0 + c];
+        }
+        for (int64_t k = 0; k < 1; ++k) {
+          for (int64_t p = 0; p < 1; ++p) {
+            for (int64_t q = 0; q < 1; ++q) {
+              if (((columns - 1) + q) >= 0) {
+                next[(k + p) + q] = ((int32_t *)array[k * 3])[(((p * (n + 1)) + j0) + columns) + q];
+              }
+            }
+          }
+        }
+        for (int64_t d = (-2); d < ((rows + columns) - 1); ++d) {
+          for (int64_t k = 0; k < 1; ++k) {
+            int32_t *const row = (ring + (((k * 3) + ((d + 6) % 3)) * (t + 1))) + 1;
+            for (int64_t r = (-1); r < 0; ++r) {
+              const int64_t c = d - r;
+              if ((c >= (-1)) & (c < columns)) {
+                if (c < 0) {
+                  row[r] = corner[(((k + r) + 1) + c) + 1];
+                } else {
+                  row[r] = ((int32_t *)array[k * 3])[((((r + 1) * (n + 1)) + 1) + j0) + c];
+                }
+              }
+            }
+            for (int64_t c = (-1); c < 0; ++c) {
+              if (((d - c) >= 0) & ((d - c) < rows)) {
+                row[d - c] = beside[((((k * t) + d) - c) + c) + 1];
+              }
+            }
+          }
+          if (d >= 0) {
+            const int64_t low = tw_max(((d - columns) + 1), 0);
+            const int64_t high = tw_min((rows - 1), d);
+            tw_table_lcs_cells((ring + ((((d - 1) + 6) % 3) * (t + 1))) + 1, (ring + ((((d - 2) + 6) % 3) * (t + 1))) + 1, (ring + (((d + 6) % 3) * (t + 1))) + 1, in_a + i0, ((back_b + columns) - 1) - d, low, high, n);
+            for (int64_t k = 0; k < 1; ++k) {
+              int32_t *const row = (ring + (((k * 3) + ((d + 6) % 3)) * (t + 1))) + 1;
+              for (int64_t r = tw_max(low, (rows - 1)); r < (high + 1); ++r) {
+                ((int32_t *)array[k * 3])[((((((r - rows) + 1) * (n + 1)) + 1) + j0) + d) - r] = row[r];
+              }
+              for (int64_t c = tw_max((columns - 1), 0); c < columns; ++c) {
+                if (((d - c) >= low) & ((d - c) <= high)) {
+                  beside[(((((k * t) + d) - c) + c) - columns) + 1] = row[d - c];
+                }
+              }
+              if (wanted != 0) {
+                int32_t *const diagonal = kept + (((k * 16) + (d % 16)) * (t + 16));
 #pragma GCC ivdep
-        for (int64_t r = low; r <= high; ++r) {
-          const __auto_type v0_0 = c_1[r - 1];
-          const __auto_type v0_1 = c_1[r - 0];
-          const int32_t v0_2 = (int32_t)(((v0_0 > v0_1)) ? v0_0 : v0_1);
-          const __auto_type v0_3 = c_2[r - 1];
-          const __auto_type v0_4 = at_a[r];
-          const __auto_type v0_5 = at_b[r];
-          const int v0_6 = v0_4 == v0_5;
-          const int32_t v0_7 = ((int32_t)1);
-          const int32_t v0_8 = ((int32_t)0);
-          const int32_t v0_9 = (int32_t)(v0_6 ? v0_7 : v0_8);
-          const int32_t v0_10 = (int32_t)(v0_3 + v0_9);
-          const int32_t v0_11 = (int32_t)(((v0_2 > v0_10)) ? v0_2 : v0_10);
-          const real now_c = (int32_t)v0_11;
-          c_0[r] = now_c;
-        }
-        for (int64_t k = 0; k < TABLES; ++k) {
-          const real *const row = AT(k, d);
-          for (int64_t r = max64(low, rows - UP); r <= high; ++r)
-            above(k)[(r - rows + UP) * (LEFT + n) + LEFT + j0 + d - r] = row[r];
-          for (int64_t c = max64(0, columns - LEFT); c < columns; ++c)
-            if (d - c >= low && d - c <= high) beside[(k * t + d - c) * LEFT + c - columns + LEFT] = row[d - c];
-          if (size[5]) {
-            memcpy(kept + (k * KEPT + d % KEPT) * (t + KEPT) + low, row + low, (size_t)(high - low + 1) * sizeof(real));
-            if (d % KEPT == KEPT - 1 || d == rows + columns - 2)
-              keep((real *)array[3 * k + 2] + i0 * n + j0, n, kept + k * KEPT * (t + KEPT), t + KEPT, d, rows, columns);
+                for (int64_t r = low; r < (high + 1); ++r) {
+                  diagonal[r] = row[r];
+                }
+                if (((d % 16) == 15) | (d == ((rows + columns) - 2))) {
+                  tw_table_lcs_keep((((int32_t *)array[(k * 3) + 2]) + (i0 * n)) + j0, n, kept + ((k * 16) * (t + 16)), t + 16, d, rows, columns);
+                }
+              }
+            }
+            if (folds != 0) {
+              int32_t *const row = (ring + (((d + 6) % 3) * (t + 1))) + 1;
+              for (int64_t r = low; r < (high + 1); ++r) {
+                sum = tw_maximum_i32(row[r], sum);
+              }
+            }
+            if (((a == (tall - 1)) & (b == (wide - 1))) & (d == ((rows + columns) - 2))) {
+              last[0] = ((ring + (((d + 6) % 3) * (t + 1))) + 1)[rows - 1];
+            }
           }
         }
-        if (size[6]) {
-          const real *const row = AT(0, d);
-          for (int64_t r = low; r <= high; ++r) sum = fold(sum, row[r]);
-        }
-        if (a == tall - 1 && b == wide - 1 && d == rows + columns - 2) *last = AT(0, d)[rows - 1];
-      }
-      real *const old = corner;
-      corner = next;
-      next = old;
-
-        __atomic_store_n(&flags[a].value, b + 1, __ATOMIC_RELEASE);
+        int32_t *const old = corner;
+        corner = next;
+        next = old;
+        tw_publish(flags + (a * 16), b + 1);
       }
       folded[a] = sum;
     }

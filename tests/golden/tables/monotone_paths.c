@@ -1,35 +1,20 @@
 /* monotone_paths, bool
-   not shown: tw_table_monotone_paths() */
+   starts as every text of its language does, see prelude/
+   not shown: GCC, TW_LANES_I32, TW_LANES_I64, TW_LANES_U8, sched_yield(), tw_await(), tw_number_u8(),
+     tw_publish(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(),
+     tw_table_monotone_paths_keep(), tw_table_monotone_paths() */
 
-#include <stdint.h>
-#include <string.h>
-#include <sched.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
-typedef uint8_t real;
-typedef struct { int64_t value; char away[120]; } flag;
-enum { TABLES = 1, UP = 1, LEFT = 1, RING = UP + LEFT + 1, KEPT = 16 };
-static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline real fold(real a, real b) { return a | b; }
-/* Copies the last anti-diagonals of a tile, up to d, into the table's rows: runs of neighbours, not single cells. */
-static void keep(real *whole, int64_t n, const real *kept, int64_t apart, int64_t d, int64_t rows, int64_t columns) {
-  const int64_t first = d - d % KEPT, end = min64(rows - 1, d);
-  for (int64_t r = max64(0, first - columns + 1); r <= end; ++r) {
-    const int64_t from = max64(first, r), to = min64(d, r + columns - 1);
-    real *const row = whole + r * (n - 1);
-    const real *const column = kept + r - first * apart;
-    if (to - from == KEPT - 1)
-      for (int64_t e = 0; e < KEPT; ++e) row[first + e] = column[(first + e) * apart];
-    else
-      for (int64_t e = from; e <= to; ++e) row[e] = column[e * apart];
+static inline void tw_table_monotone_paths_cells(const uint8_t *restrict p_1, uint8_t *restrict p_0,
+    const int32_t *restrict at_free, int64_t low, int64_t high, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t r = low; r < (high + 1); ++r) {
+    const int32_t v0_0 = at_free[r * (n - 1)];
+    const int v0_2 = v0_0 != 0;
+    const uint8_t v0_3 = p_1[r - 1];
+    const uint8_t v0_4 = p_1[r];
+    const int v0_5 = (v0_3 != 0) | (v0_4 != 0);
+    const int v0_6 = v0_2 & v0_5;
+    const uint8_t now_p = tw_number_u8(v0_6);
+    p_0[r] = now_p;
   }
-}
-static void await(const flag *other, int64_t value) {
-  for (int64_t turn = 0; __atomic_load_n(&other->value, __ATOMIC_ACQUIRE) < value; ++turn)
-    if (turn > 256) sched_yield();
 }

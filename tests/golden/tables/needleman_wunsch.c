@@ -1,35 +1,39 @@
 /* needleman_wunsch, float32
-   not shown: tw_table_needleman_wunsch() */
+   starts as every text of its language does, see prelude/
+   not shown: GCC, TW_LANES_F32, TW_LANES_I32, TW_LANES_I64, TW_LANES_U8, sched_yield(), tw_await(),
+     tw_maximum_f32(), tw_publish(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(),
+     tw_table_needleman_wunsch_keep(), tw_table_needleman_wunsch() */
 
-#include <stdint.h>
-#include <string.h>
-#include <sched.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
-typedef float real;
-typedef struct { int64_t value; char away[120]; } flag;
-enum { TABLES = 3, UP = 1, LEFT = 1, RING = UP + LEFT + 1, KEPT = 16 };
-static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline real fold(real a, real b) { return ((b > a) | (b != b)) ? b : a; }
-/* Copies the last anti-diagonals of a tile, up to d, into the table's rows: runs of neighbours, not single cells. */
-static void keep(real *whole, int64_t n, const real *kept, int64_t apart, int64_t d, int64_t rows, int64_t columns) {
-  const int64_t first = d - d % KEPT, end = min64(rows - 1, d);
-  for (int64_t r = max64(0, first - columns + 1); r <= end; ++r) {
-    const int64_t from = max64(first, r), to = min64(d, r + columns - 1);
-    real *const row = whole + r * (n - 1);
-    const real *const column = kept + r - first * apart;
-    if (to - from == KEPT - 1)
-      for (int64_t e = 0; e < KEPT; ++e) row[first + e] = column[(first + e) * apart];
-    else
-      for (int64_t e = from; e <= to; ++e) row[e] = column[e * apart];
+static inline void tw_table_needleman_wunsch_cells(const float *restrict e_1, const float *restrict f_1,
+    const float *restrict h_1, const float *restrict h_2, float *restrict h_0, float *restrict e_0, float *restrict f_0,
+    const int32_t *restrict at_a, const int32_t *restrict at_b, const float *restrict at_score, int64_t wide_score,
+    float c_gap_open, float c_gap_extend, int64_t low, int64_t high, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t r = low; r < (high + 1); ++r) {
+    const float v0_0 = e_1[r];
+    const float v0_2 = v0_0 - c_gap_extend;
+    const float v0_3 = h_1[r];
+    const float v0_5 = v0_3 - c_gap_open;
+    const float v0_6 = tw_maximum_f32(v0_2, v0_5);
+    const float now_e = v0_6;
+    e_0[r] = now_e;
+    const float v1_0 = f_1[r - 1];
+    const float v1_2 = v1_0 - c_gap_extend;
+    const float v1_3 = h_1[r - 1];
+    const float v1_5 = v1_3 - c_gap_open;
+    const float v1_6 = tw_maximum_f32(v1_2, v1_5);
+    const float now_f = v1_6;
+    f_0[r] = now_f;
+    const float v2_0 = h_2[r - 1];
+    const int32_t v2_1 = at_a[r];
+    const int32_t v2_2 = at_b[r];
+    const float v2_3 = at_score[(((int64_t)v2_1) * wide_score) + ((int64_t)v2_2)];
+    const float v2_4 = v2_0 + v2_3;
+    const float v2_5 = now_e;
+    const float v2_6 = tw_maximum_f32(v2_4, v2_5);
+    const float v2_7 = now_f;
+    const float v2_8 = tw_maximum_f32(v2_6, v2_7);
+    const float now_h = v2_8;
+    h_0[r] = now_h;
   }
-}
-static void await(const flag *other, int64_t value) {
-  for (int64_t turn = 0; __atomic_load_n(&other->value, __ATOMIC_ACQUIRE) < value; ++turn)
-    if (turn > 256) sched_yield();
 }

@@ -1,9 +1,9 @@
 /* jacobi1d, float32, boundary fixed, tiling streaming:t=2,s=32
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LOW_f32, omp_get_thread_num(), tw_thread(), tw_turn_f32(), tw_lift_f32(),
-     tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(),
-     tw_stream_f32(), tw_fence_f32(), tw_jacobi1d_ends_0(), tw_jacobi1d_fetch(), tw_jacobi1d_ahead_0(),
-     tw_jacobi1d_load_0(), tw_jacobi1d_store_0() */
+   not shown: TW_LANES_F32, tw_fence(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED,
+     tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
+     tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_jacobi1d_ends_0(), tw_jacobi1d_fetch(),
+     tw_jacobi1d_ahead_0(), tw_jacobi1d_load_0(), tw_jacobi1d_store_0() */
 
 /* New values (u) in the rows of one advance of one level. */
 static __attribute__((noinline)) void tw_jacobi1d_stage_0(const float *restrict scalar,
@@ -80,7 +80,7 @@ static __attribute__((noinline)) void tw_jacobi1d_tile(float *const *field, cons
       }
     }
   }
-  tw_fence_f32();
+  tw_fence();
 }
 
 /* Bands of at most 2 steps, one after the other; the threads share the tiles of a band. */

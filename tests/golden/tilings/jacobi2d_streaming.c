@@ -1,8 +1,8 @@
 /* jacobi2d, float32, boundary fixed, tiling streaming:t=2,s=8x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LOW_f32, omp_get_thread_num(), tw_thread(), tw_turn_f32(), tw_lift_f32(),
-     tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(),
-     tw_stream_f32(), tw_fence_f32() */
+   not shown: TW_LANES_F32, tw_fence(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED,
+     tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
+     tw_copy_f32(), tw_fill_f32(), tw_stream_f32() */
 
 /* Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors. */
 static inline void tw_jacobi2d_ends_0(float *row, const float *old, int64_t gx, int64_t n, int64_t edge) {
@@ -189,7 +189,7 @@ static __attribute__((noinline)) void tw_jacobi2d_tile(float *const *field, cons
       }
     }
   }
-  tw_fence_f32();
+  tw_fence();
 }
 
 /* Bands of at most 2 steps, one after the other; the threads share the tiles of a band. */

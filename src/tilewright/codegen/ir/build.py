@@ -9,9 +9,13 @@ from tilewright.codegen.ir.nodes import ARITHMETIC, Expr, Int, Op, Operator, Var
 from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Element, Mask, Pointer, Type, Vector
 
 THREAD = Op(Operator.THREAD, ())
-"""The number of the thread in its team (CPU) or group (GPU)."""
+"""The number of the thread in its region (CPU) or group (GPU)."""
+THREADS = Op(Operator.THREADS, ())
+"""How many threads run the region."""
 GROUP = Op(Operator.GROUP, ())
 """The number of the thread's group (GPU)."""
+GROUPS = Op(Operator.GROUPS, ())
+"""How many groups there are (GPU)."""
 
 VECTOR_BYTES = Op(Operator.VECTOR_BYTES, ())
 """Bytes of a vector register (CPU)."""

@@ -22,6 +22,7 @@ from tilewright.codegen.ir.nodes import (
     Operator,
     Stmt,
     Var,
+    While,
 )
 from tilewright.codegen.ir.rewrite import bodies, operands, walk
 
@@ -90,6 +91,6 @@ class _Analysis:
             self.names.add(node.var.name)
         if isinstance(node, Mutable | Assign) and (differs or not alike):
             self.names.add(node.var.name)
-        inside = alike and not (isinstance(node, If | For) and differs)
+        inside = alike and not (isinstance(node, If | For | While) and differs)
         for body in bodies(node):
             self.body(body, alike=inside)

@@ -12,10 +12,13 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
          | ConstArray(var, number*)                                  the same, with numbers known now      (CPU)
          | Store(expr base, expr index, expr value, type)            base[index] = value
          | For(var, expr low, expr high, expr step, stmt* body, …)   var = low, low + step, … below high
+         | While(expr condition, stmt* body)
          | If(expr condition, stmt* then, stmt* otherwise)
          | Scope(stmt* body)                                         names that nothing outside sees
-         | Parallel(expr threads, stmt* body)                        every thread of a team runs it        (CPU)
-         | Barrier(memory)                                           threads of a group meet               (GPU)
+         | Parallel(expr threads, stmt* body)                        every thread of a region runs it      (CPU)
+         | Counters(var, expr count)                                 how often each thread has met others  (CPU)
+         | Meet(var counters, expr first, expr count, expr own)      some threads of a region meet         (CPU)
+         | Barrier(memory)                                           threads of a group, or a region, meet
          | Comment(text)
          | Call | Intrinsic                                          for what they do
 
@@ -27,9 +30,10 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
          | Shift(expr own, expr other, side, distance, boundary, type)  a vector some cells beside         (CPU)
          | Load(expr base, expr index, type)                         base[index], or the vector from there
          | Call(name, expr* args, type?)                             a function of the same unit
-         | Intrinsic(name, expr* args, element)                      a function of the dialect             (CPU)
+         | Intrinsic(name, expr* args, element)                      a function of the dialect
 
-Nodes are made by the constructors of :mod:`tilewright.codegen.ir.build`, which fold what is known;
+Nodes are made by the constructors of :mod:`tilewright.codegen.ir.build`, which fold what is known, or by a
+:class:`~tilewright.codegen.ir.builder.Builder`, which collects the statements of a function that is written by hand;
 :mod:`tilewright.codegen.ir.verify` states what a unit must keep to, :mod:`tilewright.codegen.ir.rewrite` walks and
 changes one. ``(CPU)`` and ``(GPU)`` mark what only one kind of target has.
 """
@@ -57,6 +61,7 @@ class Operator(StrEnum):
     MOD = "mod"
     """The remainder of :attr:`DIV`."""
     SHR = "shr"
+    SHL = "shl"
     NEG = "neg"
     ABS = "abs"
     MINIMUM = "minimum"
@@ -69,7 +74,16 @@ class Operator(StrEnum):
     COS = "cos"
     TANH = "tanh"
     FLOOR = "floor"
+    RINT = "rint"
+    """To the nearest whole number, of two the even one."""
+    TRUNC = "trunc"
+    """To a whole number, towards zero."""
     POW = "pow"
+    ADDS = "adds"
+    SUBS = "subs"
+    """Sum and difference of whole numbers in vectors that stay at the ends of their range."""
+    ANY_GT = "any_gt"
+    """Whether any number of a vector is larger than that of another one in its place."""
     OVER_SQRT = "over_sqrt"
     """``a / sqrt(b)``, with a reciprocal square root."""
     LT = "lt"
@@ -99,14 +113,25 @@ class Operator(StrEnum):
     CEILDIV = "ceildiv"
     WIDEN = "wide"
     """The same index in 64 bits."""
+    CONVERT = "convert"
+    """The same number, as near as may be, in another element type or as an index; of reals, rounded towards zero; of a
+    pointer, its address in bytes."""
+    REINTERPRET = "reinterpret"
+    """The same address, of values of another type; the same bits of a vector, as numbers of another type."""
     THREAD = "thread"
-    """The number of the thread in its team (CPU) or group (GPU)."""
+    """The number of the thread in its region (CPU) or group (GPU)."""
+    THREADS = "threads"
+    """How many threads run the region."""
     GROUP = "group"
     """The number of the thread's group."""
+    GROUPS = "groups"
+    """How many groups there are."""
     VECTOR_BYTES = "vector_bytes"
     """Bytes of a vector register."""
     SPLAT = "splat"
     """A vector of one number."""
+    LANE = "lane"
+    """One number of a vector, by its place."""
     KEEP = "keep"
     """A vector whose lanes below the third operand are the first one's, the others the second's."""
     HOLD = "hold"
@@ -126,7 +151,7 @@ COMPARISONS = frozenset(
     {Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.EQ, Operator.NE, Operator.NONZERO}
 )
 LOGICAL = frozenset({Operator.AND, Operator.OR, Operator.NOT})
-_SAME_TYPE = frozenset(Operator) - COMPARISONS - LOGICAL - {Operator.WIDEN}
+_SAME_TYPE = frozenset(Operator) - COMPARISONS - LOGICAL - {Operator.WIDEN, Operator.ANY_GT}
 """Operators whose result is of the type that they work in."""
 
 
@@ -230,12 +255,14 @@ class IntrinsicSignature:
 
     Attributes:
         operands: Each as a letter: ``w`` a pointer that is written through, ``r`` one that is read, ``i`` an index,
-            ``e`` a number.
+            ``e`` a number, ``v`` a vector, ``b`` a pointer to bytes that are read.
         returns: Whether it gives the pointer back that it took.
+        gpu: Whether GPUs have it, not CPUs.
     """
 
     operands: str
     returns: bool = False
+    gpu: bool = False
 
 
 INTRINSICS: dict[str, IntrinsicSignature] = {
@@ -248,10 +275,21 @@ INTRINSICS: dict[str, IntrinsicSignature] = {
     "prefetch": IntrinsicSignature(operands="r"),
     "fence": IntrinsicSignature(operands=""),
     "again": IntrinsicSignature(operands="r", returns=True),
+    "past": IntrinsicSignature(operands="wv"),
+    "await": IntrinsicSignature(operands="ri"),
+    "publish": IntrinsicSignature(operands="wi"),
+    "put": IntrinsicSignature(operands="wrii"),
+    "prefetch_near": IntrinsicSignature(operands="r"),
+    "translate": IntrinsicSignature(operands="wbrii"),
+    "count": IntrinsicSignature(operands="w", gpu=True),
 }
 """``copy`` and ``fill`` elements; ``stream`` copies past the caches and ``fence`` orders that; ``lift`` and ``lower``
 turn a line into a dimension-lifted row and back, ``wrap`` makes the shifted vectors at its ends; ``prefetch`` asks for
-a line; ``again`` is the same address, to be read anew."""
+a line; ``again`` is the same address, to be read anew. ``past`` stores a vector at a vector's own boundary past the
+caches. ``await`` waits until a number that another thread will ``publish`` is at least an index: what that thread wrote
+before is seen after. ``put`` copies bytes, past the caches if asked to; ``prefetch_near`` asks for a line that is used
+soon. ``translate`` turns bytes into entries of a table, given how many entries and bytes there are. ``count`` adds one
+for all threads that come."""
 
 Expr = Int | Real | Var | Lanes | Op | Shift | Load | Call | Intrinsic
 
@@ -319,6 +357,8 @@ class For:
         share: How the iterations are shared by the threads of the enclosing :class:`Parallel`: ``""`` (not at all),
             ``static`` or ``dynamic``. A shared loop ends with a barrier.
         unroll: On GPUs, iterations to unroll: 0 leaves it to the compiler, :data:`UNROLL_WHOLE` means all.
+        independent: Whether no iteration reads or writes what another one writes: a promise to a compiler that makes
+            vectors of it. CPU only.
     """
 
     var: Var
@@ -328,6 +368,15 @@ class For:
     body: "tuple[Stmt, ...]"
     share: str = ""
     unroll: int = 0
+    independent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Statements that are repeated as long as a condition holds."""
+
+    condition: Expr
+    body: "tuple[Stmt, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,18 +397,48 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Statements that every thread of a team runs."""
+    """Statements that every thread of a region runs."""
 
     threads: Expr
     body: "tuple[Stmt, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier:
-    """The threads of a group wait for each other and then see what the others wrote.
+class Counters:
+    """A number per thread of the regions that follow, each 0: how often the thread has met others.
 
     Attributes:
-        memory: Whether also what they wrote to global memory, not only to shared memory.
+        var: Their name, of the type of a pointer to an index.
+        count: Number of threads.
+    """
+
+    var: Var
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """Some threads of a region wait for each other and then see what the others wrote.
+
+    Attributes:
+        counters: The :class:`Counters` of the region.
+        first: The first of the threads, which have consecutive numbers and always meet each other.
+        count: How many they are.
+        own: The number of the thread itself.
+    """
+
+    counters: Var
+    first: Expr
+    count: Expr
+    own: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """The threads of a group, or of a region on a CPU, wait for each other and then see what the others wrote.
+
+    Attributes:
+        memory: On GPUs, whether also what they wrote to global memory, not only to shared memory.
     """
 
     memory: bool = False
@@ -380,9 +459,12 @@ Stmt = (
     | ConstArray
     | Store
     | For
+    | While
     | If
     | Scope
     | Parallel
+    | Counters
+    | Meet
     | Barrier
     | Comment
     | Call
@@ -404,6 +486,7 @@ class Function:
         distinct: Whether what one pointer parameter writes is reached through no other one.
         threads: Threads per group of a kernel.
         about: A line for the reader of the kernel; CPU only.
+        vectorized: Whether the compiler is asked to make vectors of its loops; CPU only.
         registers: Vector registers of the processors that it is for, 16 or 32; 0 for all. CPU only.
     """
 
@@ -416,6 +499,7 @@ class Function:
     distinct: bool = False
     threads: int = 0
     about: str = ""
+    vectorized: bool = False
     registers: int = 0
 
 
@@ -445,6 +529,8 @@ def _result(op: Operator, kind: Type) -> Type:
     """The type of what comes of an operator that works in a type."""
     if op is Operator.WIDEN:
         return WIDE
+    if op is Operator.ANY_GT:
+        return BOOL
     return kind if op in LOGICAL and isinstance(kind, Index) else truth_of(kind)
 
 

@@ -13,6 +13,7 @@ from tilewright.codegen.ir.nodes import (
     Assign,
     Call,
     ConstArray,
+    Counters,
     Expr,
     For,
     Function,
@@ -20,6 +21,7 @@ from tilewright.codegen.ir.nodes import (
     Intrinsic,
     Let,
     Load,
+    Meet,
     Mutable,
     Op,
     Parallel,
@@ -28,6 +30,7 @@ from tilewright.codegen.ir.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 
 Pass = Callable[[Function], Function]
@@ -50,12 +53,16 @@ _OPERANDS: dict[type, tuple[str, ...]] = {
     Assign: ("value",),
     Store: ("base", "index", "value"),
     For: ("low", "high", "step"),
+    While: ("condition",),
     If: ("condition",),
     Parallel: ("threads",),
+    Counters: ("count",),
+    Meet: ("counters", "first", "count", "own"),
 }
 """Fields that hold an expression or, ``args``, several."""
 _BODIES: dict[type, tuple[str, ...]] = {
     For: ("body",),
+    While: ("body",),
     If: ("then", "otherwise"),
     Scope: ("body",),
     Parallel: ("body",),
@@ -82,7 +89,7 @@ def bodies(node: Stmt) -> tuple[Body, ...]:
 
 def bound(node: Stmt) -> Var | None:
     """Return the name that a statement gives to what follows it; a loop's is known inside it only."""
-    return node.var if isinstance(node, Let | Mutable | Array | ConstArray) else None
+    return node.var if isinstance(node, Let | Mutable | Array | ConstArray | Counters) else None
 
 
 def walk(root: Expr | Stmt | Function | Iterable[Stmt]) -> Iterator[Expr | Stmt]:

@@ -4,9 +4,9 @@
   :class:`~tilewright.codegen.ir.nodes.Mutable`.
 - Types: operands are what the operator works on; loads, stores and calls agree with the pointers and functions that
   they use; nothing is stored through ``const``; no index is cut to fewer bits; numbers change their type only where
-  they are named.
-- Targets: nodes that one kind of target has stand in its units only; loops are shared inside a parallel region,
-  shared memory is declared at the top of a kernel, and barriers stand where all threads of a group come
+  they are named or converted.
+- Targets: nodes that one kind of target has stand in its units only; loops are shared, and threads meet, inside a
+  parallel region on CPUs; shared memory is declared at the top of a kernel, and barriers stand where all threads come
   (:mod:`tilewright.codegen.ir.divergence`).
 """
 
@@ -22,6 +22,7 @@ from tilewright.codegen.ir.nodes import (
     Call,
     Comment,
     ConstArray,
+    Counters,
     Expr,
     For,
     Function,
@@ -31,6 +32,7 @@ from tilewright.codegen.ir.nodes import (
     Lanes,
     Let,
     Load,
+    Meet,
     Mutable,
     Op,
     Operator,
@@ -41,18 +43,32 @@ from tilewright.codegen.ir.nodes import (
     Stmt,
     Store,
     Var,
+    While,
     type_of,
 )
-from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Bool, Element, Index, Mask, Pointer, Space, Type, Vector
+from tilewright.codegen.ir.types import (
+    BOOL,
+    ELEMENTS,
+    INDEX,
+    WIDE,
+    Bool,
+    Element,
+    Index,
+    Mask,
+    Pointer,
+    Space,
+    Type,
+    Vector,
+)
 
 _SHARES = {"", "static", "dynamic"}
 _KINDS = {False: {"entry", "inline", "local", "apart"}, True: {"kernel", "inline", "local"}}
-_CPU_NODES = (Lanes, Shift, Intrinsic, ConstArray, Parallel)
+_CPU_NODES = (Lanes, Shift, ConstArray, Parallel, Counters, Meet)
 _CPU_OPERATORS = {
     *(Operator.SPLAT, Operator.KEEP, Operator.HOLD, Operator.FRESH, Operator.OPAQUE, Operator.WRITABLE),
-    Operator.VECTOR_BYTES,
+    *(Operator.VECTOR_BYTES, Operator.THREADS, Operator.LANE, Operator.ADDS, Operator.SUBS, Operator.ANY_GT),
 }
-_GPU_OPERATORS = {Operator.GROUP, Operator.ALIGNED}
+_GPU_OPERATORS = {Operator.GROUP, Operator.GROUPS, Operator.ALIGNED}
 
 
 class InvalidIRError(ValueError):
@@ -75,10 +91,9 @@ def verify(functions: Iterable[Function], *, gpu: bool) -> None:
             raise InvalidIRError(f"in {function.name}: another function has this name")
         _Checker(function, known, gpu=gpu).check()
         known[function.name] = function
-    if gpu:
-        found = divergent_barrier(tuple(known.values()))
-        if found is not None:
-            raise InvalidIRError(f"in {found.function}, at {said(found.at)}: not every thread comes to the barrier")
+    found = divergent_barrier(tuple(known.values()))
+    if found is not None:
+        raise InvalidIRError(f"in {found.function}, at {said(found.at)}: not every thread comes to the barrier")
 
 
 def said(node: Stmt | None) -> str:
@@ -90,7 +105,7 @@ def said(node: Stmt | None) -> str:
     match node:
         case None:
             return "the result"
-        case Let() | Mutable() | Assign() | Array() | ConstArray() | For():
+        case Let() | Mutable() | Assign() | Array() | ConstArray() | Counters() | For():
             return f"{type(node).__name__} {node.var.name}"
         case Call() | Intrinsic():
             return f"{type(node).__name__} {node.name}"
@@ -208,7 +223,13 @@ class _Checker:
             raise self.fail(f"no loop is shared in a way called {node.share!r}")
         if node.share and not self.parallel:
             raise self.fail("a loop is shared outside a parallel region")
+        if node.independent and self.gpu:
+            raise self.fail("iterations are independent on CPUs only: on GPUs a thread makes no vectors of them")
         self.body(node.body, node.var, depth=depth + 1)
+
+    def repeat(self, node: While, _scope: set[str], depth: int) -> None:
+        self.condition(node.condition)
+        self.body(node.body, depth=depth + 1)
 
     def branch(self, node: If, _scope: set[str], depth: int) -> None:
         self.condition(node.condition)
@@ -227,9 +248,24 @@ class _Checker:
         self.body(node.body, depth=depth + 1)
         self.parallel = False
 
-    def barrier(self, _node: Barrier, _scope: set[str], _depth: int) -> None:
-        if not self.gpu:
-            raise self.fail("CPU units have no such statement")
+    def barrier(self, node: Barrier, _scope: set[str], _depth: int) -> None:
+        if not self.gpu and (not self.parallel or node.memory):
+            raise self.fail("the threads of a region meet inside it, whatever they wrote")
+
+    def counters(self, node: Counters, scope: set[str], _depth: int) -> None:
+        if node.var.type != Pointer(INDEX):
+            raise self.fail(f"counters are named by a pointer to an index, not by a {node.var.type}")
+        if self.parallel:
+            raise self.fail("threads of a region share no counters that it makes itself")
+        self.expect(node.count, INDEX, "is a number of threads")
+        self.bind(node.var, scope)
+
+    def meet(self, node: Meet, _scope: set[str], _depth: int) -> None:
+        if not self.parallel:
+            raise self.fail("threads meet outside a parallel region")
+        self.expect(node.counters, Pointer(INDEX), "counts how often threads meet")
+        for each in (node.first, node.count, node.own):
+            self.expect(each, INDEX, "says which threads meet")
 
     def comment(self, node: Comment, _scope: set[str], _depth: int) -> None:
         if "*/" in node.text or "\n" in node.text:
@@ -328,6 +364,8 @@ class _Checker:
         signature = INTRINSICS.get(node.name)
         if signature is None:
             raise self.fail(f"no dialect has a function {node.name}")
+        if signature.gpu != self.gpu:
+            raise self.fail(f"{'GPU' if self.gpu else 'CPU'} units have no function {node.name}")
         if len(kinds) != len(signature.operands):
             raise self.fail(f"{node.name} takes {len(signature.operands)} arguments, not {len(kinds)}")
         wanted: dict[str, Type] = {
@@ -335,6 +373,8 @@ class _Checker:
             "r": Pointer(node.element, const=True),
             "i": INDEX,
             "e": node.element,
+            "v": Vector(node.element),
+            "b": Pointer(ELEMENTS["uint8"], const=True),
         }
         for kind, letter in zip(kinds, signature.operands, strict=True):
             self.fits(kind, wanted[letter], f"is passed to {node.name} for a {wanted[letter]}")
@@ -362,9 +402,12 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     ConstArray: _Checker.const_array,
     Store: _Checker.store,
     For: _Checker.loop,
+    While: _Checker.repeat,
     If: _Checker.branch,
     Scope: _Checker.scope,
     Parallel: _Checker.region,
+    Counters: _Checker.counters,
+    Meet: _Checker.meet,
     Barrier: _Checker.barrier,
     Comment: _Checker.comment,
     Call: _Checker.call_statement,
@@ -471,8 +514,33 @@ def _vectors(kind: Type, kinds: Kinds) -> bool:
     return isinstance(kind, Vector) and _alike(kind, kinds)
 
 
+def _whole_vectors(kind: Type, kinds: Kinds) -> bool:
+    return _vectors(kind, kinds) and _whole(kind, kinds)
+
+
 def _kept(kind: Type, kinds: Kinds) -> bool:
     return _vectors(kind, kinds[:2]) and kinds[2] == INDEX
+
+
+def _converted(kind: Type, kinds: Kinds) -> bool:
+    """A number, an index or a condition that becomes a number or an index; a pointer, its address in bytes."""
+    if isinstance(kinds[0], Pointer):
+        return isinstance(kind, Index)
+    return isinstance(kind, Element | Index) and isinstance(kinds[0], Element | Index | Bool)
+
+
+def _same_bits(kind: Type, kinds: Kinds) -> bool:
+    """A pointer into the same memory, or a vector of numbers as wide; ``const`` may be added."""
+    found = kinds[0]
+    if isinstance(kind, Vector) and isinstance(found, Vector):
+        return kind.element.bits == found.element.bits
+    if not (isinstance(kind, Pointer) and isinstance(found, Pointer)):
+        return False
+    return kind.space is found.space and (kind.const or not found.const)
+
+
+def _lane(kind: Type, kinds: Kinds) -> bool:
+    return isinstance(kind, Element) and kinds[0] == Vector(kind) and isinstance(kinds[1], Index)
 
 
 def _without_const(kind: Type, kinds: Kinds) -> bool:
@@ -486,12 +554,14 @@ def _pointer_and_size(kind: Type, kinds: Kinds) -> bool:
 _OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.ADD, Operator.SUB), (2, _addends)),
     **dict.fromkeys((Operator.MUL, Operator.DIV), (2, _numbers)),
-    **dict.fromkeys((Operator.MOD, Operator.SHR), (2, _whole)),
+    **dict.fromkeys((Operator.MOD, Operator.SHR, Operator.SHL), (2, _whole)),
     **dict.fromkeys((Operator.MINIMUM, Operator.MAXIMUM, Operator.POW, Operator.OVER_SQRT), (2, _alike)),
     **dict.fromkeys((Operator.NEG, Operator.ABS, Operator.SQRT, Operator.EXP, Operator.LOG), (1, _alike)),
-    **dict.fromkeys((Operator.SIN, Operator.COS, Operator.TANH, Operator.FLOOR), (1, _alike)),
+    **dict.fromkeys((Operator.SIN, Operator.COS, Operator.TANH), (1, _alike)),
+    **dict.fromkeys((Operator.FLOOR, Operator.RINT, Operator.TRUNC), (1, _alike)),
     **dict.fromkeys((Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.EQ, Operator.NE), (2, _comparable)),
     Operator.NONZERO: (2, _numbers),
+    **dict.fromkeys((Operator.ADDS, Operator.SUBS, Operator.ANY_GT), (2, _whole_vectors)),
     **dict.fromkeys((Operator.AND, Operator.OR), (2, _truths)),
     Operator.NOT: (1, _truths),
     Operator.WHERE: (3, _choice),
@@ -500,8 +570,12 @@ _OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.MIN, Operator.MAX), (2, _indices)),
     **dict.fromkeys((Operator.FLOORDIV, Operator.FLOORMOD, Operator.CEILDIV), (2, _indices)),
     Operator.WIDEN: (1, _one_index),
-    **dict.fromkeys((Operator.THREAD, Operator.GROUP, Operator.VECTOR_BYTES), (0, _nothing)),
+    Operator.CONVERT: (1, _converted),
+    Operator.REINTERPRET: (1, _same_bits),
+    **dict.fromkeys((Operator.THREAD, Operator.THREADS, Operator.GROUP, Operator.GROUPS), (0, _nothing)),
+    Operator.VECTOR_BYTES: (0, _nothing),
     Operator.SPLAT: (1, _number_for_all),
+    Operator.LANE: (2, _lane),
     Operator.KEEP: (3, _kept),
     **dict.fromkeys((Operator.HOLD, Operator.FRESH), (1, _vectors)),
     Operator.OPAQUE: (1, _one_index),

@@ -24,7 +24,19 @@ from tilewright.programs.stencil import MAX_RANK
 from tilewright.tilings.affine import Whole, extent_of, names_in, value
 from tilewright.tilings.catalogue import tree
 from tilewright.tilings.gpu_schedule import GpuSchedule
-from tilewright.tilings.tree import Compute, Guard, Let, Loop, Mark, Node, Parallel, children, free_names
+from tilewright.tilings.tree import (
+    Compute,
+    Guard,
+    Let,
+    Loop,
+    Mark,
+    Node,
+    Parallel,
+    Wavefronts,
+    children,
+    free_names,
+    unfolded,
+)
 
 
 def tile_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
@@ -67,6 +79,8 @@ def _launches(node: Node, names: dict[str, int]) -> Iterator[Launch]:
             yield from _launches(node.child, names)
         case Let(name, of, child):
             yield from _launches(child, {**names, name: value(of, names)})
+        case Wavefronts():
+            yield from _launches(unfolded(node), names)
         case Loop():
             for number in range(value(node.low, names), value(node.high, names), node.step):
                 yield from _launches(node.child, {**names, node.name: number})

@@ -3,9 +3,9 @@
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir, points
+from tilewright.codegen.boxes.statements import box_call, cells_name
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import Site, box_bounds, extent, stride
-from tilewright.codegen.statements import box_call, cells_name
 from tilewright.programs.dependences import analyse
 from tilewright.programs.stencil import Program
 from tilewright.tilings.tree import Loop

@@ -27,6 +27,7 @@ SIGNS = {
     Operator.NE: "!=",
     Operator.MOD: "%",
     Operator.SHR: ">>",
+    Operator.SHL: "<<",
     Operator.AND: "&",
     Operator.OR: "|",
     Operator.NONZERO: "!=",
@@ -127,10 +128,13 @@ class Printer(ABC):
             ir.Array: self.array,
             ir.Store: self._store,
             ir.For: self.loop,
+            ir.While: self._while,
             ir.If: self._if,
             ir.Scope: self._scope,
             ir.Comment: self._comment,
+            ir.Barrier: self.barrier,
             ir.Call: self.effect,
+            ir.Intrinsic: self.effect,
         }
         self._expressions: dict[type, Callable[[Any], str]] = {
             ir.Var: self._var,
@@ -139,13 +143,14 @@ class Printer(ABC):
             ir.Real: self._real,
             ir.Load: self._load,
             ir.Call: self._call,
+            ir.Intrinsic: self.intrinsic,
         }
         self._operators: dict[Operator, Callable[[Op], str]] = {
             Operator.SELECT: self._select,
             Operator.NEG: self._negative,
-            Operator.WRITABLE: self._cast,
+            **dict.fromkeys((Operator.WRITABLE, Operator.REINTERPRET, Operator.CONVERT), self._cast),
             Operator.WIDEN: self._wide,
-            **dict.fromkeys(self.language.built_in, self._built_in),
+            **dict.fromkeys(self.language.built_in, self.built_in),
             **dict.fromkeys(INDEX_HELPERS, self._index_helper),
         }
 
@@ -166,6 +171,14 @@ class Printer(ABC):
     @abstractmethod
     def head(self, function: ir.Function) -> list[str]:
         """Return the lines before a function's body."""
+
+    @abstractmethod
+    def barrier(self, node: ir.Barrier, pad: str) -> None:
+        """Print where threads meet."""
+
+    @abstractmethod
+    def intrinsic(self, node: ir.Intrinsic) -> str:
+        """Return a call of a function that the language brings."""
 
     @abstractmethod
     def named(self, node: Op) -> str:
@@ -218,8 +231,11 @@ class Printer(ABC):
         """Print a loop."""
         name, step = node.var.name, self.expr(node.step)
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
-        start, end = f"{self.language.index} {name} = {self.bare(node.low)}", self.expr(node.high)
+        start, end = f"{self.declare(node.var)} = {self.bare(node.low)}", self.expr(node.high)
         self._braces(f"{pad}for ({start}; {name} < {end}; {advance}) {{", node.body, pad)
+
+    def _while(self, node: ir.While, pad: str) -> None:
+        self._braces(f"{pad}while ({self.bare(node.condition)}) {{", node.body, pad)
 
     def _if(self, node: ir.If, pad: str) -> None:
         self._braces(f"{pad}if ({self.bare(node.condition)}) {{", node.then, pad)
@@ -286,12 +302,14 @@ class Printer(ABC):
         return f"(-{self.expr(node.args[0])})"
 
     def _cast(self, node: Op) -> str:
+        self.use(node.type)
         return f"(({self.language.type_name(node.type)}){self.expr(node.args[0])})"
 
     def _wide(self, node: Op) -> str:
         return f"(({self.language.wide}){self.expr(node.args[0])})"
 
-    def _built_in(self, node: Op) -> str:
+    def built_in(self, node: Op) -> str:
+        """Return the text of an operator without operands."""
         return self.language.built_in[node.op]
 
     def _index_helper(self, node: Op) -> str:

@@ -14,21 +14,25 @@ from tilewright.codegen import ir
 from tilewright.codegen.ir import Op, Operator
 from tilewright.codegen.print.base import SIGNS, Language, Printer
 from tilewright.codegen.print.c_lift import lift_helpers
-from tilewright.codegen.print.c_prelude import helper, prelude
+from tilewright.codegen.print.c_prelude import PLAIN, helper, prelude
 from tilewright.codegen.print.elements import C_ELEMENTS, SUFFIX
 
 _APART = "static __attribute__((noinline)) "
+_VECTORIZED = """#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif"""
 _TABLE_LINE = 8
 """Numbers of a table per line."""
 _WIDTH = 120
 """Characters of the first lines of a function."""
 
 
-def print_unit(functions: Iterable[ir.Function]) -> str:
+def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False) -> str:
     """Print a translation unit.
 
     Args:
         functions: Its functions, callees first.
+        vectorized: Whether the compiler is to make vectors of its loops, whatever it is told otherwise (GCC).
 
     Returns:
         C text.
@@ -39,7 +43,8 @@ def print_unit(functions: Iterable[ir.Function]) -> str:
     printer = _Printer()
     bodies = [printer.function(function) for function in tuple(functions)]
     lifted = [lift_helpers(dtype, C_ELEMENTS[dtype], SUFFIX[dtype]) for dtype in printer.lifted]
-    return "\n".join([prelude(printer.dtypes, printer.helpers), *lifted, *bodies])
+    start = [_VECTORIZED] if vectorized else []
+    return "\n".join([*start, prelude(printer.dtypes, printer.helpers), *lifted, *bodies])
 
 
 def c_literal(value: float, dtype: str) -> str:
@@ -101,14 +106,14 @@ LANGUAGE = Language(
     index="int64_t",
     wide="int64_t",
     literal=c_literal,
-    built_in={Operator.THREAD: "tw_thread()", Operator.VECTOR_BYTES: "TW_BYTES"},
+    built_in={Operator.THREAD: "tw_thread()", Operator.THREADS: "tw_threads()", Operator.VECTOR_BYTES: "TW_BYTES"},
     vectors=True,
 )
 c_type = LANGUAGE.type_name
 
 
 class _Printer(Printer):
-    """Notes the functions that a unit needs for operators on vectors, and for dimension-lifted rows."""
+    """Notes the functions that a unit needs: for operators on vectors, dimension-lifted rows, threads that meet."""
 
     language = LANGUAGE
 
@@ -119,10 +124,11 @@ class _Printer(Printer):
         self._statements |= {
             ir.ConstArray: self._table,
             ir.Parallel: self._parallel,
-            ir.Intrinsic: self.effect,
+            ir.Counters: self._counters,
+            ir.Meet: self._meet,
         }
-        self._expressions |= {ir.Lanes: self._lanes, ir.Shift: self._shift, ir.Intrinsic: self._intrinsic}
-        self._operators[Operator.OPAQUE] = self._opaque
+        self._expressions |= {ir.Lanes: self._lanes, ir.Shift: self._shift}
+        self._operators |= {Operator.OPAQUE: self._opaque, Operator.LANE: self._lane}
 
     def function(self, function: ir.Function) -> str:
         text = super().function(function)
@@ -136,12 +142,15 @@ class _Printer(Printer):
         start = {"entry": "", "inline": "static inline ", "local": "static ", "apart": _APART}[function.kind]
         gap = "" if result.endswith("*") else " "
         about = [f"/* {function.about} */"] if function.about else []
+        start += '__attribute__((optimize("O3"))) ' if function.vectorized else ""
         return [*about, *_wrapped(f"{start}{result}{gap}{function.name}({parameters}) {{")]
 
     def loop(self, node: ir.For, pad: str) -> None:
         schedule = {"static": "static", "dynamic": "dynamic, 1", "": ""}[node.share]
         if schedule:
             self.lines.append(f"{pad}#pragma omp for schedule({schedule})")
+        if node.independent:
+            self.lines.append("#pragma GCC ivdep")
         super().loop(node, pad)
 
     def _table(self, node: ir.ConstArray, pad: str) -> None:
@@ -155,6 +164,17 @@ class _Printer(Printer):
     def _parallel(self, node: ir.Parallel, pad: str) -> None:
         self.lines.append(f"{pad}#pragma omp parallel num_threads({self.expr(node.threads)})")
         self._scope(ir.Scope(node.body), pad)
+
+    def _counters(self, node: ir.Counters, pad: str) -> None:
+        """Counters in cache lines of their own, each 0."""
+        self.helpers[("meet", "index", False)] = None
+        name, count = node.var.name, self.expr(node.count)
+        self.lines.append(f"{pad}int64_t {name}[TW_APART * {count}];")
+        self.lines.append(f"{pad}for (int64_t i = 0; i < TW_APART * {count}; ++i) {name}[i] = 0;")
+
+    def _meet(self, node: ir.Meet, pad: str) -> None:
+        who = ", ".join(map(self.bare, (node.counters, node.first, node.count, node.own)))
+        self.lines.append(f"{pad}tw_meet({who});")
 
     def bare(self, node: ir.Expr) -> str:
         if type(node) is Op:
@@ -173,9 +193,27 @@ class _Printer(Printer):
     def _lanes(self, node: ir.Lanes) -> str:
         return f"TW_LANES_{SUFFIX[node.element.name].upper()}"
 
-    def _intrinsic(self, node: ir.Intrinsic) -> str:
+    def built_in(self, node: Op) -> str:
+        if node.op in PLAIN:
+            self.helpers[(node.op, "index", False)] = None
+        return super().built_in(node)
+
+    def barrier(self, node: ir.Barrier, pad: str) -> None:  # noqa: ARG002
+        self.lines.append(f"{pad}#pragma omp barrier")
+
+    def intrinsic(self, node: ir.Intrinsic) -> str:
+        name, args = f"tw_{node.name}", ", ".join(map(self.bare, node.args))
+        if node.name in PLAIN:
+            self.helpers[(node.name, "index", False)] = None
+            return f"{name}({args})"
+        if node.name in {"past", "translate"}:
+            return f"{self._helper(node.name, node.element.name, vector=node.name == 'past')}({args})"
         self.lifted[node.element.name] = None
-        return f"tw_{node.name}_{SUFFIX[node.element.name]}({', '.join(map(self.bare, node.args))})"
+        return f"{name}_{SUFFIX[node.element.name]}({args})"
+
+    def _lane(self, node: Op) -> str:
+        vector, place = node.args
+        return f"{self.expr(vector)}[{self.bare(place)}]"
 
     def _shift(self, node: ir.Shift) -> str:
         """A vector beside another, by a helper for this distance."""

@@ -40,8 +40,7 @@ def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
 
 
 _TEXT = """
-#ifndef TW_THREAD
-#define TW_THREAD
+#ifndef TW_ROLLED
 #if defined(__clang__)
 #define TW_ROLLED _Pragma("clang loop unroll(disable)")
 #else
@@ -51,12 +50,6 @@ _TEXT = """
 #define TW_REGISTERS 32
 #else
 #define TW_REGISTERS 16
-#endif
-#if defined(_OPENMP)
-extern int omp_get_thread_num(void);
-static inline int64_t tw_thread(void) { return omp_get_thread_num(); }
-#else
-static inline int64_t tw_thread(void) { return 0; }
 #endif
 #endif
 
@@ -159,12 +152,5 @@ static void tw_stream_@s(@T *to, const @T *from, int64_t n) {
   }
 #endif
   tw_copy_@s(to + i, from + i, n - i);
-}
-
-/* what was streamed is seen by every thread that is later told so */
-static inline void tw_fence_@s(void) {
-#if defined(__SSE2__)
-  __builtin_ia32_sfence();
-#endif
 }
 """

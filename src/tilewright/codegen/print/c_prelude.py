@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.ir import ELEMENTS
-from tilewright.codegen.print.elements import C_ELEMENTS, SUFFIX
-from tilewright.programs.operators import FUNCTIONS
+from tilewright.codegen.print.c_whole import translation, whole_helper
+from tilewright.codegen.print.elements import C_ELEMENTS, LIBRARY, SUFFIX
 
 _HEAD = """#include <stdint.h>
 
@@ -31,8 +31,9 @@ typedef {ints} tw_m_{suffix} __attribute__((vector_size(TW_BYTES)));
 """
 
 _SCALAR = {
-    "minimum": "return (a < b || a != a) ? a : b;",
-    "maximum": "return (a > b || a != a) ? a : b;",
+    # Two choices, one after the other, become vectors; a choice by two tests stays a branch (GCC).
+    "minimum": "const {t} c = a < b ? a : b; return a != a ? a : c;",
+    "maximum": "const {t} c = a > b ? a : b; return a != a ? a : c;",
     "where": "return a ? b : c;",
     "number": "return a ? 1 : 0;",
     "not": "return !a;",
@@ -79,6 +80,128 @@ static inline __attribute__((always_inline)) int64_t tw_opaque(int64_t i) {
   return i;
 }
 """
+_THREAD = """#if defined(_OPENMP)
+extern int omp_get_thread_num(void);
+static inline int64_t tw_thread(void) { return omp_get_thread_num(); }
+#else
+static inline int64_t tw_thread(void) { return 0; }
+#endif
+"""
+_THREADS = """#if defined(_OPENMP)
+extern int omp_get_num_threads(void);
+static inline int64_t tw_threads(void) { return omp_get_num_threads(); }
+#else
+static inline int64_t tw_threads(void) { return 1; }
+#endif
+"""
+_AWAIT = """/* what was written before a number was published is seen behind the wait for it */
+extern int sched_yield(void);
+static void tw_await(const int64_t *flag, int64_t value) {
+  for (int64_t turn = 0; __atomic_load_n(flag, __ATOMIC_ACQUIRE) < value; ++turn)
+    if (turn > 256) sched_yield();
+}
+"""
+_PUBLISH = """static inline void tw_publish(int64_t *flag, int64_t value) {
+  __atomic_store_n(flag, value, __ATOMIC_RELEASE);
+}
+"""
+_FENCE = """/* what was streamed is seen by every thread that is later told so */
+static inline void tw_fence(void) {
+#if defined(__SSE2__)
+  __builtin_ia32_sfence();
+#endif
+}
+"""
+_MEET = """/* some threads wait for each other: each says how often it has come, in a cache line of its own */
+#define TW_APART 16
+#if defined(__unix__) || defined(__APPLE__)
+extern int sched_yield(void);
+#define TW_YIELD sched_yield()
+#else
+#define TW_YIELD (void)0
+#endif
+static void tw_meet(int64_t *come, int64_t first, int64_t count, int64_t own) {
+  const int64_t turn = come[TW_APART * own] + 1;
+  __atomic_store_n(come + TW_APART * own, turn, __ATOMIC_RELEASE);
+  for (int64_t i = first; i < first + count; ++i) {
+    for (int64_t spent = 0; __atomic_load_n(come + TW_APART * i, __ATOMIC_ACQUIRE) < turn; ++spent) {
+      if (spent > 2000) TW_YIELD;
+    }
+  }
+}
+"""
+_PUT = """#if defined(__clang__)
+#define TW_PAST_512(to, v) __builtin_nontemporal_store(v, (row *)(to))
+#define TW_PAST_256(to, v) __builtin_nontemporal_store(v, (row *)(to))
+#define TW_PAST_128(to, v) __builtin_nontemporal_store(v, (row *)(to))
+#else
+#define TW_PAST_512 __builtin_ia32_movntps512
+#define TW_PAST_256 __builtin_ia32_movntps256
+#define TW_PAST_128 __builtin_ia32_movntps
+#endif
+/* Write a row to memory, past the caches if it will not be read soon. */
+static inline void tw_put(void *target, const void *source, int64_t bytes, int64_t stream) {
+  char *to = target;
+  const char *from = source;
+#if defined(__SSE2__)
+  if (stream) {
+    const int64_t head = tw_min(bytes, (int64_t)(-(uintptr_t)to & 63));
+    __builtin_memcpy(to, from, (unsigned long)head);
+    int64_t i = head;
+#if TW_BYTES == 64
+    typedef float row __attribute__((vector_size(64)));
+    typedef float loose __attribute__((vector_size(64), aligned(1), may_alias));
+    for (; i + 64 <= bytes; i += 64) TW_PAST_512((float *)(to + i), (row)*(const loose *)(from + i));
+#elif TW_BYTES == 32
+    typedef float row __attribute__((vector_size(32)));
+    typedef float loose __attribute__((vector_size(32), aligned(1), may_alias));
+    for (; i + 32 <= bytes; i += 32) TW_PAST_256((float *)(to + i), (row)*(const loose *)(from + i));
+#else
+    typedef float row __attribute__((vector_size(16)));
+    typedef float loose __attribute__((vector_size(16), aligned(1), may_alias));
+    for (; i + 16 <= bytes; i += 16) TW_PAST_128((float *)(to + i), (row)*(const loose *)(from + i));
+#endif
+    __builtin_memcpy(to + i, from + i, (unsigned long)(bytes - i));
+    return;
+  }
+#endif
+  (void)stream;
+  __builtin_memcpy(to, from, (unsigned long)bytes);
+}
+"""
+_PREFETCH_NEAR = """/* ask for a line that is used soon */
+#define tw_prefetch_near(at) __builtin_prefetch(at, 0, 3)
+"""
+PLAIN = {
+    "put": _PUT,
+    "prefetch_near": _PREFETCH_NEAR,
+    "opaque": _OPAQUE,
+    "thread": _THREAD,
+    "threads": _THREADS,
+    "await": _AWAIT,
+    "publish": _PUBLISH,
+    "fence": _FENCE,
+    "meet": _MEET,
+}
+"""Functions that are the same for every element type."""
+_PAST = """/* store to a vector's own boundary, past the caches where the processor can */
+static inline void tw_past_v_{s}({type} *to, tw_v_{s} v) {{
+#if defined(__clang__)
+  __builtin_nontemporal_store(v, (tw_v_{s} *)to);
+#elif defined(__AVX512F__)
+  typedef float row16 __attribute__((vector_size(64)));
+  __builtin_ia32_movntps512((float *)to, (row16)v);
+#elif defined(__AVX__)
+  typedef float row8 __attribute__((vector_size(32)));
+  __builtin_ia32_movntps256((float *)to, (row8)v);
+#elif defined(__SSE__)
+  typedef float row4 __attribute__((vector_size(16)));
+  __builtin_ia32_movntps((float *)to, (row4)v);
+#else
+  *(tw_u_{s} *)to = v;
+#endif
+}}
+"""
 _HOLD = """/* the same value, kept in a register */
 static inline __attribute__((always_inline)) tw_v_{s} tw_hold_v_{s}(tw_v_{s} a) {{
 #if defined(__SSE2__)
@@ -97,7 +220,7 @@ static inline __attribute__((always_inline)) tw_v_{s} tw_fresh_v_{s}(tw_v_{s} a)
   return a;
 }}
 """
-_KEPT = {"hold": _HOLD, "fresh": _FRESH}
+_KEPT = {"hold": _HOLD, "fresh": _FRESH, "past": _PAST}
 _OVER_SQRT = """static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
 #if defined(__AVX512F__)
   const tw_v_f32 y = (tw_v_f32)__builtin_ia32_rsqrt14ps512_mask(x, (tw_v_f32){0}, (unsigned short)-1);
@@ -120,7 +243,7 @@ def helper(name: str, dtype: str, *, vector: bool) -> str:
     >>> helper("sqrt", "float32", vector=False), helper("sqrt", "float32", vector=True)
     ('__builtin_sqrtf', 'tw_sqrt_v_f32')
     """
-    if not vector and name in FUNCTIONS | {"abs"} and dtype.startswith("float"):
+    if not vector and name in LIBRARY | {"abs"} and dtype.startswith("float"):
         return f"__builtin_{'fabs' if name == 'abs' else name}{'f' if dtype == 'float32' else ''}"
     return f"tw_{name}_{'v_' if vector else ''}{SUFFIX[dtype]}"
 
@@ -146,21 +269,26 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> 
     wanted = sorted(set(helpers))
     if any(name.startswith(_MIXED) for name, _, _ in wanted):
         parts.append(_MIX)
-    parts += [_PICK.format(s=SUFFIX[dtype]) for dtype in sorted({dtype for _, dtype, vector in wanted if vector})]
+    parts += [
+        _PICK.format(s=SUFFIX[dtype])
+        for dtype in sorted({dtype for name, dtype, vector in wanted if vector and name != "past"})
+    ]
     parts += [_define(name, dtype, vector=vector) for name, dtype, vector in wanted]
     return "\n".join(part for part in parts if part)
 
 
 def _define(name: str, dtype: str, *, vector: bool) -> str:
-    if name == "opaque":
-        return _OPAQUE
+    if name in PLAIN:
+        return PLAIN[name]
     s = SUFFIX[dtype]
     if vector:
-        return _define_vector(name, dtype, s)
+        return whole_helper(name, dtype) or _define_vector(name, dtype, s)
+    if name == "translate":
+        return translation(dtype)
     called = helper(name, dtype, vector=False)
     if called.startswith("__builtin"):
         return ""
-    body = "return a < 0 ? -a : a;" if name == "abs" else _SCALAR[name]
+    body = "return a < 0 ? -a : a;" if name == "abs" else _SCALAR[name].format(t=C_ELEMENTS[dtype])
     kinds = {
         "where": ("int", C_ELEMENTS[dtype], C_ELEMENTS[dtype]),
         "number": ("int",),
@@ -178,13 +306,13 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
     if name == "keep":
         return _KEEP.format(s=s, u=s.upper(), ints=_mask_element(dtype))
     if name in _KEPT:
-        return _KEPT[name].format(s=s)
+        return _KEPT[name].format(s=s, type=C_ELEMENTS[dtype])
     if name == "over_sqrt":
         return _OVER_SQRT
     if name.startswith(_MIXED):
         return _define_mixed(name, dtype, s)
     v, m = f"tw_v_{s}", f"tw_m_{s}"
-    if name in FUNCTIONS or (name == "abs" and dtype.startswith("float")):
+    if name in LIBRARY or (name == "abs" and dtype.startswith("float")):
         return _lanes(name, dtype, v)
     kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (C_ELEMENTS[dtype],), "abs": (v,)}
     params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (v, v)), "abc", strict=False))

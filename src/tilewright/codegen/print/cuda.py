@@ -10,6 +10,7 @@ _MACROS = """#define TW_KERNEL(threads) extern "C" __global__ void __launch_boun
 #define TW_ROOM_PARAM(type, name)
 #define TW_ROOM(type, name) extern __shared__ __align__(16) unsigned char tw_room[]; type *const name = (type *)tw_room;
 #define TW_GROUP ((int)blockIdx.x)
+#define TW_GROUPS ((int)gridDim.x)
 #define TW_THREAD ((int)threadIdx.x)
 #define TW_BARRIER() __syncthreads()
 #define TW_BARRIER_MEMORY() __syncthreads()
@@ -22,7 +23,8 @@ _MACROS = """#define TW_KERNEL(threads) extern "C" __global__ void __launch_boun
 #define TW_NAN_f32 __int_as_float(0x7fc00000)
 #define TW_INF_f64 __longlong_as_double(0x7ff0000000000000L)
 #define TW_NAN_f64 __longlong_as_double(0x7ff8000000000000L)
-typedef long long tw_wide;"""
+typedef long long tw_wide;
+typedef unsigned long long tw_unsigned;"""
 
 CUDA = Macros(
     text=_MACROS,

@@ -2,6 +2,11 @@
 
 import numpy as np
 
+from tilewright.programs.operators import FUNCTIONS
+
+LIBRARY = FUNCTIONS | {"rint", "trunc"}
+"""Operators that the languages' libraries have by their names."""
+
 C_ELEMENTS = {
     "bool": "uint8_t",
     "float32": "float",
@@ -27,6 +32,7 @@ GPU_ELEMENTS = {
     "uint8": "unsigned char",
     "uint16": "unsigned short",
     "uint32": "unsigned int",
+    "uint64": "tw_unsigned",
 }
 """Element types in texts for GPUs, where they are the same in CUDA C++ and OpenCL C, or a macro makes them so."""
 REALS = ("float32", "float64")

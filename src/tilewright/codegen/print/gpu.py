@@ -56,7 +56,7 @@ LANGUAGE = Language(
     index="int",
     wide="tw_wide",
     literal=gpu_literal,
-    built_in={Operator.GROUP: "TW_GROUP", Operator.THREAD: "TW_THREAD"},
+    built_in={Operator.GROUP: "TW_GROUP", Operator.GROUPS: "TW_GROUPS", Operator.THREAD: "TW_THREAD"},
     spaces={ir.Space.GLOBAL: "TW_GLOBAL ", ir.Space.SHARED: "TW_LOCAL ", ir.Space.PRIVATE: ""},
 )
 gpu_type = LANGUAGE.type_name
@@ -75,7 +75,6 @@ class GpuPrinter(Printer):
         """Start a text."""
         super().__init__()
         self.helpers: dict[tuple[str, str], None] = {}
-        self._statements[ir.Barrier] = self._barrier
         self._operators[Operator.ALIGNED] = self._aligned
 
     def head(self, function: ir.Function) -> list[str]:
@@ -100,8 +99,13 @@ class GpuPrinter(Printer):
     def _aligned(self, node: Op) -> str:
         return f"TW_ALIGNED({gpu_type(node.type)}, {self.operands(node)})"
 
-    def _barrier(self, node: ir.Barrier, pad: str) -> None:
+    def barrier(self, node: ir.Barrier, pad: str) -> None:
+        """Print where the threads of a group meet."""
         self.lines.append(f"{pad}TW_BARRIER{'_MEMORY' if node.memory else ''}();")
+
+    def intrinsic(self, node: ir.Intrinsic) -> str:
+        """Return the macro of a function of both languages."""
+        return f"TW_{node.name.upper()}({', '.join(map(self.bare, node.args))})"
 
     def loop(self, node: ir.For, pad: str) -> None:
         """Print a loop, with what it asks for in unrolling."""

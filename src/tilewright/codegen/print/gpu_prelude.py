@@ -5,7 +5,8 @@ Every GPU text of this package starts with it and uses nothing of either languag
 - ``TW_KERNEL(threads)`` starts a kernel of groups of so many threads, ``TW_FUNCTION`` any other function,
 - ``TW_GLOBAL`` and ``TW_LOCAL`` qualify pointers to memory and to the chip, ``TW_SHARED`` declares an array on chip,
 - ``TW_ROOM_PARAM`` and ``TW_ROOM`` declare one whose size is given at the launch,
-- ``TW_GROUP`` and ``TW_THREAD`` number groups and threads, ``TW_BARRIER()`` lets the threads of a group meet,
+- ``TW_GROUP`` and ``TW_THREAD`` number groups and threads, ``TW_GROUPS`` counts groups,
+- ``TW_BARRIER()`` lets the threads of a group meet, ``TW_COUNT`` adds one for all threads that come,
 - ``TW_ALIGNED`` says of a pointer that its address is a multiple of some bytes,
 - ``TW_UNROLL`` and ``TW_UNROLL_BY(n)`` ask for unrolling where the compiler is one that gains by it.
 """
@@ -15,9 +16,8 @@ from collections.abc import Iterable
 from tilewright.base.errors import UsageError
 from tilewright.codegen.print.base import Macros
 from tilewright.codegen.print.cuda import CUDA
-from tilewright.codegen.print.elements import GPU_ELEMENTS, SUFFIX
+from tilewright.codegen.print.elements import GPU_ELEMENTS, LIBRARY, SUFFIX
 from tilewright.codegen.print.opencl import OPENCL
-from tilewright.programs.operators import FUNCTIONS
 
 DIALECTS = {"opencl": OPENCL, "cuda": CUDA}
 
@@ -79,7 +79,7 @@ def _helper(name: str, dtype: str, macros: Macros) -> str:
     single = macros.single if dtype == "float32" else ""
     if name == "over_sqrt":
         result, params, body = kind, f"{kind} a, {kind} x", f"a * rsqrt{single}(x)"
-    elif name in FUNCTIONS or (name == "abs" and dtype.startswith("float")):
+    elif name in LIBRARY or (name == "abs" and dtype.startswith("float")):
         called = f"{'fabs' if name == 'abs' else name}{single}"
         params, args = (f"{kind} a, {kind} b", "a, b") if name == "pow" else (f"{kind} a", "a")
         result, body = kind, f"{called}({args})"

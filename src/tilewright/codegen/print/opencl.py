@@ -10,6 +10,7 @@ _MACROS = """#define TW_KERNEL(threads) __kernel __attribute__((reqd_work_group_
 #define TW_ROOM_PARAM(type, name) , __local type *name
 #define TW_ROOM(type, name)
 #define TW_GROUP ((int)get_group_id(0))
+#define TW_GROUPS ((int)get_num_groups(0))
 #define TW_THREAD ((int)get_local_id(0))
 #define TW_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define TW_BARRIER_MEMORY() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
@@ -27,7 +28,8 @@ _MACROS = """#define TW_KERNEL(threads) __kernel __attribute__((reqd_work_group_
 #define TW_NAN_f32 NAN
 #define TW_INF_f64 ((double)INFINITY)
 #define TW_NAN_f64 ((double)NAN)
-typedef long tw_wide;"""
+typedef long tw_wide;
+typedef ulong tw_unsigned;"""
 
 OPENCL = Macros(
     text=_MACROS,

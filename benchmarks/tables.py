@@ -1,0 +1,331 @@
+"""Tables of the documentation, made from the records: ``python benchmarks/tables.py [NAME …]`` prints them.
+
+A page asks for one by a comment of its own line, ``<!-- table: NAME -->``; building the documentation puts it there.
+"""
+
+import csv
+import importlib
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+BOUNDARIES = ("wrap", "reflect", "constant", "nearest", "mirror")
+_OUTCOMES = {"right": "right", "exception": "exception", "crash": "killed by a signal", "wrong": "wrong result"}
+FAMILIES = ("none", "hexagons", "skewed", "diamond", "overlapped", "streaming")
+OURS = "tilewright"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Write a table in Markdown.
+
+    >>> print(table(["a", "b"], [[1, ""]]))
+    | a | b |
+    | --- | --- |
+    | 1 |  |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def record(name: str) -> dict[str, Any]:
+    """Read a record of ``benchmarks/results``."""
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def extents(shape: Sequence[int]) -> str:
+    """Write a shape.
+
+    >>> extents([64, 64]), extents([32, 32, 32]), extents([32, 64]), extents([2**22])
+    ('64^2', '32^3', '32 x 64', '2^22')
+    """
+    alike = len(set(shape)) == 1
+    return f"{shape[0]}^{len(shape)}" if alike and len(shape) > 1 else " x ".join(map(_extent, shape))
+
+
+def _extent(number: int) -> str:
+    power = number.bit_length() - 1
+    return f"2^{power}" if number == 2**power and power > 16 else str(number)
+
+
+def origin(*names: str) -> str:
+    """Say where and when records were made."""
+    lines = []
+    for name in names:
+        found = record(name)["environment"]
+        compiler = found["compiler"].partition(" (")[0] + " " + found["compiler"].rpartition(" ")[2]
+        threads = f"{found['threads']} thread{'s' * (found['threads'] > 1)}"
+        where = f"{found['cpu']}, {threads}, {compiler}, load {found['load_average']:.1f} at the start"
+        lines.append(f"`{name}.json`: {found['date'][:10]}, {where}")
+    return "\n\n*" + "; ".join(lines) + ".*"
+
+
+def interval(ratio: dict[str, float]) -> str:
+    """Write a ratio with its interval.
+
+    >>> interval({"median": 2.0, "low": 1.904, "high": 2.1})
+    '2.00 (1.90 - 2.10)'
+    """
+    return f"{ratio['median']:.2f} ({ratio['low']:.2f} - {ratio['high']:.2f})"
+
+
+def whole_runs() -> str:
+    """Whole runs beside naive C and the fastest of the other libraries."""
+    rows = []
+    for case in record("cpu_float32")["cases"] + record("cpu_float64")["cases"]:
+        speeds = {name: each["gcells_per_second"] for name, each in case["contenders"].items()}
+        ours, naive = case["contenders"][OURS], max(v for k, v in speeds.items() if k.startswith("naive-c"))
+        peer = max((name for name in speeds if name != OURS and not name.startswith("naive-c")), key=speeds.__getitem__)
+        ratios = [interval(ours[f"against_{other}"]) for other in ("naive", "best_peer")]
+        problem = case["case"]
+        name = f"{problem['program']} {extents(problem['shape'])} {problem['dtype']}"
+        tiling = f"`{ours['describe']['tiling']}`"
+        rows.append([name, f"{speeds[OURS]:.1f}", f"{naive:.2f}", f"{speeds[peer]:.2f} {peer}", *ratios, tiling])
+    head = ["program", "GCells/s", "naive C", "fastest other library", "x naive (95 %)", "x other (95 %)", "tiling"]
+    return table(head, rows) + origin("cpu_float32", "cpu_float64")
+
+
+def sizes() -> str:
+    """Speeds from small grids to large ones, and how many times as fast as naive C."""
+    found = [case for case in record("cpu_sizes")["cases"] if case["dtype"] == "float32"]
+    parts = []
+    for rank in (1, 2, 3):
+        cases = [case for case in found if len(case["shape"]) == rank]
+        columns = sorted({case["shape"][0] for case in cases})
+        rows = []
+        for program in sorted({case["program"] for case in cases}):
+            of = {case["shape"][0]: case for case in cases if case["program"] == program}
+            cells = [
+                f"{of[n]['gcells_per_second']:.3g} ({of[n]['against_naive']['median']:.1f})" if n in of else ""
+                for n in columns
+            ]
+            rows.append([program, *cells])
+        parts.append(table([f"{rank}D", *map(_extent, columns)], rows))
+    return "\n\n".join(parts) + origin("cpu_sizes")
+
+
+def boundaries() -> str:
+    """How many times as fast as naive C with every boundary: least and most of the programs of a size."""
+    cases = record("cpu_boundaries")["cases"]
+    rows = []
+    for shape in sorted({tuple(case["shape"]) for case in cases}, key=lambda shape: (len(shape), shape)):
+        of = [case for case in cases if tuple(case["shape"]) == shape]
+        cells = []
+        for boundary in BOUNDARIES:
+            ratios = [case["against_naive"]["median"] for case in of if case["boundary"] == boundary]
+            cells.append(f"{min(ratios):.2f} - {max(ratios):.2f}" if ratios else "")
+        rows.append([extents(shape), len({case["program"] for case in of}), *cells])
+    return table(["grid", "programs", *BOUNDARIES], rows) + origin("cpu_boundaries")
+
+
+def least() -> str:
+    """The ten cases, over all sizes and boundaries, that gain least over naive C."""
+    cases = record("cpu_sizes")["cases"] + record("cpu_boundaries")["cases"]
+    cases.sort(key=lambda case: case["against_naive"]["median"])
+    rows = [
+        [
+            case["program"],
+            extents(case["shape"]),
+            case["boundary"],
+            interval(case["against_naive"]),
+            f"`{case['tiling']}`",
+        ]
+        for case in cases[:10]
+    ]
+    return table(["program", "grid", "boundary", "x naive (95 %)", "tiling"], rows) + origin(
+        "cpu_sizes", "cpu_boundaries"
+    )
+
+
+def compile_times() -> str:
+    """Seconds of gcc for the default kernels: of large grids and of small ones."""
+    rows = []
+    for name, grids in (("compile_times", "4096^2, 256^3 or 2^24"), ("compile_times_small", "64 along every axis")):
+        found = record(name)
+        times = sorted((each["seconds"]["median"], each["program"], each["dtype"]) for each in found["kernels"])
+        seconds, program, dtype = times[-1]
+        middle = statistics.median(each[0] for each in times)
+        boundary = found.get("boundary", "fixed")
+        rows.append(
+            [grids, boundary, len(times), f"{times[0][0]:.2f}", f"{middle:.2f}", f"{seconds:.2f} ({program} {dtype})"]
+        )
+    return table(["grids", "boundary", "kernels", "least s", "median s", "most s"], rows) + origin(
+        "compile_times", "compile_times_small"
+    )
+
+
+def processors() -> str:
+    """How many times as fast as naive C when both are compiled for other processors."""
+    found = [{each["program"]: each for each in record(name)["programs"]} for name in _PROCESSORS.values()]
+    names = sorted({name for each in found for name in each})
+    rows = [
+        [name, *(interval(each[name]["against_naive"]) if name in each else "" for each in found)] for name in names
+    ]
+    return table(["program", *_PROCESSORS], rows) + origin(*_PROCESSORS.values())
+
+
+def families() -> str:
+    """How many times as fast as naive C every family is, with its model's best tile."""
+    rows = []
+    for case in record("cpu_strategies")["cases"]:
+        found, problem = case["contenders"], case["case"]
+        naive = max(each["gcells_per_second"] for name, each in found.items() if name.startswith("naive-c"))
+        cells = [f"{found[f'{OURS}-{name}']['against_naive']['median']:.2f}" for name in FAMILIES]
+        rows.append(
+            [f"{problem['program']} {extents(problem['shape'])}, {problem['steps']} steps", f"{naive:.1f}", *cells]
+        )
+    return table(["", "naive C, GCells/s", *FAMILIES], rows) + origin("cpu_strategies")
+
+
+def alignments() -> str:
+    """Speeds of local alignments, one pair at a time, beside the fastest function of parasail."""
+    rows = []
+    for name, pair in record("sw_10000")["pairs"].items():
+        speeds = {who: each["gcups"] for who, each in pair["contenders"].items()}
+        rival = pair["best"]
+        one, two = (speeds[f"{OURS}, {threads}"] for threads in ("1 thread", "2 threads"))
+        ratio = interval(pair["ratios"][f"{OURS}, 2 threads"])
+        label = rival.removeprefix("parasail ")
+        rows.append([name, f"{pair['score']:,}", f"{speeds[rival]:.1f} ({label})", f"{one:.1f}", f"{two:.1f}", ratio])
+    head = [
+        "",
+        "score",
+        "parasail, 1 thread",
+        "tilewright, 1 thread",
+        "tilewright, 2 threads",
+        "2 threads x parasail (95 %)",
+    ]
+    return table(head, rows) + origin("sw_10000")
+
+
+def pipelines() -> str:
+    """Milliseconds of two pipelines on a picture."""
+    cases = record("pipelines_float32")["cases"]
+    names = sorted(cases[0]["seconds"], key=lambda name: cases[0]["seconds"][name]["median"])
+    rows = []
+    for name in names:
+        cells = []
+        for case in cases:
+            remark = case["remarks"].get(name, "")
+            milliseconds = case["seconds"][name]["median"] * 1e3
+            digits = 0 if milliseconds >= 100 else 1
+            cells.append(f"{milliseconds:.{digits}f}" + (f" ({remark})" if remark else ""))
+        rows.append([f"{OURS}, {name}" if name in {"fused", "unfused"} else name, *cells])
+    head = [f"{case['pipeline']}, sigma {case['sigma']:g}, {extents(case['shape'])}, ms" for case in cases]
+    return table(["", *head], rows) + origin("pipelines_float32")
+
+
+def diagonals() -> str:
+    """Times of others over ours for products of matrices of diagonals with a vector: least and most of all grids."""
+    cases = record("dia")["cases"]
+    rows = []
+    for ours, other in _PRODUCTS:
+        ratios = []
+        for case in cases:
+            pairs = zip(case["seconds"][other], case["seconds"][ours], strict=True)
+            ratios.append(statistics.median(their / own for their, own in pairs))
+        rows.append([ours, other, f"{min(ratios):.2f} - {max(ratios):.2f}"])
+    shapes = ", ".join(extents(case["shape"]) for case in cases)
+    return table(["ours", "other", f"ratio over {shapes}"], rows) + origin("dia")
+
+
+def sweeps() -> str:
+    """How well today's model ranks the recorded sweeps, each by the host that it was ranked by.
+
+    Errors are those of the families that win: untiled, hexagonal, hybrid and streaming tilings.
+    """
+    sys.path.insert(0, str(Path(__file__).parent / "experiments"))
+    try:
+        measured = importlib.import_module("measured")
+    finally:
+        del sys.path[0]
+    rows, folder = [], RESULTS / "sweeps"
+    for path in sorted(folder.glob("*.json")):
+        about = json.loads(path.read_text(encoding="utf-8"))
+        points = measured.of_sweep(folder, path.stem)
+        errors = [f"{100 * measured.rmse(some):.1f} %" for some in (measured.top(points, 0.2), points)]
+        shares = [
+            f"{100 * about[f'{which}_share_of_best']:.1f} %".replace(".0 %", " %")
+            for which in ("first_choice", "best_of_ten")
+        ]
+        name = f"{path.stem} {extents(about['shape'])}, {about['steps']} steps"
+        rows.append([name, about["tilings"], *shares, *errors, f"{measured.rank_correlation(points):.2f}"])
+    head = ["program", "tilings", "choice", "ten", "RMSE within 20 %", "RMSE of all", "Spearman"]
+    return table(head, rows)
+
+
+def caches() -> str:
+    """What happens to a run whose cached code was damaged."""
+    rows = []
+    for subject in record("caches")["subjects"]:
+        name = f"{subject['subject']} {subject['version']}"
+        for kind in dict.fromkeys(case["kind"] for case in subject["cases"]):
+            of = [case for case in subject["cases"] if case["kind"] == kind]
+            outcomes = [sum(case["first"] == outcome for case in of) for outcome in _OUTCOMES]
+            left, later = sum(case["stays"] for case in of), sum(case["second"] != "right" for case in of)
+            rows.append([name, f"{len(of)} x {kind}", *outcomes, left, later])
+    head = ["", "fault", *_OUTCOMES.values(), "file left as it is", "second run not right"]
+    return table(head, rows) + origin("caches")
+
+
+def krylov() -> str:
+    """Speeds of vector and matrix kernels over the fastest rival's, by size."""
+    found: dict[tuple[str, str], list[str]] = {}
+    with (RESULTS / "krylov" / "krylov.csv").open(encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            if row["contender"] == "tuned":
+                cell = f"{float(row['rivals_over_tuned']):.2f} ({row['size']})"
+                found.setdefault((row["part"], row["name"]), []).append(cell)
+    rows = [[f"{part}: {name}", ", ".join(cells)] for (part, name), cells in found.items()]
+    return table(["", "speed over the fastest rival's (size)"], rows)
+
+
+_PRODUCTS = (
+    ("ours, 1 thread", "scipy dia"),
+    ("ours, 1 thread", "scipy csr"),
+    ("ours, 1 thread", "petsc aij, 1 rank"),
+    ("ours, 2 threads", "petsc aij, 2 ranks"),
+    ("petsc seqdia, 1 thread", "petsc aij, 1 rank"),
+    ("petsc seqdia, 2 threads", "petsc aij, 2 ranks"),
+)
+_PROCESSORS = {"AVX2 (`x86-64-v3`)": "every_program_x86-64-v3", "baseline (`x86-64`)": "every_program_x86-64"}
+TABLES: dict[str, Callable[[], str]] = {
+    each.__name__: each
+    for each in (
+        whole_runs,
+        sizes,
+        boundaries,
+        least,
+        compile_times,
+        processors,
+        families,
+        alignments,
+        pipelines,
+        diagonals,
+        sweeps,
+        caches,
+        krylov,
+    )
+}
+
+
+def fill(text: str) -> str:
+    """Put its tables into a page.
+
+    >>> fill("no table")
+    'no table'
+    """
+    for name, make in TABLES.items():
+        mark = f"<!-- table: {name} -->"
+        if mark in text:
+            text = text.replace(mark, make())
+    return text
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or TABLES:
+        print(TABLES[wanted](), end="\n\n")

@@ -1,0 +1,1 @@
+"""Statements over boxes of cells on CPUs: what sweeps and all tiles but streaming ones call."""

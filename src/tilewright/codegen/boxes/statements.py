@@ -1,0 +1,263 @@
+"""One statement over a box of cells at one time: the kernels that every tiling calls.
+
+Two functions per statement. ``cells`` computes part of one row cell by cell, reads outside the grid included.
+``box`` computes a box: whole vectors along the inside of every row, several rows at a time so that neighbouring rows
+share their loads. Ends of rows that are ends of the grid are vectors like the others, whose lanes outside are filled
+with the cells that they stand for; other ends are computed by ``cells``. Large sums over boxes are loops over their
+reads (:mod:`tilewright.codegen.boxes.loops`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.codegen import ir, points
+from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, row_starts
+from tilewright.codegen.boxes.vectors import Group, sum_functions, target_row
+from tilewright.codegen.expression import Leaves, lower_tape
+from tilewright.codegen.passes import shuffle_neighbours
+from tilewright.codegen.passes.split_ends import (
+    AT_HIGH,
+    AT_LOW,
+    BEGIN,
+    END,
+    START,
+    STOP,
+    split_row,
+    vectors_at_ends,
+)
+from tilewright.codegen.passes.write_sums.loop import write_lines
+from tilewright.codegen.sites import (
+    Site,
+    box_bounds,
+    cell_function,
+    extent,
+    places_inside,
+    row_pointers,
+    scalar_lets,
+    stride,
+    unpack,
+    version_lets,
+)
+from tilewright.programs.expression import Read
+from tilewright.programs.stencil import Statement
+from tilewright.tilings.body import BoxCode
+
+STEP = ir.Var("t")
+
+
+def cells_name(site: Site, number: int) -> str:
+    """Name of the cell-by-cell function of a statement."""
+    return f"{site.prefix}_cells_{number}"
+
+
+def box_name(site: Site, number: int) -> str:
+    """Name of the box function of a statement."""
+    return f"{site.prefix}_box_{number}"
+
+
+def box_call(
+    site: Site, number: int, step: ir.Expr, ranges: Sequence[tuple[ir.Expr, ir.Expr]], params: tuple[ir.Expr, ...] = ()
+) -> ir.Call:
+    """Compute a statement over a box at a time step; with other parameters than the kernel's own where given."""
+    return ir.Call(
+        box_name(site, number), (*(params or site.params), step, *(bound for pair in ranges for bound in pair))
+    )
+
+
+def _start(site: Site, statement: Statement) -> tuple[ir.Stmt, ...]:
+    lets = version_lets(site, [(read.field, read.level) for read in statement.reads], STEP)
+    target = ir.Var("target", ir.pointer(site.dtype))
+    return (*unpack(site), *lets, ir.Let(target, site.slot(statement.field, 1, STEP)), *scalar_lets(site, [statement]))
+
+
+def _places(site: Site) -> tuple[ir.Var, ...]:
+    return tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
+
+
+def cells_function(site: Site, number: int) -> ir.Function:
+    """A function ``cells(…, t, x0[, x1], low, high)`` that computes part of one row, cell by cell."""
+    statement = site.problem.program.statements[number]
+    places = _places(site)
+    low, high, place = ir.Var("low"), ir.Var("high"), ir.Var("x")
+    rows = row_pointers(site, statement, places, 1)
+    size = extent(site.rank - 1)
+
+    def load(node: Read, row: ir.Expr, at: ir.Expr, *, inside: bool = False) -> ir.Expr:
+        function = cell_function(site, node.field)
+        if inside or function is None:
+            return ir.Load(row, at, site.dtype)
+        return ir.Call(function.name, (row, at, size), function.result_type)
+
+    def read(node: Read) -> ir.Expr:
+        return load(node, rows.of(node), ir.add(place, node.offset[-1]), inside=node.offset[-1] == 0)
+
+    near = near_reads(site, statement)
+    if near:
+        named: list[ir.Stmt] = [*find_rows(site, statement, places, 1)]
+        starts = found_rows(row_starts(site), rows)
+        body, (value,) = write_lines(
+            site.dtype,
+            near,
+            site.code(statement).rest,
+            place,
+            lambda node, _, at: load(node, starts[rows.of(node)], at),
+        )
+    else:
+        named = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
+        named += rows.lets
+        body, value = lower_tape(statement.tape, Leaves(dtype=site.dtype, read=read, vector=False))
+    target = target_row(site, 0)
+    store = ir.Store(target, place, value, site.dtype)
+    return ir.Function(
+        name=cells_name(site, number),
+        params=(*site.params, STEP, *places, low, high),
+        body=(
+            *_start(site, statement),
+            *named,
+            _target_let(site, target, places),
+            ir.For(var=place, low=low, high=high, body=(*body, store)),
+        ),
+    )
+
+
+def _beside(places: tuple[ir.Expr, ...], shift: int) -> tuple[ir.Expr, ...]:
+    """The place of a row so many rows further."""
+    return (*places[:-1], ir.add(places[-1], shift)) if places else ()
+
+
+def _target_let(site: Site, var: ir.Var, places: tuple[ir.Expr, ...], shift: int = 0) -> ir.Stmt:
+    result: ir.Expr = ir.Var("target", ir.pointer(site.dtype))
+    for axis, place in enumerate(_beside(places, shift)):
+        result = ir.add(result, ir.mul(place, stride(axis)))
+    return ir.Let(var, result)
+
+
+def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Function, ...]:
+    """A function ``box(…, t, low0, high0, …)`` that computes the cells of a box that the statement updates.
+
+    Args:
+        site: The kernel's surroundings.
+        number: Index of the statement.
+        own: Whether tiles compute cells of others, too, in memory of their own.
+
+    Returns:
+        The function, after those that it calls: those of sums in loops, or, where neighbours of long rows come by
+        shuffles (:mod:`tilewright.codegen.passes.shuffle_neighbours`), one for long rows and one for others; where the
+        field has sources or receivers, the one that knows of these.
+    """
+    field, name = site.problem.program.statements[number].field, box_name(site, number)
+    if not points.touches(site, field):
+        return _box_functions(site, number, name)
+    *others, values = _box_functions(site, number, f"{name}_values")
+    after = points.points_function(site, field, STEP, own=own)
+    calls = tuple(ir.Call(each.name, values.params) for each in (values, after))
+    return (*others, values, after, ir.Function(name=name, params=values.params, body=calls))
+
+
+def _box_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
+    box = _Box(site=site, number=number, together=False)
+    code = box.code
+    if code.block.neighbours != "shuffles":
+        rows = sorted({1, code.block.rows})
+        blocks = ((lines, row_pointers(site, box.statement, _places(site), lines)) for lines in rows)
+        return (*sum_functions(site, box.statement, blocks), box.function(name, code.block.rows))
+    short = box.function(f"{name}_short", code.short)
+    long = replace(box, together=True).function(f"{name}_long", code.block.rows)
+    length = ir.sub(short.params[-1], short.params[-2])
+    calls = (ir.Call(long.name, long.params),), (ir.Call(short.name, short.params),)
+    which = replace(
+        short, name=name, body=(ir.If(shuffle_neighbours.long(site, box.statement, length), *calls),), kind="inline"
+    )
+    return (short, long, which)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Box:
+    """A statement's function for boxes; ``together`` says whether neighbours along rows are put together."""
+
+    site: Site
+    number: int
+    together: bool
+
+    @property
+    def statement(self) -> Statement:
+        return self.site.problem.program.statements[self.number]
+
+    @property
+    def code(self) -> BoxCode:
+        """How it is written."""
+        return self.site.code(self.statement)
+
+    def function(self, name: str, block: int) -> ir.Function:
+        """The function, for blocks of so many rows."""
+        site, statement = self.site, self.statement
+        given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
+        clipped = [(ir.Var(f"a{axis}"), ir.Var(f"b{axis}")) for axis in range(site.rank)]
+        lets: list[ir.Stmt] = [*_start(site, statement)]
+        for (low, high), (least, end), (a, b) in zip(given, box_bounds(site, statement), clipped, strict=True):
+            lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
+        lets += split_row(site, statement, clipped[-1])
+        if self.together:
+            lets += shuffle_neighbours.bounds(site, (BEGIN, START), (END, STOP))
+        return ir.Function(
+            name=name,
+            params=(*site.params, STEP, *(var for pair in given for var in pair)),
+            body=(*lets, *self.loops(clipped, block)),
+            kind="apart",
+        )
+
+    def loops(self, clipped: list[tuple[ir.Var, ir.Var]], block: int) -> tuple[ir.Stmt, ...]:
+        """Loops over the rows of a box: blocks of rows, where the field is small enough for them, then single rows."""
+        site, places = self.site, _places(self.site)
+        if not places:
+            return self.block(places, clipped[-1], 1)
+        axis = site.rank - 2
+        (a, b), place = clipped[axis], places[axis]
+        middle = ir.Var("whole")
+        loops: tuple[ir.Stmt, ...] = ()
+        # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
+        each = ir.Var("row")
+        here = ir.Let(place, ir.op(ir.Operator.OPAQUE, each))
+        if block > 1:
+            length = ir.largest(ir.sub(b, a), ir.Int(0))
+            whole = ir.add(a, ir.sub(length, ir.mod(length, block)))
+            if self.code.cached is not None:
+                size = ir.mul(ir.mul(extent(0), stride(0)), site.problem.itemsize)
+                whole = ir.select(ir.le(size, self.code.cached), whole, a)
+            rows = self.block(places, clipped[-1], block)
+            loops = (
+                ir.Let(middle, whole),
+                ir.For(var=each, low=a, high=middle, step=ir.Int(block), body=(here, *rows)),
+            )
+        rest = self.block(places, clipped[-1], 1)
+        single = ir.For(var=each, low=middle if block > 1 else a, high=b, body=(here, *rest))
+        nest: tuple[ir.Stmt, ...] = (*loops, single)
+        for outer in range(axis - 1, -1, -1):
+            beside = () if self.code.block.loops else places_inside(site, self.statement, outer, places[outer], 1)
+            nest = (ir.For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=(*beside, *nest)),)
+        return nest
+
+    def block(self, places: tuple[ir.Var, ...], row: tuple[ir.Var, ir.Var], block: int) -> tuple[ir.Stmt, ...]:
+        """``block`` neighbouring rows: whole vectors, or cell by cell at ends that are none of the grid's.
+
+        The first and the last vector of a row overlap others where it must be, so that the others are aligned and no
+        scalar remainder is left: some cells are computed twice, with the same result. Where the new version overwrites
+        one that is read, lanes that are already done keep their values.
+        """
+        site, statement = self.site, self.statement
+        rows = row_pointers(site, statement, places, block)
+        carried = shuffle_neighbours.carried(statement, rows, self.code.of(block)) if self.together else ()
+        group = Group(site=site, statement=statement, rows=rows, carried=carried, block=block)
+        ends: list[ir.Stmt] = []
+        for low_side, as_vector in zip((True, False), vectors_at_ends(site, statement), strict=True):
+            low, high = (row[0], START) if low_side else (STOP, row[1])
+            slow = tuple(
+                ir.Call(cells_name(site, self.number), (*site.params, STEP, *_beside(places, shift), low, high))
+                for shift in range(block)
+            )
+            body: tuple[ir.Stmt, ...] = (ir.If(ir.lt(low, high), slow),)
+            if as_vector:
+                body = (ir.If(ir.ne(AT_LOW if low_side else AT_HIGH, 0), group.end(low_side=low_side), body),)
+            ends += body
+        targets = [_target_let(site, target_row(site, shift), places, shift) for shift in range(block)]
+        return (*group.named(places), *targets, *group.inside(), *ends)

@@ -1,0 +1,64 @@
+"""The new values of neighbouring rows of a box, vector by vector."""
+
+from collections.abc import Callable
+
+from tilewright.codegen import ir
+from tilewright.codegen.passes.block_registers import Place, RegisterBlock
+from tilewright.codegen.passes.regroup_sums import in_any_order
+from tilewright.codegen.passes.write_sums import write_sums
+from tilewright.codegen.sites import Rows, Site
+from tilewright.programs.expression import Read
+from tilewright.programs.stencil import Statement
+from tilewright.programs.weights import Apart, apart
+from tilewright.tilings.body import Block
+
+
+def row_values(
+    site: Site,
+    statement: Statement,
+    rows: Rows,
+    block: Block,
+    place: ir.Var,
+    load: Callable[[Read, ir.Var], ir.Expr] | None = None,
+) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
+    """Write one vector of the new values of several neighbouring rows.
+
+    Args:
+        site: The kernel's surroundings.
+        statement: The statement.
+        rows: The rows that it reads.
+        block: The rows of results, and how they are written.
+        place: Index of the vector's first cell in its row.
+        load: The vector of a read in a row, where it is not simply at its place.
+
+    Returns:
+        The operations, and the new value of each row.
+    """
+    forms = block.sums if load is None else block.assembled
+    found = apart(statement.tape) if forms else Apart(statement.tape, ())
+    places = [(shift, 0) for shift in range(block.rows)]
+    reads = _InRows(site, rows, place, load)
+    registers = RegisterBlock(reads, places, letter="l", axis=site.rank - 2, held=True)
+    for at in places:
+        for read in (read for terms in found.sums for read in terms):
+            registers.load(read, at)
+    sums = write_sums(registers, found, forms, lambda number: f"s{number}")
+    new = registers.values(in_any_order(found.tape, site), lambda at: f"t{at[0]}_", sums)
+    return registers.kept() if block.kept else tuple(registers.body), tuple(new[at] for at in places)
+
+
+class _InRows:
+    """Where the vectors of neighbouring rows come from."""
+
+    def __init__(self, site: Site, rows: Rows, place: ir.Var, load: Callable[[Read, ir.Var], ir.Expr] | None) -> None:
+        self.dtype, self.rows, self.place, self.load = site.dtype, rows, place, load
+        self.order = {row: number for number, row in enumerate(rows.names.values())}
+
+    def key(self, read: Read, at: Place) -> tuple[int, int]:
+        return self.order[self.rows.of(read, at[0])], read.offset[-1]
+
+    def vector(self, read: Read, at: Place) -> ir.Expr:
+        row = self.rows.of(read, at[0])
+        if self.load is not None:
+            return self.load(read, row)
+        return ir.Load(row, ir.add(self.place, read.offset[-1]), ir.vector(self.dtype))

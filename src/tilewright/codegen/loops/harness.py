@@ -1,0 +1,182 @@
+"""A translation unit around a region: its inputs bound from outside, its time taken, its results stored back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.codegen.loops.c import code, lines
+from tilewright.programs.loopnest import Block, Declare, Stmt, statements
+
+ENTRY = "tw_run"
+_HEAD = """#define _GNU_SOURCE
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+"""
+_ALIASES = """#include <stdbool.h>
+#include <stddef.h>
+typedef double PetscScalar;
+typedef double PetscReal;
+typedef int PetscInt;
+"""
+_TAKEN = frozenset(
+    {
+        "abort",
+        "abs",
+        "clock",
+        "ctime",
+        "daylight",
+        "div",
+        "drem",
+        "exit",
+        "exp10",
+        "gamma",
+        "getenv",
+        "j0",
+        "j1",
+        "jn",
+        "labs",
+        "lgamma",
+        "mktime",
+        "pow10",
+        "rand",
+        "random",
+        "select",
+        "setenv",
+        "significand",
+        "signgam",
+        "system",
+        "time",
+        "timezone",
+        "y0",
+        "y1",
+        "yn",
+    }
+)
+"""Names of functions and variables of the headers above, which a region may give to its arrays."""
+_CLOCK = """static double tw_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A variable that is bound from outside.
+
+    Attributes:
+        ctype: Its arithmetic type.
+        name: Its name.
+        extents: Extents of an array; empty for a scalar.
+        inside: Whether the region declares it itself, so that it is only stored back.
+    """
+
+    ctype: str
+    name: str
+    extents: tuple[int, ...] = ()
+    inside: bool = False
+
+
+def emit_unit(
+    body: Stmt,
+    bound: Sequence[Bound],
+    *,
+    numbers: Mapping[str, int | float] | None = None,
+    loose: Mapping[str, str] | None = None,
+    prelude: str = "",
+) -> str:
+    """Print a unit with ``double tw_run(void **)``: binds, runs, stores scalars back, returns seconds.
+
+    Args:
+        body: What runs: the code around the region, and the region.
+        bound: What is bound, in the order of the pointers.
+        numbers: Parameters of the input; they are constants of the unit.
+        loose: Types of scalars that nobody declares.
+        prelude: What the bodies need before them, such as kernels.
+
+    Returns:
+        C text.
+    """
+    items = body.body if isinstance(body, Block) else (body,)
+    text = [line for each in items for line in lines(each, 2)]
+    owned = [node.name for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
+    return _HEAD + prelude + _unit(text, bound, numbers or {}, loose or {}, owned, aliases=False)
+
+
+def emit_reference(
+    text: str, bound: Sequence[Bound], *, numbers: Mapping[str, int | float], loose: Mapping[str, str]
+) -> str:
+    """Print a unit with ``double tw_run(void **)`` that runs code as the file has it.
+
+    Args:
+        text: The code's own text.
+        bound: What is bound, in the order of the pointers.
+        numbers: Parameters of the input; they are constants of the unit.
+        loose: Types of scalars that nobody declares.
+
+    Returns:
+        C text.
+    """
+    head = _HEAD + _ALIASES
+    for name, compare in (("min", "<"), ("max", ">")):
+        if name not in {each.name for each in bound}:
+            head += f"#define {name}(a, b) ((a) {compare} (b) ? (a) : (b))\n"
+    return head + _unit(text.splitlines(), bound, numbers, loose, (), aliases=True)
+
+
+def _unit(
+    text: Sequence[str],
+    bound: Sequence[Bound],
+    numbers: Mapping[str, int | float],
+    loose: Mapping[str, str],
+    owned: Sequence[str],
+    *,
+    aliases: bool,
+) -> str:
+    """Print what both kinds of units have: the bindings, the clock, and the results behind the code."""
+    parts = [_CLOCK]
+    parts += [f"#define {name} ({value!r})\n" for name, value in numbers.items()]
+    parts += [f"#define {each.name} tw_own_{each.name}\n" for each in bound if each.extents and each.name in _TAKEN]
+    parts += [_global(each, aliases=aliases) for each in bound if each.extents and not each.inside]
+    out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
+    out += [f"  {_bind(each, place)}" for place, each in enumerate(bound) if not each.inside]
+    out += [f"  {ctype} {name} = 0;" for name, ctype in loose.items()]
+    out += [f"  (void){name};" for name in loose]
+    out += ["  tw_begin = tw_now();", "  {", *text]
+    out.append("    tw_end = tw_now();")
+    for place, each in enumerate(bound):
+        if not each.extents:
+            out.append(f"    *({each.ctype} *)tw_p[{place}] = {each.name};")
+    out += [f"    free({name});" for name in owned]
+    out += ["  }", "  return tw_end - tw_begin;", "}", ""]
+    return "".join(parts) + "\n".join(out)
+
+
+def _allocated(node: Declare) -> bool:
+    return node.heap and bool(node.dims) and getattr(node.dims[0], "text", "") != "0"
+
+
+def _global(each: Bound, *, aliases: bool) -> str:
+    word = "" if aliases else "restrict "
+    inner = "".join(f"[{extent}]" for extent in each.extents[1:])
+    return f"static {each.ctype} (*{each.name}){inner};\n" if inner else f"static {each.ctype} *{word}{each.name};\n"
+
+
+def _bind(each: Bound, place: int) -> str:
+    if not each.extents:
+        return f"{each.ctype} {each.name} = *({each.ctype} *)tw_p[{place}];"
+    inner = "".join(f"[{extent}]" for extent in each.extents[1:])
+    return (
+        f"{each.name} = ({each.ctype} (*){inner})tw_p[{place}];"
+        if inner
+        else f"{each.name} = ({each.ctype} *)tw_p[{place}];"
+    )
+
+
+def region_text(stmt: Stmt, indent: int = 1) -> str:
+    """Print what replaces a region: a block with its own variables."""
+    return "  " * indent + "{\n" + code(stmt, indent + 1) + "  " * indent + "}\n"

@@ -1,0 +1,316 @@
+"""The text of kernels in CUDA C++ and OpenCL C: one printer, two vocabularies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tilewright.codegen.loops.c import inside, text
+from tilewright.codegen.loops.device import DeviceProgram, Kernel, Launch
+from tilewright.codegen.loops.transforms import add_pragma, innermost
+from tilewright.programs.loopnest import (
+    Binary,
+    Expr,
+    Item,
+    Loop,
+    Name,
+    Num,
+    Stmt,
+    map_expressions,
+    map_statements,
+)
+from tilewright.programs.loopnest_math import MATH_FUNCTIONS
+from tilewright.programs.loopnest_scalars import Reduction, neutral
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """The words of a dialect.
+
+    Attributes:
+        name: ``cuda`` or ``opencl``.
+        head: What the kernels begin with.
+        kernel: Before a kernel's name.
+        space: Before a pointer to the device's memory.
+        shared: Before an array of the block.
+        barrier: Waits for the block.
+        thread: Number of the thread in its block.
+        block: Number of the block.
+        blocks: Number of blocks.
+        types: Names of types that differ from C's.
+        functions: Names of functions that differ from C's.
+    """
+
+    name: str
+    head: str
+    kernel: str
+    space: str
+    shared: str
+    barrier: str
+    thread: str
+    block: str
+    blocks: str
+    types: Mapping[str, str]
+    functions: Mapping[str, str]
+
+
+_LIMITS = """#ifndef DBL_MAX
+#define DBL_MAX 1.7976931348623157e308
+#define FLT_MAX 3.402823466e38f
+#define INT_MAX 2147483647
+#define LONG_MAX 9223372036854775807L
+#endif
+"""
+CUDA = Dialect(
+    name="cuda",
+    head=_LIMITS,
+    kernel='extern "C" __global__ void',
+    space="",
+    shared="__shared__",
+    barrier="__syncthreads();",
+    thread="(int)threadIdx.x",
+    block="(int)blockIdx.x",
+    blocks="(int)gridDim.x",
+    # The host passes pointers to its own types: on Linux int64_t is long, which C++ does not take for long long.
+    types={"int64_t": "long", "int32_t": "int", "size_t": "unsigned long"},
+    functions={},
+)
+OPENCL = Dialect(
+    name="opencl",
+    head="#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + _LIMITS,
+    kernel="__kernel void",
+    space="__global ",
+    shared="__local",
+    barrier="barrier(CLK_LOCAL_MEM_FENCE);",
+    thread="(int)get_local_id(0)",
+    block="(int)get_group_id(0)",
+    blocks="(int)get_num_groups(0)",
+    types={"int64_t": "long", "int32_t": "int", "size_t": "ulong"},
+    functions={f"{name}f": name for name in MATH_FUNCTIONS},
+)
+
+
+def kernels_text(program: DeviceProgram, dialect: Dialect) -> str:
+    """Print every kernel of a program.
+
+    Args:
+        program: The program.
+        dialect: The words.
+
+    Returns:
+        A translation unit that a run-time compiler takes.
+    """
+    types = dict(program.arrays)
+    parts = [dialect.head]
+    for kernel in program.kernels:
+        parts.append(_kernel(kernel, program, dialect, types))
+        if kernel.reductions:
+            parts.append(_finish(kernel, program, dialect))
+    return "\n".join(parts)
+
+
+def parameters(kernel: Kernel) -> list[str]:
+    """Return the names of a kernel's parameters in order.
+
+    Bounds of the piece first, then scalars, arrays, partial results, extents of cached arrays.
+    """
+    bounds = [] if kernel.loop is None else ["tw_first", "tw_last"]
+    partial = [f"tw_part_{each.name}" for each in kernel.reductions]
+    return [
+        *bounds,
+        *(name for name, _ in kernel.scalars),
+        *kernel.arrays,
+        *partial,
+        *(f"tw_len_{a}" for a, _, _ in kernel.cached),
+    ]
+
+
+def _type(dialect: Dialect, ctype: str) -> str:
+    return dialect.types.get(ctype, ctype)
+
+
+def _declared(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: Mapping[str, str]) -> str:
+    found: list[str] = []
+    scalars = dict(kernel.scalars)
+    for name in parameters(kernel):
+        if name in scalars:
+            found.append(f"const {_type(dialect, scalars[name])} {name}")
+        elif name in kernel.arrays:
+            const = "" if name in kernel.written else "const "
+            found.append(f"{dialect.space}{const}{_type(dialect, types[name])} *{_restrict(dialect)}{name}")
+        elif name.startswith("tw_part_"):
+            found.append(
+                f"{dialect.space}{_type(dialect, reduced_type(program, name[8:]))} *{_restrict(dialect)}{name}"
+            )
+        else:
+            found.append(f"const {counted(kernel)} {name}")
+    return ", ".join(found)
+
+
+def _restrict(dialect: Dialect) -> str:
+    return "__restrict__ " if dialect.name == "cuda" else "restrict "
+
+
+def counted(kernel: Kernel) -> str:
+    """Return the type of a kernel's counter, its bounds and the extents that it is compared with."""
+    return (kernel.loop.ctype if kernel.loop is not None else "") or "int"
+
+
+def reduced_type(program: DeviceProgram, name: str) -> str:
+    """Return the type of a scalar that is reduced."""
+    return dict(program.reduced).get(name, "double")
+
+
+def _flat(stmt: Stmt, program: DeviceProgram) -> Stmt:
+    """Give arrays of several dimensions one index."""
+
+    def change(expr: Expr) -> Expr:
+        if not isinstance(expr, Item) or len(expr.index) < 2 or expr.array not in program.shapes:
+            return expr
+        flat = expr.index[0]
+        for extent, index in zip(program.shapes[expr.array][1:], expr.index[1:], strict=True):
+            flat = Binary("+", Binary("*", flat, Num(f"({extent})")), index)
+        return Item(expr.array, (flat,))
+
+    return map_expressions(stmt, change)
+
+
+def _hints(kernel: Kernel, launch: Launch, types: Mapping[str, str]) -> str:
+    out = ""
+    if launch.vector > 1 and kernel.arrays:
+        out += f"__attribute__((vec_type_hint({types[kernel.arrays[0]]}{launch.vector}))) "
+    if launch.sized:
+        out += f"__attribute__((work_group_size_hint({launch.threads}, 1, 1))) "
+    return out
+
+
+def _kernel(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: Mapping[str, str]) -> str:
+    launch = kernel.launch
+    hints = _hints(kernel, launch, types) if dialect.name == "opencl" else ""
+    takes = _declared(kernel, program, dialect, types)
+    head = f"{dialect.kernel.replace('void', hints + 'void')} {kernel.name}({takes}) {{"
+    body = _flat(_unrolled(kernel.body, launch), program)
+    if kernel.loop is None:
+        one = [f"  if ({dialect.block} == 0 && {dialect.thread} == 0) {{", *inside(body, 2, dialect.functions), "  }"]
+        return "\n".join([head, *one, "}", ""])
+    lines = [f"  const int tw_t = {dialect.thread};"]
+    for name, low, high in kernel.cached:
+        lines.append(f"  {dialect.shared} {_type(dialect, types[name])} tw_near_{name}[{launch.threads + high - low}];")
+    for each in kernel.reductions:
+        ctype = _type(dialect, reduced_type(program, each.name))
+        lines.append(f"  {dialect.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
+        lines.append(f"  {ctype} {each.name} = {neutral(each.op, ctype)};")
+    lines += _cached_loop(kernel, body, dialect) if kernel.cached else _plain_loop(kernel.loop, body, launch, dialect)
+    for each in kernel.reductions:
+        lines += _tree(each, launch, dialect)
+        lines.append(f"  if (tw_t == 0) tw_part_{each.name}[{dialect.block}] = tw_all_{each.name}[0];")
+    return "\n".join([head, *lines, "}", ""])
+
+
+def _unrolled(body: Stmt, launch: Launch) -> Stmt:
+    if launch.unroll > 1:
+        for loop in innermost(body):
+            body = add_pragma(body, loop, [f"unroll {launch.unroll}"])
+    return _plain_pragmas(body)
+
+
+def _plain_pragmas(body: Stmt) -> Stmt:
+    """Drop directives that are the host's."""
+
+    def change(node: Stmt) -> Stmt:
+        if isinstance(node, Loop) and node.pragmas:
+            return replace(node, pragmas=tuple(each for each in node.pragmas if each.startswith("unroll")))
+        return node
+
+    return map_statements(body, change)
+
+
+def _plain_loop(loop: Loop, body: Stmt, launch: Launch, dialect: Dialect) -> list[str]:
+    i, step = loop.index, loop.step
+    compare, ctype = "<=" if step > 0 else ">=", loop.ctype or "int"
+    start = f"tw_first + ({dialect.block} * {launch.threads} + tw_t) * {step}"
+    stride = f"{dialect.blocks} * {launch.threads} * {step}"
+    return [
+        f"  for ({ctype} {i} = {start}; {i} {compare} tw_last; {i} += {stride}) {{",
+        *inside(body, 2, dialect.functions),
+        "  }",
+    ]
+
+
+def _cached_loop(kernel: Kernel, body: Stmt, dialect: Dialect) -> list[str]:
+    """Loop over blocks of iterations: what they read is brought into shared memory first, all threads taking part."""
+    loop, threads = kernel.loop, kernel.launch.threads
+    if loop is None:
+        return []
+    i, ctype = loop.index, counted(kernel)
+    near = {name: (low, high) for name, low, high in kernel.cached}
+
+    def change(expr: Expr) -> Expr:
+        if isinstance(expr, Item) and expr.array in near:
+            low = near[expr.array][0]
+            return Item(
+                f"tw_near_{expr.array}", (Binary("-", expr.index[0], Binary("+", Name("tw_base"), Num(str(low)))),)
+            )
+        return expr
+
+    # A falling loop runs its iterations in rising order: they are independent.
+    first, last = ("tw_first", "tw_last") if loop.step > 0 else ("tw_last", "tw_first")
+    start, stride = f"{first} + {dialect.block} * {threads}", f"{dialect.blocks} * {threads}"
+    lines = [f"  for ({ctype} tw_base = {start}; tw_base <= {last}; tw_base += {stride}) {{"]
+    for name, low, high in kernel.cached:
+        lines += [
+            f"    for (int tw_c = tw_t; tw_c < {threads + high - low}; tw_c += {threads}) {{",
+            f"      const {ctype} tw_e = tw_base + ({low}) + tw_c;",
+            f"      if (tw_e >= 0 && tw_e < tw_len_{name} && tw_e <= {last} + ({high}))",
+            f"        tw_near_{name}[tw_c] = {name}[tw_e];",
+            "    }",
+        ]
+    new = map_expressions(body, change)
+    lines += [f"    {dialect.barrier}", f"    const {ctype} {i} = tw_base + tw_t;", f"    if ({i} <= {last}) {{"]
+    return [*lines, *inside(new, 3, dialect.functions), "    }", f"    {dialect.barrier}", "  }"]
+
+
+def _tree(each: Reduction, launch: Launch, dialect: Dialect) -> list[str]:
+    width = 1
+    while width < launch.threads:
+        width *= 2
+    a, b = f"tw_all_{each.name}[tw_t]", f"tw_all_{each.name}[tw_t + tw_w]"
+    lines = [f"  {a} = {each.name};", f"  {dialect.barrier}"]
+    if width > 1:
+        lines += [
+            f"  for (int tw_w = {width // 2}; tw_w > 0; tw_w >>= 1) {{",
+            f"    if (tw_t < tw_w && tw_t + tw_w < {launch.threads}) {a} = {_combined(each.op, a, b)};",
+            f"    {dialect.barrier}",
+            "  }",
+        ]
+    return lines
+
+
+def _combined(op: str, a: str, b: str) -> str:
+    if op in {"+", "*"}:
+        return f"{a} {op} {b}"
+    return f"{a} {'<' if op == 'min' else '>'} {b} ? {a} : {b}"
+
+
+def _finish(kernel: Kernel, program: DeviceProgram, dialect: Dialect) -> str:
+    """The second kernel of a reduction: one block joins the blocks' results with the value before."""
+    launch = kernel.launch
+    pointers, lines = [], [f"  const int tw_t = {dialect.thread};"]
+    for each in kernel.reductions:
+        ctype = _type(dialect, reduced_type(program, each.name))
+        pointers.append(f"{dialect.space}{ctype} *tw_part_{each.name}, const {ctype} tw_before_{each.name}")
+        lines.append(f"  {dialect.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
+        lines.append(f"  {ctype} {each.name} = {neutral(each.op, ctype)};")
+        a, b = each.name, f"tw_part_{each.name}[tw_b]"
+        lines.append(
+            f"  for (int tw_b = tw_t; tw_b < tw_blocks; tw_b += {launch.threads}) {a} = {_combined(each.op, a, b)};"
+        )
+    for each in kernel.reductions:
+        lines += _tree(each, launch, dialect)
+        a, b = f"tw_before_{each.name}", f"tw_all_{each.name}[0]"
+        lines.append(f"  if (tw_t == 0) tw_part_{each.name}[0] = {_combined(each.op, a, b)};")
+    head = f"{dialect.kernel} {kernel.name}_finish(const int tw_blocks, {', '.join(pointers)}) {{"
+    return "\n".join([head, *lines, "}", ""])
+
+
+def bounds_text(loop: Loop) -> tuple[str, str]:
+    """Return a loop's bounds as C text."""
+    return text(loop.first), text(loop.last)

@@ -1,0 +1,1 @@
+"""Kernels of matrices: stored by diagonals, Krylov methods, and chains of products."""

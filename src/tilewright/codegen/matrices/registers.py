@@ -1,0 +1,95 @@
+"""What kernels over long rows share: registers of elements at a time, boundaries of vectors, shares of threads."""
+
+from collections.abc import Callable
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen import ir
+from tilewright.codegen.ir.builder import Builder, Value, least
+from tilewright.codegen.print.elements import REALS
+
+DOUBLE = ir.element("float64")
+BYTE = ir.element("uint8")
+ARRAYS = ir.const_pointer(ir.pointer(BYTE))
+"""The first parameter of every kernel: addresses of arrays, of whatever type."""
+INDICES = ir.const_pointer(ir.INDEX)
+"""The second, sizes; and other tables of indices."""
+UNITS = 64
+"""Elements by which the shares of threads differ: whole cache lines."""
+
+
+def real_element(dtype: str) -> ir.Element:
+    """Return the element type of a matrix.
+
+    Raises:
+        UsageError: If matrices do not compute in it.
+    """
+    if dtype not in REALS:
+        raise UsageError(f"sparse kernels compute in {' or '.join(REALS)}, got {dtype!r}")
+    return ir.element(dtype)
+
+
+def sweep(  # noqa: PLR0913  (what a loop over registers is)
+    b: Builder,
+    n: Value,
+    of: ir.Element,
+    vectors: int,
+    whole: Callable[[Value], None],
+    single: Callable[[Value], None],
+    *,
+    first: int = 0,
+    aligned: Value | None = None,
+) -> None:
+    """Go over elements ``first`` to ``n - 1``, in order.
+
+    Args:
+        b: The function; names are kept to a scope.
+        n: How many there are.
+        of: Their type.
+        vectors: Registers of elements at a time.
+        whole: Computes these, from a place on.
+        single: Computes one element: before the boundary of vectors, and what is left.
+        first: The first one.
+        aligned: A pointer that stands at a vector's own boundary wherever ``whole`` is called.
+    """
+    with b.scope():
+        start: Value | int = first
+        if aligned is not None:
+            start = b.mutable("i", first)
+            with b.loop_while((start < n) & beyond_boundary(b, aligned + start).differs(0)):
+                single(start)
+                b.set(start, start + 1)
+        step = b.let("step", b.lanes(of) * vectors)
+        with b.loop("at", start, n - step + 1, step) as at:
+            whole(at)
+        count = b.let("whole", (n - start) / step * step)
+        with b.loop("rest", count + start, n) as rest:
+            single(rest)
+
+
+def beyond_boundary(b: Builder, pointer: Value) -> Value:
+    """Return how many bytes a pointer stands behind the last boundary of vectors."""
+    return pointer.to(ir.INDEX) % b.vector_bytes
+
+
+def put(b: Builder, to: Value, at: Value, value: Value, *, past: bool) -> None:
+    """Store a vector, perhaps past the caches, where it then starts at a boundary."""
+    kind = ir.element_of(to.type)
+    if past and kind is not None:
+        b.intrinsic("past", kind, to + at, value)
+    else:
+        to[at] = value
+
+
+def lanes_of(b: Builder, name: str, vector: Value, start: Value) -> Value:
+    """Return a sum in double precision: a start, and the numbers of a vector one after the other."""
+    total = b.mutable(name, start)
+    kind = ir.element_of(vector.type) or DOUBLE
+    with b.loop("lane", 0, b.lanes(kind)) as lane:
+        b.set(total, total + vector.lane(lane).to(DOUBLE))
+    return total
+
+
+def share(n: Value, thread: Value, threads: Value) -> Value:
+    """Return where a thread's share of consecutive elements begins, at whole cache lines."""
+    units = (n + (UNITS - 1)) / UNITS
+    return least(n, units * thread / threads * UNITS)

@@ -1,0 +1,64 @@
+"""Rows are split where reads reach beyond the grid: a middle of whole vectors, and ends.
+
+Before: for x = a … b: y[x] = f(u[x - r], …), with a test of every read
+After:  vectors from begin to end, which read nothing outside; at an end of the grid, at_low and at_high, a vector whose
+        lanes outside are filled; what is left cell by cell
+
+Index-set splitting (Wolfe); Halide: loop partitioning; TVM: ``LoopPartition``; PPCG: separation of full and partial
+tiles. Vectors begin at multiples of their length (peeling for alignment), and the last one overlaps the one before, so
+that no scalar remainder is left.
+"""
+
+from tilewright.codegen import ir
+from tilewright.codegen.sites import Site, box_bounds, extent
+from tilewright.programs.dependences import overwrites_its_input
+from tilewright.programs.stencil import Statement
+
+AT_LOW, AT_HIGH, BEGIN, END = ir.Var("at_low"), ir.Var("at_high"), ir.Var("begin"), ir.Var("end")
+START, STOP = ir.Var("start"), ir.Var("stop")
+
+
+def row_reach(statement: Statement) -> tuple[int, int]:
+    """How far reads extend below and above a cell along the innermost axis."""
+    offsets = [read.offset[-1] for read in statement.reads]
+    return max(0, -min(offsets, default=0)), max(0, *offsets) if offsets else 0
+
+
+def vectors_at_ends(site: Site, statement: Statement) -> tuple[bool, bool]:
+    """Whether the low and the high ends of the grid's rows are vectors: cells that are updated and read outside."""
+    (low, high), size = box_bounds(site, statement)[-1], extent(site.rank - 1)
+    left, right = row_reach(statement)
+    whole = site.code(statement).end_vectors and low == ir.Int(0) and high == ir.sub(size, 0)
+    return whole and left > 0, whole and right > 0
+
+
+def split_row(site: Site, statement: Statement, row: tuple[ir.Var, ir.Var]) -> list[ir.Stmt]:
+    """The part of a row whose every read is inside, empty where it is shorter than a vector, and what loops go over.
+
+    Rows start at cache lines: vectors that start at multiples of their length store without crossing one.
+    """
+    size, lanes = extent(site.rank - 1), ir.Lanes(site.dtype)
+    left, right = row_reach(statement)
+    first, last = ir.Var("first"), ir.Var("last")
+    enough = ir.ge(ir.sub(last, first), lanes)
+    aligned = ir.sub(first, ir.mod(first, lanes))
+    begin = START if overwrites_its_input(site.problem.program, statement) else ir.select(enough, aligned, row[1])
+    lets: list[ir.Stmt] = [
+        ir.Let(first, ir.largest(row[0], ir.Int(left))),
+        ir.Let(last, ir.smallest(row[1], ir.sub(size, right))),
+        ir.Let(START, ir.select(enough, first, row[1])),
+        ir.Let(STOP, ir.select(enough, last, row[1])),
+    ]
+    end: ir.Expr = STOP
+    at_low, at_high = vectors_at_ends(site, statement)
+    # Lanes outside are filled from the first and the last vector of a row, so no read may reach beyond these.
+    some = ir.and_(ir.lt(START, STOP), ir.lt(ir.Int(max(left, right)), lanes))
+    if at_low:
+        test = ir.and_(some, ir.and_(ir.eq(row[0], 0), ir.eq(START, left)))
+        lets.append(ir.Let(AT_LOW, ir.select(test, ir.Int(1), ir.Int(0))))
+        begin = ir.select(ir.ne(AT_LOW, 0), lanes, begin)
+    if at_high:
+        test = ir.and_(some, ir.and_(ir.eq(row[1], size), ir.eq(STOP, ir.sub(size, right))))
+        lets.append(ir.Let(AT_HIGH, ir.select(test, ir.Int(1), ir.Int(0))))
+        end = ir.select(ir.ne(AT_HIGH, 0), ir.sub(size, lanes), end)
+    return [*lets, ir.Let(BEGIN, begin), ir.Let(END, end)]

@@ -1,0 +1,395 @@
+"""Fused groups of a pipeline on CPUs: tiles shared by threads, rows streamed through rings that stay in cache.
+
+The loops over cells are made in :mod:`tilewright.codegen.pipelines.loops`, what a thread keeps and how rows come there
+in :mod:`tilewright.codegen.pipelines.rings` and :mod:`tilewright.codegen.pipelines.rows`; what walks over tiles and
+rows is made here, once per group. Nothing of the shape is in the text but whether the group can be streamed at all.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.base.constants import CACHE_LINE
+from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen import ir
+from tilewright.codegen.boundary import map_name
+from tilewright.codegen.ir.builder import Builder, Value, least, most, select
+from tilewright.codegen.pipelines.loops import PassPorts, Source, conversion_function, pass_function, ports
+from tilewright.codegen.pipelines.rings import Rings
+from tilewright.codegen.pipelines.rows import Rows
+from tilewright.codegen.print import c
+from tilewright.codegen.source import EntryPoint, KernelSource
+from tilewright.programs.pipeline_problem import PipelineProblem
+from tilewright.tilings.fusion import Group
+from tilewright.tilings.rows import Pass, RowTile, plan_rows
+
+_BYTE, _DOUBLE = ir.element("uint8"), ir.element("float64")
+_ARRAYS, _SIZES = ir.const_pointer(ir.pointer(_BYTE)), ir.const_pointer(ir.INDEX)
+_VERSION = 2
+"""Raised when texts change for the same group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLayout:
+    """What the arguments of a fused group's kernel hold, the function ``entry(array, size, work, scalar)``.
+
+    ``array`` holds pointers to the group's inputs, then to its outputs. ``size`` holds threads, rows of a band, whether
+    to write past the caches, the extents, and per array the strides of the outer axes in elements. ``work`` is
+    ``scratch`` bytes per thread, aligned to a cache line; ``scalar`` the pipeline's scalars as float64.
+
+    Attributes:
+        inputs: Grids that it reads.
+        outputs: Grids that it writes.
+        scratch: Bytes of memory per thread.
+        width: Columns of a strip.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    scratch: int
+    width: int
+
+
+def emit_group(
+    problem: PipelineProblem, group: Group, tile: RowTile, *, strict: bool = False
+) -> KernelSource[GroupLayout]:
+    """Write the kernel of a group.
+
+    Args:
+        problem: The pipeline with its types and borders.
+        group: Stencils to fuse.
+        tile: Sizes of a tile; the band is a parameter of the kernel.
+        strict: Whether the compiler must keep every operation's own rounding; the text is the same.
+
+    Raises:
+        IllegalTilingError: If the group cannot be streamed.
+    """
+    rows = 1 if problem.pipeline.rank == 3 else tile.rows
+    plan = plan_rows(problem, group, rows)
+    stencils = tuple(problem.pipeline.stencils[i] for i in group)
+    key = fingerprint("rows", stencils, problem.dtypes, problem.borders, plan, tile.width, tile.lines, rows, _VERSION)
+    rings = Rings(problem, plan, tile, rows, f"tw_{key[:12]}")
+    tiles = _Tiles(rings)
+    text, kernels = c.print_unit(tiles.unit()), (EntryPoint(entry=rings.entry),)
+    layout = GroupLayout(inputs=plan.group.inputs, outputs=plan.group.outputs, scratch=rings.scratch, width=tile.width)
+    return KernelSource(text=text, dialect="c", kernels=kernels, layout=layout, strict=strict)
+
+
+class _Tiles:
+    """Makes the functions that walk over tiles, and over the rows of one."""
+
+    def __init__(self, rings: Rings) -> None:
+        self.rings, self.problem, self.plan, self.rank = rings, rings.problem, rings.plan, rings.rank
+        self.parts = Rows(rings)
+        self.passes = [self._pass(number) for number in range(len(self.plan.passes))]
+
+    def _pass(self, number: int) -> ir.Function:
+        step = self.plan.passes[number]
+        stencil = self.problem.pipeline.stencils[step.stencils[0]]
+        name = f"{self.rings.entry}_p{number}"
+        if stencil.convert:
+            return conversion_function(self.problem, stencil, self.rings.rows, name)
+        return pass_function(self.problem, self.plan, step, self.rings.rows, name)
+
+    def unit(self) -> tuple[ir.Function, ...]:
+        tile = self.tile()
+        return (*self.parts.functions, *self.passes, tile, self.entry(tile))
+
+    def extents(self, b: Builder, size: Value) -> list[Value]:
+        return [b.let(f"n{axis}", size[3 + axis]) for axis in range(self.rank)]
+
+    def entry(self, tile: ir.Function) -> ir.Function:
+        rings, b = self.rings, Builder(self.rings.entry, kind="entry")
+        array, size = b.param("array", _ARRAYS), b.param("size", _SIZES)
+        work, scalar = b.param("work", ir.pointer(_BYTE)), b.param("scalar", ir.const_pointer(_DOUBLE))
+        n = self.extents(b, size)
+        strips = b.let("strips", self.cut(n[-1], rings.tile.width))
+        bands = b.let("bands", self.cut(n[0], size[1]))
+        planks = b.let("planks", self.cut(n[1], rings.tile.lines) if self.rank == 3 else 1)
+        apart = [key for key in rings.fill if self.parts.has_corners(*key)]
+        with b.parallel(size[0]):
+            own = b.let("own", work + b.thread * rings.scratch)
+            for key in rings.fill:
+                if key not in apart:
+                    self.parts.fill(b, own, *key)
+            with b.loop("t", 0, strips * bands * planks, share="dynamic") as t:
+                strip, band = b.let("strip", t % strips), b.let("band", t / strips / planks)
+                bounds = [b.let("y0", n[0] * band / bands), b.let("y1", n[0] * (band + 1) / bands)]
+                if self.rank == 3:
+                    plank = b.let("plank", t / strips % planks)
+                    bounds += [b.let("l0", n[1] * plank / planks), b.let("l1", n[1] * (plank + 1) / planks)]
+                x0 = b.let("x0", strip * rings.tile.width)
+                bounds += [x0, b.let("x1", least(n[-1], x0 + rings.tile.width))]
+                for key in apart:
+                    self.parts.fill(b, own, *key)
+                    self.parts.corners(b, own, *key, x0, n[-1])
+                b.call(tile, array, size, own, scalar, *bounds)
+            b.intrinsic("fence", _BYTE)
+        return b.function()
+
+    @staticmethod
+    def cut(n: Value, size: Value | int) -> Value:
+        """How many parts of a size an extent has."""
+        return (n + size - 1) / size
+
+    def tile(self) -> ir.Function:
+        rings, b = self.rings, Builder(f"{self.rings.entry}_tile")
+        self.b = b
+        array, size = b.param("array", _ARRAYS), b.param("size", _SIZES)
+        self.own, self.scalar = b.param("own", ir.pointer(_BYTE)), b.param("scalar", ir.const_pointer(_DOUBLE))
+        names = ("ya", "yb", "l0", "l1", "x0", "x1") if self.rank == 3 else ("ya", "yb", "x0", "x1")
+        bounds = [b.param(name, ir.INDEX) for name in names]
+        self.bounds = list(zip(bounds[::2], bounds[1::2], strict=True))
+        self.n, self.stream = self.extents(b, size), b.let("stream", size[2])
+        self.arrays, self.strides = {}, {}
+        for k, grid in enumerate((*self.plan.group.inputs, *self.plan.group.outputs)):
+            const = k < len(self.plan.group.inputs)
+            tag, kind = "in" if const else "to", ir.Pointer(rings.kind(grid), const=const)
+            self.arrays[tag, grid] = b.let(f"{tag}_{grid}", array[k].to(kind))
+            first = 3 + self.rank + k * (self.rank - 1)
+            self.strides[tag, grid] = [
+                b.let(f"{tag}_{grid}_s{axis}", size[first + axis]) for axis in range(self.rank - 1)
+            ]
+        x0, x1 = self.bounds[-1]
+        sides = []
+        for grid in self.plan.group.inputs:
+            halo, slack = self.plan.grid(grid).halo[-1], CACHE_LINE // self.problem.itemsize(grid)
+            sides += [x0 < halo[0], x1 + (halo[1] + slack) > self.n[-1]]
+        edge = sides[0]
+        for side in sides[1:]:
+            edge = edge | side
+        self.edge = b.let("edge", edge)
+        outputs = [self.problem.pipeline.stencils[p.stencils[0]].output for p in self.plan.passes]
+        lags = [0] * len(self.plan.group.inputs) + [p.lag for p in self.plan.passes]
+        spans = [self.span(grid) for grid in (*self.plan.group.inputs, *outputs)]
+        first, stop = b.mutable("first", spans[0][0] + lags[0]), b.mutable("stop", spans[0][1] + lags[0])
+        for (low, high), lag in zip(spans[1:], lags[1:], strict=True):
+            b.set(first, least(first, low + lag))
+            b.set(stop, most(stop, high + lag))
+        with b.loop("at", first, stop, rings.rows) as at:
+            for grid in self.plan.group.inputs:
+                self.load(grid, at)
+            for number in range(len(self.plan.passes)):
+                self.step(number, at)
+        return b.function()
+
+    def span(self, grid: str, axis: int = 0) -> tuple[Value, Value]:
+        """The rows of a grid that a tile needs."""
+        (low, high), (below, above) = self.bounds[axis], self.plan.grid(grid).halo[axis]
+        if self.rings.wraps(grid, axis):
+            return low - below, high + above
+        return most(low - below, 0), least(self.n[axis], high + above)
+
+    def inside(self, grid: str, axis: int, place: Value) -> Value:
+        """A row of the picture: of a periodic one any."""
+        if not self.rings.wraps(grid, axis):
+            return place
+        return self.b.call(self.parts.maps[map_name("wrap")], place, self.n[axis])
+
+    def load(self, grid: str, at: Value) -> None:
+        """Bring the rows of an input: ask for them ahead, or copy them at the sides of the picture."""
+        b, rows, fetch = self.b, self.rings.rows, self.parts.fetch[grid]
+        (low, high), (left, right) = self.span(grid), self.plan.grid(grid).halo[-1]
+        start, stop = self.bounds[-1][0] - left, self.bounds[-1][1] + right
+        source, strides = self.arrays["in", grid], self.strides["in", grid]
+        if self.rank == 3:
+            with b.loop("y", most(at, low), least(at + rows, high)) as y:
+                first, last = self.span(grid, 1)
+                plane = b.let("plane", source + self.inside(grid, 0, y) * strides[0])
+                with b.loop("l", first, last) as line:
+                    row = b.call(self.parts.row[grid], self.own, y, self.n[0], line, self.n[1], self.bounds[1][0])
+                    b.call(fetch, row, plane + self.inside(grid, 1, line) * strides[1], start, stop, self.n[-1])
+            return
+        with b.when(self.edge), b.loop("y", most(at, low), least(at + rows, high)) as y:
+            row = b.call(self.parts.row[grid], self.own, y, self.n[0])
+            b.call(fetch, row, source + self.inside(grid, 0, y) * strides[0], start, stop, self.n[-1])
+        with b.otherwise(), b.loop("y", most(at + rows, low), least(at + 2 * rows, high)) as y:
+            line = b.let("row", source + self.inside(grid, 0, y) * strides[0])
+            with b.loop("x", start, stop, CACHE_LINE // self.problem.itemsize(grid)) as x:
+                b.intrinsic("prefetch_near", self.rings.kind(grid), line + x)
+
+    def step(self, number: int, at: Value) -> None:
+        """Run one pass on the rows of this advance."""
+        b, rings, step = self.b, self.rings, self.plan.passes[number]
+        doors = ports(self.problem, self.plan, step, rings.rows)
+        stencil = self.problem.pipeline.stencils[step.stencils[0]]
+        (x0, x1), (left, right) = self.bounds[-1], step.halo[-1]
+        wide = rings.wraps(stencil.output, self.rank - 1)
+        begin = x0 - left if wide else most(x0 - left, 0)
+        end = x1 + right if wide else least(self.n[-1], x1 + right)
+        low, high = self.span(stencil.output)
+        with b.scope():
+            y0 = b.let("y0", at - step.lag)
+            with b.when((y0 + rings.rows > low) & (y0 < high)):
+                xs = b.let("xs", begin)
+                n = b.let("n", end - xs)
+                total = sum(source.count for source in doors.sources)
+                source, target = rings.kind(stencil.inputs[0]), rings.kind(stencil.output)
+                into = b.array("in", ir.pointer(ir.const_pointer(source)), total)
+                out = b.array("out", ir.pointer(ir.pointer(target)), max(1, len(doors.stored) * rings.rows))
+                run = _Run(number, step, doors, y0, xs, n, into, out)
+                if self.rank == 3:
+                    first, stop = self.span(stencil.output, 1)
+                    with b.loop("l", first, stop) as line:
+                        self.lines_of(run, line)
+                else:
+                    self.rows_of(run)
+
+    def call(self, run: "_Run") -> None:
+        self.b.call(self.passes[run.number], run.into, run.out, run.n, self.scalar)
+
+    def shift(self, run: "_Run", grid: str) -> Value:
+        """Where a pass starts in a ring's row of a grid."""
+        return run.xs - (self.bounds[-1][0] - self.plan.grid(grid).halo[-1][0])
+
+    def ring(self, grid: str) -> Value:
+        return self.parts.ring(self.own, grid)
+
+    def ends(self, run: "_Run", grid: str, row: Value) -> None:
+        """Make the cells of a new row beyond the picture."""
+        (x0, x1), (left, right) = self.bounds[-1], run.step.halo[-1]
+        begin = row - (run.xs - (x0 - left))
+        self.b.call(self.parts.ends[grid], begin, x0 - left, x1 + right, self.n[-1])
+
+    def at_end(self, run: "_Run") -> Value:
+        (x0, x1), (left, right) = self.bounds[-1], run.step.halo[-1]
+        return (x0 < left) | (x1 + right > self.n[-1])
+
+    def put(self, run: "_Run", grid: str, to: Value, row: Value) -> None:
+        """Write a row of the tile to memory."""
+        x0, x1 = self.bounds[-1]
+        kind = self.rings.kind(grid)
+        self.b.intrinsic("put", kind, to + x0, row + (x0 - run.xs), (x1 - x0) * kind.bytes, self.stream)
+
+    def rows_of(self, run: "_Run") -> None:
+        """Two dimensions: pointers to rows, the pass, its borders, its results."""
+        b, rings, rows = self.b, self.rings, self.rings.rows
+        for source in run.doors.sources:
+            self.pointers(run, source)
+        for k, grid in enumerate(run.doors.stored):
+            with b.loop("r", 0, rows) as r:
+                place = b.value(ir.floormod((run.y0 + r).node, rings.depth(grid))) * rings.pitch(grid)
+                begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
+                run.out[r + k * rows] = self.ring(grid) + place + begin
+        self.call(run)
+        for k, grid in enumerate(run.doors.stored):
+            if rings.has_ends(grid) and not rings.wraps(grid, 1):
+                with b.when(self.at_end(run)), b.loop("r", 0, rows) as r:
+                    self.ends(run, grid, run.out[r + k * rows])
+            if grid in self.plan.group.outputs:
+                ya, yb = self.bounds[0]
+                with b.loop("y", most(run.y0, ya), least(run.y0 + rows, yb)) as y:
+                    to = self.arrays["to", grid] + y * self.strides["to", grid][0]
+                    self.put(run, grid, to, run.out[y - run.y0 + k * rows])
+
+    def pointers(self, run: "_Run", source: Source) -> None:
+        """Pointers to consecutive rows of a grid, in a ring or in place; mapped one by one near the ends."""
+        b, grid = self.b, source.grid
+        low = source.box[0][0]
+        if grid not in self.plan.group.inputs:
+            self.from_ring(run, source)
+            return
+        with b.when(self.edge):
+            self.from_ring(run, source)
+        # Outside, `row` returns constants, or a row of the ring: its number says which row of the picture is meant.
+        with b.otherwise(), b.loop("j", 0, source.box[0][1] - low + 1) as j:
+            y = b.mutable("y", run.y0 + low + j)
+            self.in_place(run, source, y, run.into, j)
+
+    def in_place(self, run: "_Run", source: Source, y: Value, into: Value, j: Value) -> None:
+        """A pointer to a row of an input, wherever it lies."""
+        b, grid, n0 = self.b, source.grid, self.n[0]
+        tests = [] if self.rings.wraps(grid, 0) else [y < 0, y >= n0]
+        sides = list(zip(tests, self.problem.sides(grid)[0], strict=False))
+        constants = [(test, side) for test, side in sides if side.kind == "constant"]
+
+        def rest(number: int) -> None:
+            if number < len(constants):
+                test, side = constants[number]
+                with b.when(test):
+                    filled = self.parts.filled(self.own, grid, side.value)
+                    into[j + source.start] = filled + self.shift(run, grid)
+                with b.otherwise():
+                    rest(number + 1)
+                return
+            for test, side in sides:
+                if side.kind != "constant":
+                    mapped = b.call(self.parts.maps[map_name(side.kind)], y, n0)
+                    b.set(y, select(test, mapped, y))
+            row = self.inside(grid, 0, y) * self.strides["in", grid][0]
+            into[j + source.start] = self.arrays["in", grid] + row + run.xs
+
+        rest(0)
+
+    def from_ring(self, run: "_Run", source: Source) -> None:
+        b, rings, grid = self.b, self.rings, source.grid
+        (low, high), depth = source.box[0], rings.depth(grid)
+        count, shift = high - low + 1, self.shift(run, grid)
+        shift = b.let(f"shift_{grid}", shift)
+
+        def quick() -> None:
+            k = b.mutable("k", b.value(ir.floormod((run.y0 + low).node, depth)))
+            with b.loop("j", 0, count) as j:
+                run.into[j + source.start] = self.ring(grid) + k * rings.pitch(grid) + shift
+                b.set(k, select((k + 1).equals(depth), 0, k + 1))
+
+        if rings.wraps(grid, 0):
+            with b.scope():
+                quick()
+            return
+        with b.when((run.y0 + low >= 0) & (run.y0 + high < self.n[0])):
+            quick()
+        with b.otherwise(), b.loop("j", 0, count) as j:
+            row = b.call(self.parts.row[grid], self.own, run.y0 + low + j, self.n[0])
+            run.into[j + source.start] = row + shift
+
+    def lines_of(self, run: "_Run", line: Value) -> None:
+        """Three dimensions: the same, line after line of a plane."""
+        b, rings = self.b, self.rings
+        l0, l1 = self.bounds[1]
+        for source in run.doors.sources:
+            ((za, _), (la, lb)), across = source.box, source.box[1][1] - source.box[1][0] + 1
+            del lb
+            with b.loop("j", 0, source.count) as j:
+                place = (run.y0 + za + j / across, self.n[0], line + la + j % across, self.n[1], l0)
+                row = b.call(self.parts.row[source.grid], self.own, *place)
+                run.into[j + source.start] = row + self.shift(run, source.grid)
+        for k, grid in enumerate(run.doors.stored):
+            plane = b.value(ir.floormod(run.y0.node, rings.depth(grid))) * rings.slab(grid)
+            row = (line - l0 + run.step.halo[1][0]) * rings.pitch(grid)
+            begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
+            run.out[k] = self.ring(grid) + plane + row + begin
+        self.call(run)
+        for k, grid in enumerate(run.doors.stored):
+            if rings.has_ends(grid) and not rings.wraps(grid, 2):
+                with b.when(self.at_end(run)):
+                    self.ends(run, grid, run.out[k])
+            if grid in self.plan.group.outputs:
+                ya, yb = self.bounds[0]
+                with b.when((run.y0 >= ya) & (run.y0 < yb) & (line >= l0) & (line < l1)):
+                    strides = self.strides["to", grid]
+                    to = self.arrays["to", grid] + run.y0 * strides[0] + line * strides[1]
+                    self.put(run, grid, to, run.out[k])
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of a pass.
+
+    Attributes:
+        number: Of the pass.
+        step: The pass.
+        doors: Its pointers.
+        y0: Its first row.
+        xs: Its first column.
+        n: Its columns.
+        into: Pointers to what it reads.
+        out: Pointers to what it writes.
+    """
+
+    number: int
+    step: Pass
+    doors: PassPorts
+    y0: Value
+    xs: Value
+    n: Value
+    into: Value
+    out: Value

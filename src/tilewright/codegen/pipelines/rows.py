@@ -1,0 +1,145 @@
+"""How rows come into the rings of a streamed group, and which row of a ring any row of the picture stands for."""
+
+from tilewright.codegen import ir
+from tilewright.codegen.boundary import map_functions, map_name
+from tilewright.codegen.ir.builder import Builder, Value, least, most, select
+from tilewright.codegen.pipelines.rings import Rings
+from tilewright.programs.problem import Boundary
+
+_BYTE = ir.element("uint8")
+
+
+class Rows:
+    """Functions on rows, per grid.
+
+    Attributes:
+        maps: Those that map indices, by name.
+        ends: ``(row, a, b, n)``: make cells of a row, which starts at column a and ends before b, beyond the picture.
+        row: ``(own, y, n0)``, in 3D ``(own, y, n0, l, n1, l0)``: the row of a ring that any row stands for.
+        fetch: ``(to, from, a, b, n)``: copy columns a to b of a row of an input, with what lies beyond the picture.
+        functions: All of them, callees first.
+    """
+
+    def __init__(self, rings: Rings) -> None:
+        """Make them."""
+        self.rings = rings
+        problem, grids = rings.problem, [grid.name for grid in rings.plan.grids]
+        kinds = [side.kind for grid in grids for axis in problem.sides(grid) for side in axis]
+        self.maps = {each.name: each for each in map_functions(kinds)}
+        self.ends = {grid: self._ends(grid) for grid in grids if rings.has_ends(grid)}
+        self.row = {grid: self._row(grid) for grid in grids if rings.is_read(grid)}
+        self.fetch = {grid: self._fetch(grid) for grid in rings.plan.group.inputs}
+        self.functions = (*self.maps.values(), *self.ends.values(), *self.row.values(), *self.fetch.values())
+
+    def ring(self, own: Value, grid: str) -> Value:
+        """The first row of a grid's ring."""
+        return (own + self.rings.start[grid]).to(ir.pointer(self.rings.kind(grid)))
+
+    def filled(self, own: Value, grid: str, value: float) -> Value:
+        """The row that stands for rows of a constant."""
+        return (own + self.rings.fill[grid, value]).to(ir.pointer(self.rings.kind(grid)))
+
+    def number(self, b: Builder, grid: str, value: float) -> Value:
+        """A constant of a grid's type."""
+        return b.value(ir.Real(value, self.rings.kind(grid)))
+
+    def _ends(self, grid: str) -> ir.Function:
+        b = Builder(f"{self.rings.entry}_ends_{grid}")
+        row = b.param("row", ir.pointer(self.rings.kind(grid)))
+        start, stop, n = (b.param(name, ir.INDEX) for name in ("a", "b", "n"))
+        low, high = self.rings.problem.sides(grid)[-1]
+
+        def cell(side: Boundary, x: Value) -> Value:
+            if side.kind == "constant":
+                return self.number(b, grid, side.value)
+            return row[b.call(self.maps[map_name(side.kind)], x, n) - start]
+
+        with b.loop("x", start, least(stop, 0)) as x:
+            row[x - start] = cell(low, x)
+        with b.loop("x", most(start, n), stop) as x:
+            row[x - start] = cell(high, x)
+        return b.function()
+
+    def _row(self, grid: str) -> ir.Function:
+        rings = self.rings
+        b = Builder(f"{rings.entry}_row_{grid}", kind="inline")
+        own = b.param("own", ir.pointer(_BYTE))
+        places = [(b.param("y", ir.INDEX), b.param("n0", ir.INDEX))]
+        first = None
+        if rings.rank == 3:
+            places.append((b.param("l", ir.INDEX), b.param("n1", ir.INDEX)))
+            first = b.param("l0", ir.INDEX)
+        found = b.mutable("found", self.ring(own, grid))
+        outside: list[list[tuple[Value, float]]] = []
+        inside: list[Value] = []
+        for axis, (place, n) in enumerate(places):
+            mapped, own_sides = place, []
+            if not rings.wraps(grid, axis):
+                for test, side in zip((place < 0, place >= n), rings.problem.sides(grid)[axis], strict=True):
+                    if side.kind == "constant":
+                        own_sides.append((test, side.value))
+                    else:
+                        mapped = select(test, b.call(self.maps[map_name(side.kind)], place, n), mapped)
+            inside.append(mapped)
+            outside.append(own_sides)
+        constants = [each for sides in reversed(outside) for each in sides]  # the innermost axis decides a corner
+
+        def rest(number: int) -> None:
+            if number < len(constants):
+                test, value = constants[number]
+                with b.when(test):
+                    b.set(found, self.filled(own, grid, value))
+                with b.otherwise():
+                    rest(number + 1)
+                return
+            at = b.value(ir.floormod(inside[0].node, rings.depth(grid))) * rings.slab(grid)
+            if first is not None:
+                at = at + (inside[1] - first + rings.plan.grid(grid).halo[1][0]) * rings.pitch(grid)
+            b.set(found, found + at)
+
+        rest(0)
+        return b.function(found)
+
+    def _fetch(self, grid: str) -> ir.Function:
+        kind = self.rings.kind(grid)
+        b = Builder(f"{self.rings.entry}_fetch_{grid}", vectorized=True)
+        to, source = b.param("to", ir.pointer(kind)), b.param("from", ir.const_pointer(kind))
+        start, stop, n = (b.param(name, ir.INDEX) for name in ("a", "b", "n"))
+        if self.rings.wraps(grid, -1):
+            with b.loop("x", start, stop) as x:
+                to[x - start] = source[b.call(self.maps[map_name("wrap")], x, n)]
+            return b.function()
+        with b.loop("x", most(start, 0), least(stop, n), independent=True) as x:
+            to[x - start] = source[x]
+        if grid in self.ends:
+            b.call(self.ends[grid], to, start, stop, n)
+        return b.function()
+
+    def fill(self, b: Builder, own: Value, grid: str, value: float) -> None:
+        """Fill the row that stands for rows outside."""
+        row = self.filled(own, grid, value)
+        with b.loop("i", 0, self.rings.pitch(grid)) as i:
+            row[i] = self.number(b, grid, value)
+
+    def has_corners(self, grid: str, value: float) -> bool:
+        """Whether other constants stand before or behind that row."""
+        return bool(self._corners(grid, value))
+
+    def _corners(self, grid: str, value: float) -> list[tuple[int, float]]:
+        """The sides, 0 and 1, with other constants."""
+        halo, sides = self.rings.plan.grid(grid).halo[-1], self.rings.problem.sides(grid)[-1]
+        return [
+            (number, side.value)
+            for number, (side, width) in enumerate(zip(sides, halo, strict=True))
+            if width and side.kind == "constant" and side.value != value
+        ]
+
+    def corners(self, b: Builder, own: Value, grid: str, value: float, x0: Value, n: Value) -> None:
+        """Put those into that row for a strip: the innermost axis decides."""
+        left = self.rings.plan.grid(grid).halo[-1][0]
+        row = self.filled(own, grid, value)
+        for number, other in self._corners(grid, value):
+            with b.loop("i", 0, self.rings.pitch(grid)) as i:
+                beyond = x0 + i < left if number == 0 else x0 + i >= n + left
+                with b.when(beyond):
+                    row[i] = self.number(b, grid, other)

@@ -1,0 +1,138 @@
+"""The body of the inner loop of a streaming kernel: several rows of results in registers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilewright.codegen import ir
+from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Results, Table
+from tilewright.codegen.passes.regroup_sums import in_any_order
+from tilewright.codegen.passes.write_sums import write_sums
+from tilewright.codegen.passes.write_sums.loop import INDEX
+from tilewright.codegen.streaming.layout import PITCH, Plan, Slabs, slab_at, slabs
+from tilewright.programs.expression import Read
+from tilewright.programs.weights import Apart, apart
+from tilewright.tilings.body import StageCode, StreamBlock, Sum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operands:
+    """What a block reads and writes.
+
+    Attributes:
+        slab: Where the slab of a version (field, level) at a position along axis 0 starts.
+        result: Where that of a field's results starts.
+        factors: The table of weights, where sums may be loops.
+    """
+
+    slab: Callable[[int, int, int], ir.Expr]
+    result: Callable[[int, int], ir.Expr]
+    factors: ir.Expr | None = None
+
+
+def parameters(plan: Plan) -> Operands:
+    """The operands of a stage's function."""
+    return Operands(
+        slab=lambda field, level, position: slab_at(plan, source(plan, (field, level)), position),
+        result=lambda field, position: slab_at(plan, target(plan, field), position),
+    )
+
+
+def stage_outputs(plan: Plan, stage: int) -> tuple[int, ...]:
+    """Fields that a stage produces: updated ones, and in stage 0 those that are only handed on."""
+    return tuple(field for field in range(len(plan.fields)) if plan.pipeline.stage_of[field] == stage)
+
+
+def stage_sources(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
+    """Versions (field, level) that a stage reads; its own fields' newest ones among them."""
+    keys = dict.fromkeys((field, 0) for field in stage_outputs(plan, stage))
+    for number in plan.pipeline.stages[stage]:
+        for read in plan.site.problem.program.statements[number].reads:
+            keys[plan.fields.index(read.field), read.level] = None
+    return tuple(sorted(keys))
+
+
+def source(plan: Plan, key: tuple[int, int]) -> Slabs:
+    """Names of a version that a stage reads."""
+    return slabs(plan, key[0], version_tag(key[1]))
+
+
+def version_tag(level: int) -> str:
+    """Name of a time level."""
+    return {1: "new", 0: "now", -1: "prev", -2: "prev2"}[level]
+
+
+def target(plan: Plan, field: int) -> Slabs:
+    """Names of the version that a stage writes."""
+    return slabs(plan, field, "out", write=True)
+
+
+def moved(index: ir.Expr, unit: ir.Var, times: int) -> ir.Expr:
+    """An index some units further."""
+    if times == 0:
+        return index
+    return ir.add(index, ir.mul(unit, times)) if times > 0 else ir.sub(index, ir.mul(unit, -times))
+
+
+def block_body(
+    plan: Plan, stage: int, code: StageCode, block: StreamBlock, operands: Operands
+) -> tuple[tuple[ir.Stmt, ...], tuple[float, ...]]:
+    """Write one iteration: some rows along axis 0, and some along the middle axis in 3D.
+
+    Args:
+        plan: The kernel's plan.
+        stage: The stage.
+        code: How it is written.
+        block: What of it is computed together.
+        operands: What it reads and writes.
+
+    Returns:
+        The statements, and the weights that the table holds.
+    """
+    places = [(shift, line) for shift in range(block.planes) for line in range(block.lines)]
+    reads = _Slabs(plan, stage, operands)
+    table = None if operands.factors is None else Table(start=operands.factors, load=reads.along)
+    registers = RegisterBlock(reads, places, table=table)
+    stores: list[ir.Stmt] = []
+    for field, forms in zip(stage_outputs(plan, stage), block.sums, strict=True):
+        for at, value in _values(plan, registers, field, code, forms).items():
+            place = moved(INDEX, PITCH, at[1])
+            stores.append(ir.Store(operands.result(field, at[0]), place, value, registers.kind))
+    return (*registers.finish(), *stores), tuple(table.factors if table else ())
+
+
+def _values(plan: Plan, block: RegisterBlock, field: int, code: StageCode, forms: tuple[Sum, ...]) -> Results:
+    """Write the new values of a field; one that is only handed on is loaded."""
+    name, statements = plan.fields[field], plan.site.problem.program.statements
+    tape = next((each.tape for each in statements if each.field == name), None)
+    if tape is None:
+        return {at: block.load(Read(name, 0, (0,) * plan.rank), at) for at in block.places}
+    found = apart(tape, pairs=code.pairs) if forms else Apart(tape, ())
+    sums = write_sums(block, found, forms, lambda number: f"{name}_s{number}" if number else name)
+    return block.values(in_any_order(found.tape, plan.site), lambda at: f"{name}{at[0]}{at[1]}_", sums)
+
+
+class _Slabs:
+    """Where the vectors of a stage come from: lifted rows of slabs."""
+
+    def __init__(self, plan: Plan, stage: int, operands: Operands) -> None:
+        self.plan, self.stage, self.slab, self.dtype = plan, stage, operands.slab, plan.site.dtype
+
+    def key(self, read: Read, at: Place) -> tuple[int, int, Place, int]:
+        field = self.plan.fields.index(read.field)
+        return field, read.level, self.position(field, read, at), read.offset[-1]
+
+    def vector(self, read: Read, at: Place) -> ir.Expr:
+        return self.along(read, at, moved(INDEX, ir.Var("V"), read.offset[-1]))
+
+    def along(self, read: Read, at: Place, index: ir.Expr) -> ir.Load:
+        """The load of a read, from an index along the rows that its offset is already part of."""
+        field = self.plan.fields.index(read.field)
+        position, line = self.position(field, read, at)
+        return ir.Load(self.slab(field, read.level, position), moved(index, PITCH, line), ir.vector(self.dtype))
+
+    def position(self, field: int, read: Read, at: Place) -> Place:
+        """Where a read of a place lies: the slab's position along axis 0, and its line."""
+        plan = self.plan
+        offset = (0,) * (plan.rank - len(read.offset)) + read.offset
+        behind = plan.lag(plan.pipeline.stage_of[field], self.stage, 1 - read.level)
+        return at[0] + offset[0] - behind, at[1] + (offset[1] if plan.rank == 3 else 0)

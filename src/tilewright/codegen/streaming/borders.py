@@ -1,0 +1,193 @@
+"""The ends of the outer axes in a streaming kernel: slabs and rows that keep their values or lie outside the grid."""
+
+from tilewright.codegen import ir
+from tilewright.codegen.boundary import mirrored
+from tilewright.codegen.sites import literal
+from tilewright.codegen.streaming.layout import (
+    EDGE,
+    GX,
+    GY,
+    PITCH,
+    SLAB,
+    N,
+    Plan,
+    Slabs,
+    lanes,
+    sizes,
+    slab_at,
+    slab_somewhere,
+    slabs,
+)
+from tilewright.programs.problem import Boundary
+
+FRESH, Y0, ROWS0, ROWS1 = ir.Var("fresh"), ir.Var("y0"), ir.Var("n0"), ir.Var("n1")
+
+
+def has_borders(plan: Plan, field: int) -> bool:
+    """Whether anything on an outer axis keeps its values or is read outside."""
+    return any(sum(plan.frame(field, axis)) + sum(plan.pipeline.ghosts[field][axis]) for axis in range(plan.rank - 1))
+
+
+def border_params(plan: Plan, field: int) -> tuple[ir.Var, ...]:
+    """Parameters of :func:`border_function`: the new version, the one before, and where the tile lies."""
+    new, old = slabs(plan, field, "out", write=True), slabs(plan, field, "now")
+    return (*new.params, *old.params, Y0, FRESH, ROWS0, ROWS1, N, GX, GY, EDGE)
+
+
+def near_border(plan: Plan, field: int) -> ir.Expr:
+    """Whether :func:`border_function` has anything to do for the rows that start at ``y0``."""
+    low = max(plan.frame(field, 0)[0], int(plan.pipeline.ghosts[field][0][0] > 0))
+    high = plan.frame(field, 0)[1]
+    first = ir.lt(ir.sub(Y0, plan.pipeline.keep[field]), low)
+    last = ir.gt(ir.add(Y0, plan.rows), ir.sub(ROWS0, high))
+    test: ir.Expr = ir.or_(first, last)
+    if plan.rank == 3:
+        test = ir.or_(test, ir.or_(*_near_lines(plan, field)))
+    return test
+
+
+def _near_lines(plan: Plan, field: int) -> tuple[ir.Expr, ir.Expr]:
+    low, high = plan.frame(field, 1)
+    some = sum(plan.pipeline.ghosts[field][1]) > 0
+    return ir.lt(GY, max(low, int(some))), ir.gt(ir.add(GY, plan.lines), ir.sub(ROWS1, high))
+
+
+def border_function(plan: Plan, field: int) -> ir.Function:
+    """A function that finishes the slabs of one advance along the outer axes."""
+    new, old = slabs(plan, field, "out", write=True), slabs(plan, field, "now")
+    stage = plan.pipeline.stage_of[field]
+    back = plan.lag(stage, stage, 1)
+    body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
+    low, high = plan.frame(field, 0)
+    for r in range(plan.rows):
+        y = ir.add(Y0, r)
+        slab, before = slab_at(plan, new, r), slab_at(plan, old, r - back)
+        inside = ir.and_(ir.ge(y, 0), ir.lt(y, ROWS0))
+        if low or high:
+            outer = ir.or_(ir.lt(y, low), ir.ge(y, ir.sub(ROWS0, high)))
+            keep = ir.and_(ir.eq(FRESH, 0), ir.and_(inside, outer))
+            body.append(ir.If(keep, (_copy_slab(plan, slab, before),)))
+        if plan.rank == 3 and _lines_matter(plan, field):
+            body.append(
+                ir.If(inside, (ir.Call(plan.name(f"brim_{field}"), (slab, before, FRESH, ROWS1, N, GX, GY, EDGE)),))
+            )
+    body += _ghost_slabs(plan, field, new)
+    return ir.Function(
+        name=plan.name(f"border_{field}"),
+        params=border_params(plan, field),
+        body=tuple(body),
+        about="Rows that keep their values, and rows outside the grid.",
+    )
+
+
+def _lines_matter(plan: Plan, field: int) -> bool:
+    return sum(plan.frame(field, 1)) + sum(plan.pipeline.ghosts[field][1]) > 0
+
+
+def _ghost_slabs(plan: Plan, field: int, new: Slabs) -> list[ir.Stmt]:
+    low, high = plan.pipeline.ghosts[field][0]
+    sides = plan.boundary(field, 0)
+    body: list[ir.Stmt] = []
+    for j in range(1, low + 1):
+        inside = mirrored(sides[0].kind, j) or 0
+        body.append(_ghost_slab(plan, field, new, (ir.Int(-j), ir.Int(inside)), sides[0]))
+    for j in range(high):
+        back = (mirrored(sides[1].kind, j + 1) or 0) + 1
+        body.append(_ghost_slab(plan, field, new, (ir.add(ROWS0, j), ir.sub(ROWS0, back)), sides[1]))
+    return body
+
+
+def _ghost_slab(plan: Plan, field: int, new: Slabs, rows: tuple[ir.Expr, ir.Expr], side: Boundary) -> ir.Stmt:
+    """Fill one slab outside the grid where it and its source are at hand."""
+    keep = plan.pipeline.keep[field]
+    to, start = ir.Var("to"), ir.Var("from")
+
+    def held(position: ir.Expr) -> ir.Expr:
+        return ir.and_(ir.ge(position, -keep), ir.lt(position, plan.rows))
+
+    slab = ir.Var("slab_out", ir.pointer(plan.site.dtype))
+    lets: tuple[ir.Stmt, ...] = (ir.Let(to, ir.sub(rows[0], Y0)), ir.Let(start, ir.sub(rows[1], Y0)))
+    if side.kind != "constant":
+        copy = _copy_slab(plan, slab_somewhere(plan, new, to), slab_somewhere(plan, new, start))
+        return ir.If(ir.and_(held(ir.sub(rows[0], Y0)), held(ir.sub(rows[1], Y0))), (*lets, copy))
+    value = literal(side.value, plan.site.dtype)
+    fill: list[ir.Stmt] = [
+        *lets[:1],
+        ir.Let(slab, slab_somewhere(plan, new, to)),
+        ir.Intrinsic("fill", (ir.sub(slab, _before(plan)), value, SLAB), plan.site.dtype),
+    ]
+    if sum(plan.pipeline.ghosts[field][plan.rank - 1]):
+        line = ir.Var("line")
+        row = ir.add(slab, ir.mul(line, PITCH))
+        fill.append(
+            ir.For(
+                var=line,
+                low=ir.Int(0),
+                high=ir.Int(plan.lines),
+                body=(ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)),),
+            )
+        )
+    if plan.rank == 3 and _lines_matter(plan, field):
+        fill.append(ir.Call(plan.name(f"brim_{field}"), (slab, slab, ir.Int(1), ROWS1, N, GX, GY, EDGE)))
+    return ir.If(held(ir.sub(rows[0], Y0)), tuple(fill))
+
+
+def _before(plan: Plan) -> ir.Expr:
+    """Elements of a row before its first vector."""
+    return ir.op(ir.Operator.MUL, ir.Int(plan.reach[0]), ir.Var("V"))
+
+
+def _copy_slab(plan: Plan, to: ir.Expr, start: ir.Expr) -> ir.Stmt:
+    return ir.Intrinsic("copy", (ir.sub(to, _before(plan)), ir.sub(start, _before(plan)), SLAB), plan.site.dtype)
+
+
+def brim_function(plan: Plan, field: int) -> ir.Function:
+    """A function that finishes the rows at the ends of a plane: those that keep their values, those outside."""
+    plane, old = ir.Var("plane", ir.pointer(plan.site.dtype)), ir.Var("old", ir.const_pointer(plan.site.dtype))
+    low, high = plan.frame(field, 1)
+    line = ir.Var("line")
+
+    def at(base: ir.Expr, y: ir.Expr) -> ir.Expr:
+        return ir.add(base, ir.mul(ir.sub(y, GY), PITCH))
+
+    keep = (
+        ir.Intrinsic(
+            "copy",
+            (ir.sub(at(plane, line), _before(plan)), ir.sub(at(old, line), _before(plan)), PITCH),
+            plan.site.dtype,
+        ),
+    )
+    last = ir.smallest(ROWS1, ir.add(GY, plan.lines))
+    body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2]]
+    kept: list[ir.Stmt] = []
+    if low:
+        kept.append(ir.For(var=line, low=ir.largest(0, GY), high=ir.Int(low), body=keep))
+    if high:
+        kept.append(ir.For(var=line, low=ir.largest(ir.sub(ROWS1, high), GY), high=last, body=keep))
+    if kept:
+        body.append(ir.If(ir.eq(FRESH, 0), tuple(kept)))
+    ghosts_low, ghosts_high = plan.pipeline.ghosts[field][1]
+    sides = plan.boundary(field, 1)
+    for j in range(1, ghosts_low + 1):
+        inside = mirrored(sides[0].kind, j) or 0
+        fill = _ghost_line(plan, field, (at(plane, ir.Int(-j)), at(plane, ir.Int(inside))), sides[0])
+        body.append(ir.If(ir.le(GY, -j), fill))
+    for j in range(ghosts_high):
+        back = (mirrored(sides[1].kind, j + 1) or 0) + 1
+        here, there = ir.add(ROWS1, j), ir.largest(ir.sub(ROWS1, back), GY)
+        fill = _ghost_line(plan, field, (at(plane, here), at(plane, there)), sides[1])
+        body.append(ir.If(ir.lt(ir.sub(here, GY), plan.lines), fill))
+    return ir.Function(
+        name=plan.name(f"brim_{field}"),
+        params=(plane, old, FRESH, ROWS1, N, GX, GY, EDGE),
+        body=tuple(body),
+        about="First and last rows of a plane: those that keep their values, and those outside the grid.",
+    )
+
+
+def _ghost_line(plan: Plan, field: int, rows: tuple[ir.Expr, ir.Expr], side: Boundary) -> tuple[ir.Stmt, ...]:
+    start = ir.sub(rows[0], _before(plan))
+    if side.kind != "constant":
+        return (ir.Intrinsic("copy", (start, ir.sub(rows[1], _before(plan)), PITCH), plan.site.dtype),)
+    fill = ir.Intrinsic("fill", (start, literal(side.value, plan.site.dtype), PITCH), plan.site.dtype)
+    return (fill, ir.Call(plan.name(f"ends_{field}"), (rows[0], rows[0], GX, N, EDGE)))

@@ -1,0 +1,161 @@
+"""How a streaming kernel reads rows of the grid and writes them."""
+
+from tilewright.codegen import ir
+from tilewright.codegen.sites import stride
+from tilewright.codegen.streaming.layout import (
+    EDGE,
+    GX,
+    GY,
+    PITCH,
+    VECTORS,
+    X0,
+    X1,
+    N,
+    Plan,
+    lanes,
+    row_width,
+    sizes,
+    slab_at,
+    slabs,
+)
+from tilewright.tilings.pipeline import line_cells
+
+FROM_CALLER, TO_CALLER = ir.Var("from_caller"), ir.Var("to_caller")
+"""Whether a band reads the caller's arrays, and whether it writes the caller's results."""
+LIFTED_IN, LIFTED_OUT = ir.Var("lifted_in"), ir.Var("lifted_out")
+"""Whether the rows that a band reads, or writes, lie lifted in memory: where tiles are as wide as the grid."""
+BOUNDS = (ir.Var("ya"), ir.Var("yb"), ir.Var("za"), ir.Var("zb"), X0, X1)
+"""A tile's own cells: along axis 0, along the middle axis in 3D, along the innermost axis."""
+
+
+def fetch_function(plan: Plan) -> ir.Function:
+    """The cells of a row as one piece: in place, or copied where they would lie before the first cell of all.
+
+    Cells outside the grid may hold anything, but nothing outside the array is read.
+    """
+    spare, line = ir.Var("spare", ir.pointer(plan.site.dtype)), ir.Var("line", ir.const_pointer(plan.site.dtype))
+    base = ir.Var("base", line.type)
+    low, high, whole, cells, start = ir.Var("low"), ir.Var("high"), ir.Var("whole"), ir.Var("cells"), ir.Var("start")
+    fits = ir.le(ir.add(start, row_width(plan)), cells)
+    body = (
+        ir.Let(low, ir.largest(GX, 0)),
+        ir.Let(high, ir.smallest(ir.add(GX, row_width(plan)), N)),
+        ir.Let(start, ir.add(ir.sub(line, base), GX)),
+        ir.Let(whole, ir.and_(ir.ge(start, 0), fits)),
+        ir.If(
+            ir.eq(whole, 0),
+            (
+                ir.Intrinsic(
+                    "copy", (ir.add(spare, ir.sub(low, GX)), ir.add(line, low), ir.sub(high, low)), plan.site.dtype
+                ),
+            ),
+        ),
+    )
+    return ir.Function(
+        name=plan.name("fetch"),
+        params=(spare, base, line, GX, N, cells),
+        body=body,
+        result=ir.select(whole, ir.add(line, GX), spare),
+        result_type=ir.const_pointer(plan.site.dtype),
+        about="The cells of a row of memory, copied where some of them would lie outside the array.",
+    )
+
+
+def global_row(plan: Plan, base: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
+    """A row of the grid; axis 0 is ``y``, and ``z`` the middle axis in 3D."""
+    if plan.site.rank == 1:
+        return base
+    row = ir.add(base, ir.op(ir.Operator.MUL, y, stride(0)))
+    return ir.add(row, ir.op(ir.Operator.MUL, z, stride(1))) if plan.rank == 3 else row
+
+
+def load_function(plan: Plan, field: int) -> ir.Function:
+    """A function that brings the rows of one advance in."""
+    new = slabs(plan, field, "out", write=True)
+    base, spare = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
+    line, cells = ir.Var("line"), ir.Var("cells")
+    whole = ir.mul(ir.Var("n0"), stride(0)) if plan.site.rank > 1 else N
+    body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), ir.Let(cells, whole)]
+    for r in range(plan.rows):
+        row = ir.add(slab_at(plan, new, r), ir.mul(line, PITCH) if plan.rank == 3 else ir.Int(0))
+        start = global_row(plan, base, ir.add(ir.Var("y0"), r), ir.add(GY, line))
+        whole_row = ir.Call(plan.name("fetch"), (spare, base, start, GX, N, cells), base.type)
+        fill: tuple[ir.Stmt, ...] = (
+            ir.If(LIFTED_IN, (ir.Intrinsic("copy", (row, start, row_width(plan)), plan.site.dtype),)),
+            ir.If(ir.eq(LIFTED_IN, 0), (ir.Intrinsic("lift", (row, whole_row, VECTORS), plan.site.dtype),)),
+            ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)),
+        )
+        if plan.rank == 3:
+            low, high = ir.largest(0, ir.sub(ir.Int(0), GY)), ir.smallest(ir.Int(plan.lines), ir.sub(ir.Var("n1"), GY))
+            fill = (ir.For(var=line, low=low, high=high, body=fill),)
+        inside = ir.and_(ir.ge(ir.add(ir.Var("y0"), r), 0), ir.lt(ir.add(ir.Var("y0"), r), ir.Var("n0")))
+        body.append(ir.If(inside, fill))
+    return ir.Function(
+        name=plan.name(f"load_{field}"),
+        params=(*outer(plan), *new.params[:2], base, spare, ir.Var("y0"), GX, GY, N, EDGE, LIFTED_IN),
+        body=tuple(body),
+        about=f"Reads the rows of one advance from memory ({plan.fields[field]}).",
+    )
+
+
+def ahead_function(plan: Plan, field: int) -> ir.Function:
+    """A function that asks for a share of the rows that the next advance loads, before they are needed; in 2D."""
+    base, y0, x = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("y0"), ir.Var("x")
+    part, shares = ir.Var("part"), ir.Var("shares")
+    low, high = (ir.add(GX, ir.div(ir.mul(ir.op(ir.Operator.ADD, part, k), row_width(plan)), shares)) for k in (0, 1))
+    body: list[ir.Stmt] = []
+    for r in range(plan.rows):
+        ask = ir.Intrinsic("prefetch", (ir.add(global_row(plan, base, ir.add(y0, r), ir.Int(0)), x),), plan.site.dtype)
+        loop = ir.For(var=x, low=low, high=high, step=ir.Int(line_cells(plan.site.problem)), body=(ask,))
+        inside = ir.and_(ir.ge(ir.add(y0, r), 0), ir.lt(ir.add(y0, r), ir.Var("n0")))
+        body.append(ir.If(inside, (loop,)))
+    return ir.Function(
+        name=plan.name(f"ahead_{field}"),
+        params=(*outer(plan), base, y0, GX, part, shares),
+        body=tuple(body),
+        about=f"Asks for the rows that the next advance reads ({plan.fields[field]}).",
+    )
+
+
+def outer(plan: Plan, strides: str = "s") -> tuple[ir.Var, ...]:
+    """Extents and strides of the outer axes.
+
+    Args:
+        plan: The kernel's plan.
+        strides: First letter of the strides' names: ``s`` between bands, ``p`` of the caller's arrays, ``i`` and ``o``
+            where this band reads and writes.
+    """
+    names = (ir.Var("n0"), ir.Var("n1"))
+    return (*names, *(ir.Var(f"{strides}{axis}") for axis in range(plan.site.rank - 1)))
+
+
+def strides_in(plan: Plan, field: int) -> str:
+    """First letter of the names of the strides with which a field is read; one that does not change is the caller's."""
+    return "i" if plan.fields[field] in plan.site.problem.program.updated else "p"
+
+
+def store_function(plan: Plan, field: int) -> ir.Function:
+    """A function that writes the tile's own cells of one advance to the grid."""
+    new = slabs(plan, field, "out", write=True)
+    base, spare = ir.Var("base", ir.pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
+    line, y0, count = ir.Var("line"), ir.Var("y0"), ir.Var("count")
+    body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
+    for r in range(plan.rows):
+        y = ir.add(y0, r)
+        row = ir.add(slab_at(plan, new, r), ir.mul(ir.sub(line, GY), PITCH) if plan.rank == 3 else ir.Int(0))
+        target = ir.add(global_row(plan, base, y, line), X0)
+        lower = ir.Intrinsic("lower", (spare, row, VECTORS), plan.site.dtype)
+        line_out = ir.Intrinsic("stream", (target, ir.add(spare, ir.sub(X0, GX)), count), plan.site.dtype)
+        write: tuple[ir.Stmt, ...] = (
+            ir.If(LIFTED_OUT, (ir.Intrinsic("stream", (target, row, row_width(plan)), plan.site.dtype),)),
+            ir.If(ir.eq(LIFTED_OUT, 0), (lower, line_out)),
+        )
+        if plan.rank == 3:
+            write = (ir.For(var=line, low=ir.Var("za"), high=ir.Var("zb"), body=write),)
+        body.append(ir.If(ir.and_(ir.ge(y, ir.Var("ya")), ir.lt(y, ir.Var("yb"))), write))
+    return ir.Function(
+        name=plan.name(f"store_{field}"),
+        params=(*outer(plan), *new.params[:2], base, spare, y0, *BOUNDS, GX, GY, count, LIFTED_OUT),
+        body=tuple(body),
+        about=f"Writes a tile's own cells of the rows of one advance to memory ({plan.fields[field]}).",
+    )

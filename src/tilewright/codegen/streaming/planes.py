@@ -1,0 +1,89 @@
+"""Functions of a streaming kernel in 3D that compute rows of two planes at a time; every pair of planes calls them.
+
+They are given where the planes that they read start, so that one text serves all pairs of planes of an advance.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.codegen import ir
+from tilewright.codegen.passes.write_sums.loop import INDEX
+from tilewright.codegen.streaming.block import Operands, block_body, source, stage_outputs, target, version_tag
+from tilewright.codegen.streaming.layout import VECTORS, Plan, lanes, mul_vector, sizes, slab_at
+from tilewright.tilings.body import StageCode, StreamBlock
+
+_FACTORS, _SCALAR = "factors", "scalar"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planes:
+    """A function that computes rows of one or two planes.
+
+    Attributes:
+        function: The function.
+        table: The factors that it is given.
+        reads: Slabs whose starts are its arguments: field, level, and position along axis 0 for the first plane.
+        fields: Fields whose results' slabs are its arguments, ``planes`` of each.
+        planes: Planes of results.
+        lines: Rows of each.
+    """
+
+    function: ir.Function
+    table: ir.ConstArray
+    reads: tuple[tuple[int, int, int], ...]
+    fields: tuple[int, ...]
+    planes: int
+    lines: int
+
+    def call(self, plan: Plan, shift: int, low: ir.Expr) -> ir.Call:
+        """Call it for planes from ``shift`` on; rows start at ``low``."""
+        starts = [slab_at(plan, source(plan, key[:2]), key[2] + shift) for key in self.reads]
+        starts += [slab_at(plan, target(plan, f), shift + plane) for f in self.fields for plane in range(self.planes)]
+        given = {_FACTORS: self.table.var, _SCALAR: plan.site.params[2]}
+        head = [given[param.name] for param in self.function.params if param.name in given]
+        return ir.Call(self.function.name, (*head, *(ir.add(start, low) for start in starts)))
+
+
+def planes_function(
+    plan: Plan, stage: int, code: StageCode, block: StreamBlock, scalars: tuple[ir.Stmt, ...]
+) -> Planes:
+    """Write the function for a number of planes and lines.
+
+    Args:
+        plan: The kernel's plan.
+        stage: The stage.
+        code: How it is written.
+        block: Planes of results and rows of each.
+        scalars: Statements that name the program's scalars which the stage uses, out of the parameter ``scalar``.
+    """
+    planes, lines, kind = block.planes, block.lines, plan.site.dtype
+    starts: dict[tuple[int, int, int], ir.Var] = {}
+
+    def slab(field: int, level: int, position: int) -> ir.Var:
+        name = f"{plan.fields[field]}_{version_tag(level)}_{'m' * (position < 0)}{abs(position)}"
+        return starts.setdefault((field, level, position), ir.Var(name, ir.const_pointer(kind)))
+
+    def result(field: int, plane: int) -> ir.Var:
+        return ir.Var(f"{plan.fields[field]}_out_{plane}", ir.pointer(kind))
+
+    fields, factors = stage_outputs(plan, stage), ir.Var(_FACTORS, ir.const_pointer(kind))
+    operands = Operands(slab=slab, result=result, factors=factors)
+    body, weights = block_body(plan, stage, code, block, operands)
+    loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=body)
+    head = (plan.site.params[2],) if scalars else ()
+    results = (result(field, plane) for field in fields for plane in range(planes))
+    function = ir.Function(
+        name=plan.name(f"rows_{stage}_{planes}x{lines}"),
+        params=(*head, factors, *starts.values(), *results),
+        body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
+        about=_about(block),
+    )
+    table = ir.ConstArray(ir.Var(f"{_FACTORS}_{planes}", ir.const_pointer(kind)), weights)
+    return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
+
+
+def _about(block: StreamBlock) -> str:
+    """What a function computes, and how pairs of planes are where it does not say."""
+    loaded = any(each.loaded for some in block.sums for each in some)
+    pairs = "" if loaded else ", of pairs of planes by y0 = (b + c) + a and y1 = (b - c) + e"
+    numbers = f"{block.planes}, {block.lines}"
+    return f"New values in so many planes and rows of each: {numbers}{pairs}; a table holds the factors."

@@ -1,0 +1,173 @@
+"""The inner loops of a streaming kernel: one stage over lifted rows, several rows blocked in registers.
+
+Where it matters how many vector registers there are, a stage is written twice: for 32 (AVX-512), and for 16 (AVX2 and
+baseline x86-64), as the kernel's body says for each. The compiler's own macros choose, so that one text serves every
+processor.
+"""
+
+from dataclasses import replace
+
+from tilewright.codegen import ir
+from tilewright.codegen.passes.write_sums.loop import INDEX
+from tilewright.codegen.sites import scalar_lets
+from tilewright.codegen.streaming.block import (
+    block_body,
+    moved,
+    parameters,
+    source,
+    stage_outputs,
+    stage_sources,
+    target,
+)
+from tilewright.codegen.streaming.layout import EDGE, GX, PITCH, VECTORS, N, Plan, lanes, mul_vector, sizes, slab_at
+from tilewright.codegen.streaming.planes import Planes, planes_function
+from tilewright.tilings.body import StageCode
+from tilewright.tilings.pipeline import line_cells
+
+FIRST, LAST = ir.Var("first"), ir.Var("last")
+CHUNK = ir.Var("chunk")
+LINE = ir.Var("line")
+
+
+def stage_params(plan: Plan, stage: int) -> tuple[ir.Var, ...]:
+    """Parameters of a stage's function."""
+    names = [var for key in stage_sources(plan, stage) for var in source(plan, key).params]
+    names += [var for field in stage_outputs(plan, stage) for var in target(plan, field).params[:2]]
+    lines = (FIRST, LAST, *ahead_params(plan, stage)) if plan.rank == 3 else ()
+    return (plan.site.params[2], *names, *lines, GX, N, EDGE)
+
+
+def ahead_params(plan: Plan, stage: int) -> tuple[ir.Var, ...]:
+    """Parameters of a stage in 3D for the cells that the next advance loads: where they start, how they go on."""
+    starts = [next_name(plan, field, age) for field, age in loaded(plan, stage)]
+    return (*(var for start in starts for var in (start, *next_strides(start))), CHUNK)
+
+
+def loaded(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
+    """Fields of a stage and their versions, by age, that every advance loads."""
+    return tuple((field, age) for field in stage_outputs(plan, stage) for age in range(plan.pipeline.history[field]))
+
+
+def next_name(plan: Plan, field: int, age: int) -> ir.Var:
+    """Name of the pointer to what the next advance loads."""
+    return ir.Var(f"next_{plan.fields[field]}{age or ''}", ir.const_pointer(plan.site.dtype))
+
+
+def next_strides(start: ir.Var) -> tuple[ir.Var, ir.Var]:
+    """Names of the distances of planes and rows where ``start`` points to."""
+    return ir.Var(f"{start.name}_plane"), ir.Var(f"{start.name}_row")
+
+
+def stage_functions(plan: Plan, stage: int) -> tuple[ir.Function, ...]:
+    """The function that computes one stage over the rows of one advance, the ends of the rows included.
+
+    It comes last, after functions that it calls.
+    """
+    code = plan.site.body.stages[stage]
+    many, few = (_variant(plan, stage, each) for each in (code.many, code.few))
+    if many == few:
+        return many
+    return (*(replace(each, registers=32) for each in many), *(replace(each, registers=16) for each in few))
+
+
+def _variant(plan: Plan, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
+    """The same for many registers, or for few."""
+    lets = (ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
+    if code.planes:
+        return _in_planes(plan, stage, code)
+    rows = {}
+    for lines in dict.fromkeys((code.lines, 1)):
+        body, _ = block_body(plan, stage, code, code.of(plan.rows, lines), parameters(plan))
+        rows[lines] = _rows(plan, stage, lines, body)
+    loops = rows[1] if plan.rank == 2 else _blocks(code.lines, rows[code.lines], rows[1])
+    return (_stage(plan, stage, (*lets, *loops), distinct=code.distinct),)
+
+
+def _in_planes(plan: Plan, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
+    """A stage that computes several planes of results at a time, by functions of their own."""
+    lets = (ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan))
+    functions: dict[tuple[int, int], Planes] = {}
+    bodies: dict[int, tuple[ir.Stmt, ...]] = {}
+    shifts = [sum(code.planes[:number]) for number in range(len(code.planes))]
+    for lines in (code.lines, 1):
+        calls = []
+        for shift, planes in zip(shifts, code.planes, strict=True):
+            block = (planes, lines)
+            if block not in functions:
+                functions[block] = planes_function(plan, stage, code, code.of(planes, lines), _scalars(plan, stage))
+            calls.append(functions[block].call(plan, shift, ir.mul(LINE, PITCH)))
+        bodies[lines] = (*calls, *_finish(plan, stage, lines))
+    tables = tuple(dict.fromkeys(each.table for each in functions.values()))
+    loops = _blocks(code.lines, bodies[code.lines], bodies[1])
+    called = tuple(each.function for each in functions.values())
+    return (*called, _stage(plan, stage, (*lets, *tables, *loops), distinct=False))
+
+
+def _blocks(lines: int, body: tuple[ir.Stmt, ...], rest: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Loops over the rows of a plane, some at a time, then what is left one by one."""
+    if lines == 1:
+        return (ir.For(var=LINE, low=FIRST, high=LAST, body=body),)
+    whole = ir.Var("whole")
+    count = ir.sub(LAST, ir.mod(ir.largest(ir.sub(LAST, FIRST), 0), lines))
+    return (
+        ir.Let(whole, count),
+        ir.For(var=LINE, low=FIRST, high=whole, step=ir.Int(lines), body=body),
+        ir.For(var=LINE, low=whole, high=LAST, body=rest),
+    )
+
+
+def _stage(plan: Plan, stage: int, body: tuple[ir.Stmt, ...], *, distinct: bool) -> ir.Function:
+    new = ", ".join(plan.fields[field] for field in stage_outputs(plan, stage))
+    return ir.Function(
+        name=plan.name(f"stage_{stage}"),
+        params=stage_params(plan, stage),
+        body=body,
+        distinct=distinct,
+        about=f"New values ({new}) in the rows of one advance of one level.",
+    )
+
+
+def _rows(plan: Plan, stage: int, lines: int, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Compute and finish the rows of one block."""
+    low: ir.Expr = ir.mul(LINE, PITCH) if plan.rank == 3 else ir.Int(0)
+    inner = ir.For(var=INDEX, low=low, high=ir.add(low, mul_vector(VECTORS)), step=lanes(plan), body=body)
+    return (inner, *_finish(plan, stage, lines))
+
+
+def _finish(plan: Plan, stage: int, lines: int) -> tuple[ir.Stmt, ...]:
+    """Finish the rows of one block, and ask for cells that the next advance loads."""
+    low: ir.Expr = ir.mul(LINE, PITCH) if plan.rank == 3 else ir.Int(0)
+    ends = []
+    for field in stage_outputs(plan, stage):
+        for shift in range(plan.rows):
+            for line in range(lines):
+                at = moved(low, PITCH, line)
+                row = ir.add(slab_at(plan, target(plan, field), shift), at)
+                ends.append(
+                    ir.Call(plan.name(f"ends_{field}"), (row, _previous(plan, stage, field, shift, at), GX, N, EDGE))
+                )
+    asks = tuple(ask for line in range(lines) for ask in _aheads(plan, stage, line)) if plan.rank == 3 else ()
+    return (*ends, *asks)
+
+
+def _aheads(plan: Plan, stage: int, line: int) -> tuple[ir.Stmt, ...]:
+    """After every row, ask for a few cells that the next advance loads: memory works while the levels are computed."""
+    unit, x = line_cells(plan.site.problem), ir.Var("x")
+    body: list[ir.Stmt] = []
+    for field, age in loaded(plan, stage):
+        for r in range(plan.rows):
+            base = next_name(plan, field, age)
+            plane, pitch = next_strides(base)
+            at = ir.add(ir.add(ir.add(base, ir.mul(ir.add(LINE, line), pitch)), ir.mul(plane, r)), x)
+            ask = ir.Intrinsic("prefetch", (at,), plan.site.dtype)
+            body.append(ir.For(var=x, low=ir.Int(0), high=CHUNK, step=ir.Int(unit), body=(ask,)))
+    return tuple(body)
+
+
+def _previous(plan: Plan, stage: int, field: int, shift: int, low: ir.Expr) -> ir.Expr:
+    return ir.add(slab_at(plan, source(plan, (field, 0)), shift - plan.lag(stage, stage, 1)), low)
+
+
+def _scalars(plan: Plan, stage: int) -> tuple[ir.Stmt, ...]:
+    statements = plan.site.problem.program.statements
+    return scalar_lets(plan.site, [statements[number] for number in plan.pipeline.stages[stage]])

@@ -1,0 +1,310 @@
+"""One tile of a streaming kernel: its levels in a pipeline along axis 0."""
+
+from tilewright.codegen import ir, points
+from tilewright.codegen.sites import stride, unpack
+from tilewright.codegen.streaming.block import source, stage_outputs, stage_sources, version_tag
+from tilewright.codegen.streaming.borders import has_borders, near_border
+from tilewright.codegen.streaming.copies import BOUNDS, FROM_CALLER, LIFTED_IN, LIFTED_OUT, TO_CALLER, outer, strides_in
+from tilewright.codegen.streaming.layout import EDGE, GX, GY, SLAB, X0, N, Plan, lanes, row_width, sizes, slabs
+from tilewright.codegen.streaming.points import near_rows
+from tilewright.codegen.streaming.stages import loaded
+from tilewright.tilings.pipeline import line_cells
+
+T, LEVELS, TURN, SIDE, START, VERSION = (
+    ir.Var("t"),
+    ir.Var("levels"),
+    ir.Var("turn"),
+    ir.Var("side"),
+    ir.Var("start"),
+    ir.Var("version"),
+)
+_Y0 = ir.Var("y0")
+
+
+def _spare(plan: Plan) -> ir.Var:
+    """Memory for two rows as they lie in the grid."""
+    return ir.Var("spare", ir.pointer(plan.site.dtype))
+
+
+def tile_function(plan: Plan) -> ir.Function:
+    """A function that advances one tile through one band."""
+    pipeline, history = plan.pipeline, max(plan.pipeline.history)
+    lag, below = pipeline.lag, pipeline.below[0]
+    reach = ir.add(ir.mul(LEVELS, below.period), max(below.offsets) + below.period * (history - 1))
+    first = ir.Var("first")
+    units = tuple(_unit(plan, stage) for stage in range(len(pipeline.stages)))
+    turn = ir.op(ir.Operator.AND, ir.div(ir.sub(START, first), plan.rows), 1)
+    advance = ir.For(
+        var=START,
+        low=first,
+        high=ir.add(ir.add(BOUNDS[1], ir.mul(ir.sub(LEVELS, 1), lag.period)), max(lag.offsets)),
+        step=ir.Int(plan.rows),
+        body=(ir.Let(TURN, turn), ir.For(var=T, low=ir.Int(-history), high=LEVELS, body=units)),
+    )
+    start = ir.Let(first, ir.sub(ir.sub(BOUNDS[0], reach), history * lag.period))
+    return ir.Function(
+        name=plan.name("tile"),
+        params=(*plan.site.params, _ring(plan), SIDE, VERSION, LEVELS, *BOUNDS),
+        body=(
+            *_extents(plan),
+            *_ends_of_run(plan),
+            *_where(plan),
+            *_layout(plan),
+            start,
+            advance,
+            ir.Intrinsic("fence", (), plan.site.dtype),
+        ),
+        about=f"One tile: its rows advance {plan.rows} at a time, every level a few rows behind what it reads.",
+    )
+
+
+def _ring(plan: Plan) -> ir.Var:
+    return ir.Var("ring", ir.pointer(plan.site.dtype))
+
+
+def _extents(plan: Plan) -> tuple[ir.Stmt, ...]:
+    """Name extents and strides; a program in 1D runs as one in 2D with a single row."""
+    if plan.site.rank > 1:
+        return (*unpack(plan.site), ir.Let(N, ir.Var(f"n{plan.site.rank - 1}")))
+    one = (ir.Let(ir.Var("n0"), ir.Int(1)), ir.Let(ir.Var("n1"), ir.Int(1)))
+    size = plan.site.params[1]
+    return (
+        *one,
+        ir.Let(N, ir.Load(size, ir.Int(2), ir.INDEX)),
+        ir.Let(ir.Var("slot"), ir.Load(size, ir.Int(3), ir.INDEX)),
+    )
+
+
+def _ends_of_run(plan: Plan) -> tuple[ir.Stmt, ...]:
+    """Name whether this band reads or writes the caller's arrays, and the strides on both sides."""
+    size, axes = plan.site.params[1], plan.site.rank - 1
+    place = 3 + plan.site.rank + axes
+    first = ir.and_(ir.eq(VERSION, 0), ir.gt(ir.Load(size, ir.Int(place), ir.INDEX), 0))
+    last = ir.and_(
+        ir.eq(ir.add(VERSION, LEVELS), ir.Load(size, ir.Int(0), ir.INDEX)), ir.Load(size, ir.Int(place + 1), ir.INDEX)
+    )
+    lets: list[ir.Stmt] = [ir.Let(FROM_CALLER, first), ir.Let(TO_CALLER, last)]
+    wide = ir.and_(ir.gt(ir.Load(size, ir.Int(place), ir.INDEX), 1), ir.eq(ir.sub(BOUNDS[5], BOUNDS[4]), N))
+    for lifted, direct in ((LIFTED_IN, FROM_CALLER), (LIFTED_OUT, TO_CALLER)):
+        lets.append(ir.Let(lifted, ir.and_(wide, ir.eq(direct, 0)) if axes else ir.Int(0)))
+    for axis in range(axes):
+        packed = ir.Var(f"p{axis}")
+        lets.append(ir.Let(packed, ir.Load(size, ir.Int(place + 2 + axis), ir.INDEX)))
+        row: ir.Expr = row_width(plan) if axis == axes - 1 else ir.mul(ir.Var("n1"), row_width(plan))
+        for letter, direct, lifted in (("i", FROM_CALLER, LIFTED_IN), ("o", TO_CALLER, LIFTED_OUT)):
+            lets.append(
+                ir.Let(ir.Var(f"{letter}{axis}"), ir.select(direct, packed, ir.select(lifted, row, stride(axis))))
+            )
+    return tuple(lets)
+
+
+def _lifted_in(plan: Plan, field: int) -> ir.Expr:
+    """Whether a field's rows lie lifted in memory; those of fields that do not change are the caller's."""
+    return LIFTED_IN if plan.fields[field] in plan.site.problem.program.updated else ir.Int(0)
+
+
+def _callers(plan: Plan, field: int, age: ir.Expr) -> ir.Expr:
+    """The caller's array that holds a version of a field, by age."""
+    place = len(plan.fields) + sum(plan.pipeline.history[:field])
+    return ir.Load(plan.site.params[0], ir.add(age, place), ir.pointer(plan.site.dtype))
+
+
+def _results(plan: Plan, field: int) -> ir.Expr:
+    """The array that takes the newest version of a field."""
+    updated = [name for name in plan.fields if name in plan.site.problem.program.updated]
+    place = len(plan.fields) + sum(plan.pipeline.history) + updated.index(plan.fields[field])
+    return ir.Load(plan.site.params[0], ir.Int(place), ir.pointer(plan.site.dtype))
+
+
+def _where(plan: Plan) -> tuple[ir.Stmt, ...]:
+    """Name where the rows of the tile start, and whether they reach an end of the grid."""
+    frames = [plan.frame(field, plan.rank - 1) for field in range(len(plan.fields))]
+    low, high = (max(frame[side] for frame in frames) for side in (0, 1))
+    left = ir.lt(GX, max(1, low))
+    right = ir.gt(ir.add(GX, row_width(plan)), ir.sub(N, high))
+    return (
+        ir.Let(ir.Var("V"), lanes(plan)),
+        *sizes(plan),
+        ir.Let(GX, ir.sub(X0, plan.halo[-1][0])),
+        ir.Let(GY, ir.sub(BOUNDS[2], plan.halo[1][0]) if plan.rank == 3 else ir.Int(0)),
+        ir.Let(EDGE, ir.or_(left, right)),
+    )
+
+
+def _layout(plan: Plan) -> tuple[ir.Stmt, ...]:
+    """Name where the slabs of every field start, and the spare row behind them."""
+    lets: list[ir.Stmt] = []
+    at: ir.Expr = ir.add(_ring(plan), ir.op(ir.Operator.MUL, ir.Int(plan.reach[0]), ir.Var("V")))
+    for field in range(len(plan.fields)):
+        lets.append(ir.Let(_memory(plan, field), at))
+        at = ir.add(_memory(plan, field), ir.mul(SLAB, plan.slabs(field)))
+    return (*lets, ir.Let(_spare(plan), at))
+
+
+def _memory(plan: Plan, field: int) -> ir.Var:
+    return ir.Var(f"m_{plan.fields[field]}", ir.pointer(plan.site.dtype))
+
+
+def _version(plan: Plan, field: int, version: ir.Expr) -> tuple[ir.Expr, ir.Expr, ir.Expr]:
+    """Passing, fresh and older slabs of a version (counted from the start of the band)."""
+    keep, count = plan.pipeline.keep[field], plan.pipeline.versions[field]
+    base = _memory(plan, field)
+    turn = ir.mod(ir.add(version, count * 4), count)
+    passing = ir.add(base, ir.op(ir.Operator.MUL, turn, ir.mul(SLAB, plan.passing(field))))
+    store = ir.add(base, ir.mul(SLAB, count * plan.passing(field)))
+    at = ir.mul(ir.add(version, plan.pipeline.history[field] - 1), 2)
+    fresh = ir.add(store, ir.op(ir.Operator.MUL, ir.add(at, TURN), ir.mul(SLAB, keep)))
+    older = ir.add(store, ir.op(ir.Operator.MUL, ir.sub(ir.add(at, 1), TURN), ir.mul(SLAB, keep)))
+    return passing, fresh, older
+
+
+def _unit(plan: Plan, stage: int) -> ir.Stmt:
+    """One stage of one step: load or compute the rows of one advance, finish them, write them."""
+    pipeline = plan.pipeline
+    left = ir.sub(ir.sub(LEVELS, 1), T)
+    place = ir.Let(_Y0, ir.sub(START, ir.add(ir.mul(T, pipeline.lag.period), pipeline.lag.offsets[stage])))
+    low = ir.sub(BOUNDS[0], ir.add(ir.mul(left, pipeline.below[0].period), pipeline.below[0].offsets[stage]))
+    high = ir.add(BOUNDS[1], ir.add(ir.mul(left, pipeline.above[0].period), pipeline.above[0].offsets[stage]))
+    reach = max(g[0][1] for g in pipeline.ghosts)
+    bounds = (ir.largest(low, 0), ir.smallest(high, ir.add(ir.Var("n0"), reach)))
+    live = ir.and_(ir.gt(ir.add(_Y0, plan.rows), bounds[0]), ir.lt(_Y0, bounds[1]))
+    fields = stage_outputs(plan, stage)
+    body: list[ir.Stmt] = [s for f in fields for s in _names(plan, f, "out", ir.add(T, 1), write=True)]
+    body.append(ir.If(ir.lt(T, 0), _loads(plan, fields)))
+    body.append(ir.If(ir.ge(T, 0), (_compute(plan, stage, left), *_aheads(plan, stage))))
+    body += [s for f in fields for s in _finish(plan, f)]
+    return ir.Scope((place, ir.If(live, tuple(body))))
+
+
+def _names(plan: Plan, field: int, tag: str, version: ir.Expr, *, write: bool = False) -> tuple[ir.Stmt, ...]:
+    names = slabs(plan, field, tag, write=write).params
+    return tuple(ir.Let(var, value) for var, value in zip(names, _version(plan, field, version), strict=True))
+
+
+def _slot(plan: Plan, field: int, side: ir.Expr, version: ir.Expr) -> ir.Expr:
+    """Cell zero of the slot that holds a version on one side; versions count from the start of the run."""
+    base = ir.Load(plan.site.params[0], ir.Int(field), ir.pointer(plan.site.dtype))
+    if plan.fields[field] not in plan.site.problem.program.updated:
+        return base
+    rest = ir.floormod(version, plan.sides)
+    shift = ir.select(ir.eq(ir.eq(rest, 0), side), ir.Int(plan.sides), ir.Int(0))
+    return ir.add(base, ir.op(ir.Operator.MUL, ir.add(rest, shift), ir.Var("slot")))
+
+
+def _source(plan: Plan, field: int, age: ir.Expr) -> ir.Expr:
+    """Where a band reads a version of a field, by age."""
+    slot = _slot(plan, field, SIDE, ir.sub(VERSION, age))
+    if plan.fields[field] not in plan.site.problem.program.updated:
+        return slot
+    return ir.select(FROM_CALLER, _callers(plan, field, age), slot)
+
+
+def _loads(plan: Plan, fields: tuple[int, ...]) -> tuple[ir.Stmt, ...]:
+    """Load the versions that the band starts from."""
+    body: list[ir.Stmt] = []
+    for field in fields:
+        new = slabs(plan, field, "out", write=True)
+        base = _source(plan, field, ir.sub(ir.Int(-1), T))
+        place = outer(plan, strides_in(plan, field))
+        call = ir.Call(
+            plan.name(f"load_{field}"),
+            (*place, *new.params[:2], base, _spare(plan), _Y0, GX, GY, N, EDGE, _lifted_in(plan, field)),
+        )
+        history = plan.pipeline.history[field]
+        body.append(ir.If(ir.ge(T, -history), (call,)))
+    return tuple(body)
+
+
+def _next(plan: Plan, field: int, age: int) -> tuple[ir.Expr, ir.Expr]:
+    """The version and the first row that the next advance loads."""
+    lag = plan.pipeline.lag
+    back = -(age + 1) * lag.period + lag.offsets[plan.pipeline.stage_of[field]]
+    return _source(plan, field, ir.Int(age)), ir.add(START, plan.rows - back)
+
+
+def _aheads(plan: Plan, stage: int) -> tuple[ir.Stmt, ...]:
+    """While the levels are computed, the next rows to load are on their way."""
+    if plan.rank == 3:
+        return ()
+    calls = []
+    for field, age in loaded(plan, stage):
+        base, row = _next(plan, field, age)
+        calls.append(
+            ir.Call(
+                plan.name(f"ahead_{field}"),
+                (*outer(plan, strides_in(plan, field)), base, row, _first_cell(plan, field), T, LEVELS),
+            )
+        )
+    return tuple(calls)
+
+
+def _first_cell(plan: Plan, field: int) -> ir.Expr:
+    """The place in a row of memory at which a tile's rows start."""
+    return ir.select(LIFTED_IN, ir.Int(0), GX) if plan.fields[field] in plan.site.problem.program.updated else GX
+
+
+def _ahead_args(plan: Plan, stage: int) -> list[ir.Expr]:
+    """In 3D a stage asks for its share itself, row by row: a piece of every row of the next planes."""
+    args: list[ir.Expr] = []
+    whole: ir.Expr = ir.Int(1)
+    for field, age in loaded(plan, stage):
+        base, plane = _next(plan, field, age)
+        share = ir.div(ir.mul(T, row_width(plan)), LEVELS)
+        letter = strides_in(plan, field)
+        steps = (ir.Var(f"{letter}0"), ir.Var(f"{letter}1"))
+        row = ir.add(ir.add(base, ir.op(ir.Operator.MUL, plane, steps[0])), ir.op(ir.Operator.MUL, GY, steps[1]))
+        args += [ir.add(ir.add(row, _first_cell(plan, field)), share), *steps]
+        inside = ir.and_(ir.ge(plane, 0), ir.le(ir.add(plane, plan.rows), ir.Var("n0")))
+        whole = ir.and_(whole, inside)
+    chunk = ir.select(whole, ir.ceildiv(row_width(plan), LEVELS), ir.Int(0))
+    return [*args, chunk]
+
+
+def _compute(plan: Plan, stage: int, left: ir.Expr) -> ir.Stmt:
+    """Call a stage."""
+    lets: list[ir.Stmt] = []
+    args: list[ir.Expr] = [plan.site.params[2]]
+    for key in stage_sources(plan, stage):
+        lets += _names(plan, key[0], version_tag(key[1]), ir.add(T, key[1]))
+        args += source(plan, key).params
+    for field in stage_outputs(plan, stage):
+        args += slabs(plan, field, "out", write=True).params[:2]
+    if plan.rank == 3:
+        below, above = plan.pipeline.below[1], plan.pipeline.above[1]
+        low = ir.sub(BOUNDS[2], ir.add(ir.mul(left, below.period), below.offsets[stage]))
+        high = ir.add(BOUNDS[3], ir.add(ir.mul(left, above.period), above.offsets[stage]))
+        args += [ir.sub(ir.largest(low, 0), GY), ir.sub(ir.smallest(high, ir.Var("n1")), GY)]
+        args += _ahead_args(plan, stage)
+    return ir.Scope((*lets, ir.Call(plan.name(f"stage_{stage}"), (*args, GX, N, EDGE))))
+
+
+def _finish(plan: Plan, field: int) -> tuple[ir.Stmt, ...]:
+    """Finish the new rows of a field at the ends of the grid, and write those of the last versions."""
+    new, history = slabs(plan, field, "out", write=True), plan.pipeline.history[field]
+    result: list[ir.Stmt] = []
+    if points.touches(plan.site, plan.fields[field]):
+        where = (_Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
+        handed = (plan.site.params[1], *plan.site.params[3:], ir.add(VERSION, T), *new.params[:2], *where)
+        call = ir.Call(points.function_name(plan.site, plan.fields[field]), handed)
+        result.append(ir.If(ir.and_(ir.ge(T, 0), near_rows(plan, field, _Y0)), (call,)))
+    if has_borders(plan, field):
+        names = _names(plan, field, "now", ir.largest(T, 1 - history))
+        loading = ir.lt(T, 0)
+        place: tuple[ir.Expr, ...] = (_Y0, loading, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE)
+        border = ir.Call(plan.name(f"border_{field}"), (*new.params, *slabs(plan, field, "now").params, *place))
+        result.append(ir.If(near_border(plan, field), (*names, border)))
+    if plan.fields[field] in plan.site.problem.program.updated:
+        slot = _slot(plan, field, ir.sub(ir.Int(1), SIDE), ir.add(ir.add(VERSION, T), 1))
+        base = ir.select(TO_CALLER, _results(plan, field), slot)
+        unit, cells = line_cells(plan.site.problem), ir.sub(BOUNDS[5], BOUNDS[4])
+        # Between bands rows are padded to whole lines; the caller's are not.
+        count = ir.select(TO_CALLER, cells, ir.op(ir.Operator.MUL, ir.ceildiv(cells, unit), unit))
+        args: tuple[ir.Expr, ...] = (
+            *(*outer(plan, "o"), *new.params[:2], base, _spare(plan), _Y0),
+            *(*BOUNDS, GX, GY, count, LIFTED_OUT),
+        )
+        kept = ir.select(TO_CALLER, ir.Int(1), ir.Int(history)) if history > 1 else ir.Int(1)
+        result.append(ir.If(ir.ge(T, ir.sub(LEVELS, kept)), (ir.Call(plan.name(f"store_{field}"), args),)))
+    if history == max(plan.pipeline.history):
+        return tuple(result)
+    return (ir.If(ir.ge(T, -history), tuple(result)),) if result else ()

@@ -1,0 +1,1 @@
+"""Kernels of dynamic-programming tables: recurrences and alignments, in orthogonal tiles."""

@@ -1,0 +1,161 @@
+"""The CPU kernel of local alignment with affine gaps (Smith-Waterman, Gotoh): scores of two whole sequences.
+
+The table is cut into orthogonal tiles of ``t`` rows and ``s`` columns. A thread owns every so many columns of tiles and
+walks down; it waits for the tile on its left, so the tiles of an anti-diagonal run at the same time. Inside a tile the
+columns are dealt to the lanes of vectors, neighbouring ``sub`` columns to a lane (the sub-tiles), and rows are computed
+one after the other (a row scan): every lane first assumes that no horizontal gap comes in from the lane on its left,
+then gaps that do come in are carried on until the lane's own values dominate them.
+
+A tile is computed on 8 bits where the scores on its edges allow; if one saturates, it is computed again on 16 bits, and
+then on 32 (:mod:`tilewright.codegen.tables.align_tile`). Edges between tiles are 32-bit numbers; with ``keep`` all of
+them stay, from which an alignment is traced (:mod:`tilewright.codegen.tables.align_trace`).
+
+For every row i and column j, with a gap of length k costing open + (k - 1) extend:
+
+    E(i, j) = max(E(i, j-1) - extend, H(i, j-1) - open)      V(i, j) = max(V(i-1, j) - extend, H(i-1, j) - open)
+    H(i, j) = max(0, H(i-1, j-1) + score(x_i, y_j), E(i, j), V(i, j))
+"""
+
+import functools
+
+from tilewright.base.constants import CACHE_LINE
+from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen import ir
+from tilewright.codegen.ir.builder import Builder, Value, least, most, select
+from tilewright.codegen.print import c
+from tilewright.codegen.source import KernelSource, c_source
+from tilewright.codegen.tables.align_tile import (
+    ARRAYS,
+    BITS,
+    BYTE,
+    FLAG,
+    INDICES,
+    MOST,
+    SCORE,
+    STATE,
+    Column,
+    levels,
+    plain,
+)
+from tilewright.codegen.tables.align_trace import trace
+
+SIZES = ("m", "n", "letters", "open", "extend", "t", "s", "threads", "keep", "bits", "lowest", "own")
+"""What ``size`` holds: rows, columns, letters of the alphabet, gap costs, the tile, threads, whether edges are kept,
+the least number of bits to compute on (8, 16 or 32), the score of columns that fill up a tile, and bytes of work per
+thread."""
+_FLAG_WORDS = 16
+_VERSION = 2
+"""Raised when the text changes."""
+_CALM = 64
+"""Scores at the lower edge of a tile below which the next one is tried on fewer bits again."""
+
+
+@functools.cache
+def emit_align() -> KernelSource[None]:
+    """Write the kernels of alignments; everything is their parameter.
+
+    Returns:
+        The source of two functions. The first computes scores: ``array`` holds pointers to the letters x and y (uint8
+        codes), the matrix of scores (int32, letters x letters), the vertical edges H and E (int32, ``m`` each, times
+        one more than the tile columns if kept), the horizontal edges H and V (int32, ``n`` each, times one more than
+        the tile rows; null unless kept), the best score per tile (int32), the bits that each tile needed (uint8) and
+        flags (128 bytes for each tile column); ``size`` holds what :data:`SIZES` says. The second follows an alignment
+        through a tile, which it computes again with directions, see :mod:`tilewright.codegen.tables.align_trace`.
+    """
+    name = f"tw_align_{fingerprint('align', _VERSION)[:12]}"
+    tiles = levels()
+    whole = plain(tiles)
+    functions = [each for tile in tiles for each in tile.functions]
+    tries = {tile.bits: tile.attempt(whole) for tile in tiles}
+    score = _Score(tries, whole).function(f"{name}_score")
+    unit = (*functions, whole, *tries.values(), score, trace(f"{name}_trace"))
+    return c_source(c.print_unit(unit, vectorized=True), f"{name}_score", f"{name}_trace")
+
+
+class _Score:
+    """Makes the function that computes scores."""
+
+    def __init__(self, tries: dict[int, ir.Function], whole: ir.Function) -> None:
+        self.tries, self.whole = tries, whole
+
+    def function(self, name: str) -> ir.Function:
+        b = self.b = Builder(name, kind="entry")
+        array, size = b.param("array", ARRAYS), b.param("size", INDICES)
+        work = b.param("work", ir.pointer(BYTE))
+        b.param("unused", ARRAYS)
+        scores = ir.pointer(SCORE)
+        self.x, self.y = (b.let(each, array[k].to(ir.const_pointer(BYTE))) for k, each in enumerate("xy"))
+        self.matrix = b.let("matrix", array[2].to(ir.const_pointer(SCORE)))
+        names = ("vertical_h", "vertical_e", "horizontal_h", "horizontal_g", "tile_best")
+        self.edges = {each: b.let(each, array[3 + k].to(scores)) for k, each in enumerate(names)}
+        self.tile_bits, self.flags = b.let("tile_bits", array[8]), b.let("flags", array[9].to(ir.pointer(FLAG)))
+        self.size = {each: b.let(f"size_{each}" if each == "bits" else each, size[k]) for k, each in enumerate(SIZES)}
+        m, n, t, s = (self.size[each] for each in ("m", "n", "t", "s"))
+        self.tall, self.wide = b.let("tall", (m + t - 1) / t), b.let("wide", (n + s - 1) / s)
+        self.largest = b.mutable("largest", 0)
+        with b.loop("a", 0, self.size["letters"] * self.size["letters"]) as a:
+            score = b.let("score", self.matrix[a].to(ir.INDEX))
+            b.set(self.largest, most(self.largest, most(score, -score)))
+        with b.parallel(self.size["threads"]):
+            mine = b.let("mine", work + b.thread * self.size["own"])
+            with b.loop("b", b.thread, self.wide, b.threads) as column:
+                self.column(column, mine)
+        return b.function()
+
+    def column(self, column: Value, mine: Value) -> None:
+        """Walk down a column of tiles."""
+        b, size = self.b, self.size
+        j0 = b.let("j0", column * size["s"])
+        width = b.let("width", least(size["s"], size["n"] - j0))
+        span = b.let("span", (size["s"] + (CACHE_LINE - 1)) / CACHE_LINE * CACHE_LINE)
+        state = b.array("state", ir.pointer(ir.INDEX), STATE)
+        with b.loop("z", 0, STATE) as z:
+            state[z] = 0
+        at = Column(
+            mine=mine, span=span, state=state, y=b.let("from", self.y + j0), matrix=self.matrix, width=width,
+            letters=size["letters"], tall=size["t"], gap_open=size["open"], gap_extend=size["extend"],
+            lowest=size["lowest"], largest=self.largest,
+        )  # fmt: skip
+        with b.loop("z", 0, width) as z:
+            at.plain(0)[z] = 0
+            at.plain(1)[z] = 0
+        corner, bits = b.mutable("corner", 0), b.mutable("bits", size["bits"])
+        with b.loop("a", 0, self.tall) as a:
+            self.tile(a, column, at, corner, bits)
+
+    def edge(self, name: str, column: Value, i0: Value) -> Value:
+        """Where a tile's part of a vertical edge lies."""
+        return self.edges[name] + select(self.size["keep"].differs(0), column * self.size["m"], 0) + i0
+
+    def tile(self, a: Value, column: Value, at: Column, corner: Value, bits: Value) -> None:
+        """Compute a tile on as few bits as its scores allow."""
+        b, size = self.b, self.size
+        i0 = b.let("i0", a * size["t"])
+        rows = b.let("rows", least(size["t"], size["m"] - i0))
+        with b.when(column.differs(0)):
+            b.intrinsic("await", FLAG, self.flags + (column - 1) * _FLAG_WORDS, a + 1)
+        left = [b.let(f"left_{e}", self.edge(f"vertical_{e}", column, i0)) for e in "he"]
+        right = [b.let(f"right_{e}", self.edge(f"vertical_{e}", column + 1, i0)) for e in "he"]
+        following = b.let("next", left[0][rows - 1].to(ir.INDEX))
+        found = b.array("found", ir.pointer(ir.INDEX), 1)
+        used = b.mutable("used", 0)
+        with b.when((bits > size["bits"]) & (at.state[MOST] < _CALM)):
+            b.set(bits, size["bits"])
+        for each in BITS:
+            with b.when(used.equals(0) & (bits <= each)):
+                args = (self.x + i0, rows, left[0], left[1], corner, right[0], right[1], found)
+                good = b.let("good", b.call(self.tries[each], *at.arguments, *args))
+                with b.when(good.differs(0)):
+                    b.set(used, each)
+        b.set(bits, used)
+        b.set(corner, following)
+        place = a * self.wide + column
+        self.edges["tile_best"][place] = found[0].to(SCORE)
+        self.tile_bits[place] = used.to(BYTE)
+        with b.when(size["keep"].differs(0)):
+            b.call(self.whole, at.mine, at.span, at.width, at.state)
+            with b.loop("z", 0, at.width) as z:
+                to = (a + 1) * size["n"] + column * size["s"] + z
+                self.edges["horizontal_h"][to] = at.plain(0)[z]
+                self.edges["horizontal_g"][to] = at.plain(1)[z]
+        b.intrinsic("publish", FLAG, self.flags + column * _FLAG_WORDS, a + 1)

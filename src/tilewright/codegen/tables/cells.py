@@ -1,0 +1,84 @@
+"""What a recurrence computes in a cell, for every target."""
+
+from collections.abc import Callable, Iterator
+
+from tilewright.codegen import ir
+from tilewright.codegen.expression import Leaves, lower_tape
+from tilewright.codegen.ir.builder import Builder, Value
+from tilewright.programs.expression import Read
+from tilewright.programs.table import Recurrence
+
+
+def element_of(dtype: str) -> ir.Element:
+    """Return the type that a table's values are kept in: truth values are bytes that are 0 or 1."""
+    return ir.element("uint8" if dtype == "bool" else dtype)
+
+
+def input_type(program: Recurrence, name: str, dtype: str, floating: tuple[str, ...]) -> ir.Element:
+    """Return the type of an input's values: matrices and ``floating`` ones are of the tables' type, others int32."""
+    kind = next(each.kind for each in program.inputs if each.name == name)
+    return element_of(dtype) if kind == "matrix" or name in floating else ir.element("int32")
+
+
+def lower_cells(
+    b: Builder,
+    program: Recurrence,
+    dtype: str,
+    read: Callable[[Read], Value],
+    lookup: Callable[[str, Value, Value], Value],
+    *,
+    wrapping: bool = False,
+) -> Iterator[tuple[str, Value]]:
+    """Compute the statements of a cell, one after the other.
+
+    Args:
+        b: The function that it is computed in.
+        program: The recurrence.
+        dtype: Element type of the tables.
+        read: The value of an input, or of a table's cell that comes before.
+        lookup: An entry of a matrix, of its name, row and column.
+        wrapping: Whether the language lets no signed number overflow.
+
+    Yields:
+        A table and its value in this cell, which later statements read.
+    """
+    real = element_of(dtype)
+    now: dict[str, Value] = {}
+
+    def leaf(node: Read) -> ir.Expr:
+        known = now.get(node.field) if not any(node.offset) else None
+        return (known or read(node)).node
+
+    def entry(name: str, row: ir.Expr, column: ir.Expr) -> ir.Expr:
+        return lookup(name, b.value(row), b.value(column)).node
+
+    leaves = Leaves(dtype=real, read=leaf, vector=False, lookup=entry, wrapping=wrapping)
+    for number, statement in enumerate(program.statements):
+        body, value = lower_tape(statement.tape, leaves, f"v{number}_")
+        b.emit(*body)
+        result = b.value(value)
+        if dtype == "bool" and not _is_truth(value):
+            result = truth(result.differs(0), real)
+        if result.type != real:
+            result = result.to(real)
+        now[statement.table] = b.let(f"now_{statement.table}", result)
+        yield statement.table, now[statement.table]
+
+
+def _is_truth(value: ir.Expr) -> bool:
+    return isinstance(value, ir.Op) and value.op is ir.Operator.NUMBER
+
+
+def truth(condition: Value, kind: ir.Element) -> Value:
+    """Return 1 where a condition holds, else 0."""
+    return condition.apply(ir.Operator.NUMBER, kind)
+
+
+def joined(program: Recurrence, a: Value, b: Value) -> Value:
+    """Return two values joined by the semiring's addition; of two that are not numbers, or one, that one."""
+    if program.semiring.plus == "or":
+        kind = b.type
+        if not isinstance(kind, ir.Element):
+            raise TypeError(f"a table holds numbers, not values of type {kind}")
+        return truth(a.differs(0) | b.differs(0), kind)
+    return b.apply(ir.Operator(program.semiring.plus), b.type, a)

@@ -1,0 +1,51 @@
+/* laplacian3d, float32, boundary fixed, tiling wavefront-diamond:t=4,s=2x8x64,rows=1,team=2
+   starts as every text of its language does, see prelude/
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
+     sched_yield(), tw_meet(), tw_opaque(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(),
+     tw_threads(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(), tw_laplacian3d_box_0_long(),
+     tw_laplacian3d_box_0() */
+
+void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
+    const float *const *constant) {
+  const int64_t steps = size[0];
+  const int64_t threads = size[1];
+  const int64_t n0 = size[2];
+  const int64_t n1 = size[3];
+  const int64_t n2 = size[4];
+  const int64_t s0 = size[5];
+  const int64_t s1 = size[6];
+  const int64_t slot = size[7];
+  /* diamonds of 4 rows, pitch 8, streamed */
+  int64_t come[TW_APART * threads];
+  for (int64_t i = 0; i < TW_APART * threads; ++i) come[i] = 0;
+  #pragma omp parallel num_threads(threads)
+  {
+    const int64_t team = tw_thread() / 2;
+    const int64_t teams = tw_ceildiv(tw_threads(), 2);
+    const int64_t first = team * 2;
+    const int64_t member = tw_thread() - first;
+    const int64_t members = tw_min((tw_threads() - first), 2);
+    for (int64_t wave = 0; wave < (tw_ceildiv((steps + 2), 4) * 2); ++wave) {
+      const int64_t colour = wave % 2;
+      const int64_t start = ((wave / 2) * 4) - ((1 - colour) * 2);
+      for (int64_t tile = team; tile < tw_ceildiv(((n1 + 3) - (colour * 4)), 8); tile += teams) {
+        const int64_t left = (tile * 8) + (colour * 4);
+        for (int64_t strip = 0; strip < tw_ceildiv((n2 + 3), 64); ++strip) {
+          for (int64_t front = 0; front < tw_ceildiv((n0 + 3), 2); ++front) {
+            for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 4), steps); ++tau) {
+              const int64_t row = tau - start;
+              const int64_t grow = tw_min((row * 2), (7 - (row * 2)));
+              const int64_t from0 = (front * 2) - row;
+              const int64_t from2 = (strip * 64) - row;
+              for (int64_t part = member; part < 2; part += members) {
+                tw_laplacian3d_box_0(field, size, scalar, constant, tau, from0, from0 + 2, (left - grow) + (((part * ((grow * 2) + 1)) + (row % 2)) / 2), (left - grow) + ((((part + 1) * ((grow * 2) + 1)) + (row % 2)) / 2), from2, from2 + 64);
+              }
+              tw_meet(come, first, members, tw_thread());
+            }
+          }
+        }
+      }
+      #pragma omp barrier
+    }
+  }
+}

@@ -1,0 +1,98 @@
+"""The tables of the documentation say what the records say, and every page gets those that it asks for."""
+
+import doctest
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    spec = importlib.util.spec_from_file_location("tables", ROOT / "benchmarks" / "tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _cells(text):
+    """Rows of the tables in a text, without heads."""
+    lines = [
+        line.removeprefix("| ").removesuffix(" |").split(" | ") for line in text.splitlines() if line.startswith("|")
+    ]
+    heads = [number for number, line in enumerate(lines) if set(line) == {"---"}]
+    return [line for number, line in enumerate(lines) if number not in heads and number + 1 not in heads]
+
+
+def _record(name):
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_examples_of_the_module(tables):
+    assert doctest.testmod(tables).failed == 0
+
+
+def test_whole_runs_are_those_of_the_records(tables):
+    rows = _cells(tables.whole_runs())
+    cases = _record("cpu_float32")["cases"] + _record("cpu_float64")["cases"]
+    assert len(rows) == len(cases)
+    for row, case in zip(rows, cases, strict=True):
+        ours = case["contenders"]["tilewright"]
+        assert row[0].split()[0] == case["case"]["program"]
+        assert float(row[1]) == pytest.approx(ours["gcells_per_second"], abs=0.051)
+        assert float(row[4].split()[0]) == pytest.approx(ours["against_naive"]["median"], abs=0.0051)
+        assert row[6] == f"`{ours['describe']['tiling']}`"
+
+
+def test_sizes_has_every_case(tables):
+    assert tables.sizes().count("(") == len(_record("cpu_sizes")["cases"])
+
+
+def test_boundaries_hold_the_least_and_the_most_of_all_cases(tables):
+    bounds = [
+        float(number)
+        for number in re.findall(r"\d\.\d\d", " ".join(" ".join(r[2:]) for r in _cells(tables.boundaries())))
+    ]
+    ratios = [case["against_naive"]["median"] for case in _record("cpu_boundaries")["cases"]]
+    assert min(bounds) == pytest.approx(min(ratios), abs=0.0051)
+    assert max(bounds) == pytest.approx(max(ratios), abs=0.0051)
+
+
+def test_the_least_cases_are_in_order(tables):
+    found = [float(row[3].split()[0]) for row in _cells(tables.least())]
+    cases = _record("cpu_sizes")["cases"] + _record("cpu_boundaries")["cases"]
+    assert found == sorted(round(case["against_naive"]["median"], 2) for case in cases)[: len(found)]
+
+
+def test_every_damaged_cache_has_an_outcome(tables):
+    rows = _cells(tables.caches())
+    cases = [case for subject in _record("caches")["subjects"] for case in subject["cases"]]
+    assert sum(int(number) for row in rows for number in row[2:6]) == len(cases)
+    assert sum(int(row[7]) for row in rows) == sum(case["second"] != "right" for case in cases)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["compile_times", "processors", "families", "alignments", "pipelines", "diagonals", "sweeps", "caches", "krylov"],
+)
+def test_the_other_tables_are_whole(tables, name):
+    rows = _cells(getattr(tables, name)())
+    assert len(rows) >= 2
+    assert len({len(row) for row in rows}) == 1
+
+
+def test_every_page_gets_the_tables_that_it_asks_for(tables):
+    asked = []
+    for page in (ROOT / "docs").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        marks = re.findall(r"^<!-- table: (\w+) -->$", text, flags=re.MULTILINE)
+        asked += marks
+        filled = tables.fill(text)
+        assert "<!-- table:" not in filled
+        for name in marks:
+            assert tables.TABLES[name]() in filled
+    assert sorted(asked) == sorted(tables.TABLES)
