@@ -17,24 +17,17 @@ void tw_point_sums(const float *const *table, const int64_t *size, const int64_t
   {
     #pragma omp for schedule(static)
     for (int64_t sum = 0; sum < count; ++sum) {
-      double total[64];
+      double *const total = result + (sum * steps);
       const double start = first[sum];
-      for (int64_t begin = 0; begin < steps; begin += 64) {
-        const int64_t end = tw_min((begin + 64), steps);
-        const int64_t length = end - begin;
-        for (int64_t at = 0; at < length; ++at) {
-          total[at] = start;
-        }
-        for (int64_t term = starts[sum]; term < starts[sum + 1]; ++term) {
-          const double weight = weights[term];
-          const float *const row = rows + ((source[term] * steps) + begin);
-          for (int64_t at = 0; at < length; ++at) {
-            const double value = row[at];
-            total[at] = total[at] + (weight * value);
-          }
-        }
-        for (int64_t at = 0; at < length; ++at) {
-          result[((sum * steps) + begin) + at] = total[at];
+      for (int64_t at = 0; at < steps; ++at) {
+        total[at] = start;
+      }
+      for (int64_t term = starts[sum]; term < starts[sum + 1]; ++term) {
+        const double weight = weights[term];
+        const float *const row = rows + (source[term] * steps);
+        for (int64_t at = 0; at < steps; ++at) {
+          const double value = row[at];
+          total[at] = total[at] + (weight * value);
         }
       }
     }
