@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array
+from tilewright.base.dtypes import is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.forcing import forced, masked
@@ -103,7 +104,7 @@ def _sources(given: Given, problem: Problem, field: str, entries: Any) -> Source
             cells.append(cell)
             columns.append(values)
     if cells:
-        kind = np.float64 if np.dtype(problem.dtype).kind in "fc" else problem.dtype
+        kind = np.float64 if problem.rounds else problem.dtype
         parts.append((of_cells(cells, problem.shape, kind), np.stack(columns, axis=1)))
     made = joined([each for each, _ in parts])
     values = np.concatenate([each for _, each in parts], axis=1) if parts else np.empty((problem.steps, 0))
@@ -114,7 +115,7 @@ def _sources(given: Given, problem: Problem, field: str, entries: Any) -> Source
 
 def _typed(found: Weights, dtype: str) -> Weights:
     """Return weights for an element type: fields of whole numbers take points on their cells only."""
-    if np.dtype(dtype).kind in "fc":
+    if is_rounded(dtype):
         return found
     if (found.weight != 1).any() or (found.constant != np.rint(found.constant)).any():
         raise UsageError(
@@ -135,7 +136,7 @@ def _values(problem: Problem, points: Points) -> Array:
         )
     if not np.can_cast(values.dtype, problem.dtype, "same_kind"):
         raise UsageError(f"{problem.dtype} fields take no source values of type {values.dtype}")
-    if np.dtype(problem.dtype).kind in "iu":
+    if not problem.rounds:
         values = values.astype(problem.dtype)
     rows = values[:, np.newaxis] if values.ndim == 1 else values
     return np.broadcast_to(rows, (steps, count))
@@ -160,7 +161,7 @@ def _scaled(given: Given, problem: Problem, points: Points, found: Weights) -> W
         raise ArrayError(
             f"the scale of sources has the grid's shape {format_shape(problem.shape)}, got {format_shape(values.shape)}"
         )
-    wide = np.float64 if np.dtype(problem.dtype).kind in "fc" and values.dtype.kind != "c" else None
+    wide = np.float64 if problem.rounds and values.dtype.kind != "c" else None
     factor = values if not values.ndim else values.ravel()[found.cell]
     return found.times(factor if wide is None else factor.astype(wide))
 

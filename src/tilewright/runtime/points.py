@@ -133,7 +133,7 @@ class Recording:
         moves = updated_cells(problem, self.field, weights.cell)
         self.cells, where = numbered(weights.cell[moves])
         self._summing = summing
-        kind = np.promote_types(problem.dtype, np.float64) if np.dtype(problem.dtype).kind in "fc" else problem.dtype
+        kind = np.promote_types(problem.dtype, np.float64) if problem.rounds else problem.dtype
         weight = weights.weight.astype(kind)
         self._sums = Sums(weights.point[moves], where, weight[moves], weights.points)
         held = ~moves

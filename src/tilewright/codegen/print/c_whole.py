@@ -3,7 +3,7 @@
 Each has GCC's builtins for AVX-512 and AVX2, and plain vector C otherwise, which clang turns into the instruction.
 """
 
-from tilewright.codegen.ir import ELEMENTS, Kind
+from tilewright.codegen.ir import Kind, element
 from tilewright.codegen.print.elements import C_ELEMENTS, SUFFIX
 
 _LETTER = {8: "b", 16: "w", 32: "d"}
@@ -76,7 +76,7 @@ _PERMUTED = """#if defined(__AVX512VBMI__) && !defined(__clang__)
 
 def whole_helper(name: str, dtype: str) -> str:
     """Return the definition of an operator on vectors of small whole numbers, or nothing if it has no instruction."""
-    kind = ELEMENTS[dtype]
+    kind = element(dtype)
     text = {"maximum": _EXTREMUM, "minimum": _EXTREMUM, "adds": _SATURATED, "subs": _SATURATED, "any_gt": _ANY_GT}
     if kind.kind is not Kind.INT or kind.bits not in _LETTER or name not in text:
         return ""
