@@ -43,6 +43,26 @@ def drawn(rank, seed=0, count=12, steps=STEPS, interpolation="linear"):
     return source, tw.Points(places[::-1] * 0.97, interpolation=interpolation)
 
 
+@pytest.mark.parametrize("boundary", ["fixed", "constant:2-1j", "wrap"])
+@pytest.mark.parametrize("family", ["none", "overlapped", "streaming"])
+def test_complex_fields_add_and_record_complex_numbers(family, boundary):
+    generator = np.random.default_rng(7)
+    u = (generator.normal(size=SHAPES[2]) + 1j * generator.normal(size=SHAPES[2])).astype(np.complex64)
+    source, receiver = drawn(2, interpolation="sinc")
+    source.values = source.values * (0.6 + 0.8j)
+
+    def body(u):
+        return (0.2 + 0.02j) * (u[-1, 0] + u[0, -1] + u[0, 0] + u[0, 1] + u[1, 0])
+
+    given = {"steps": STEPS, "boundary": boundary, "sources": source, "receivers": receiver}
+    exact, heard = tw.run(body, u.astype(np.complex128), backend="numpy", **given)
+    assert np.abs(heard["u"].imag).max() > 0.1
+    result, traces = tw.run(body, u, tiling=TILINGS[family][1], **given)
+    assert result.dtype == traces["u"].dtype == np.complex64
+    np.testing.assert_allclose(result, exact, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(traces["u"], heard["u"], rtol=0, atol=2e-5)
+
+
 @pytest.mark.parametrize("boundary", ["fixed", "constant:0.5", "nearest", "reflect", "mirror", "wrap"])
 @pytest.mark.parametrize("family", TILINGS)
 def test_every_family_and_boundary_adds_and_records_the_same(family, boundary):

@@ -273,7 +273,7 @@ def test_kernels_of_both_dialects_say_the_same():
         text = kernels_text(program, dialect)
         assert "tw_kernel1_finish" in text
         assert "tw_near_x[96]" in text
-        assert dialect.shared in text
+        assert dialect.words.shared in text
     time_loop = lower(
         *device("for (t=0;t<T;t++) { for (i=1;i<n-1;i++) b[i] = a[i-1]+a[i+1]; for (i=1;i<n-1;i++) a[i] = b[i]; }")
     )

@@ -28,8 +28,6 @@ STRUCTURAL = {
     "passes.write_sums.winograd.TURNED": "the transform of F(2, 3): which values are added and subtracted",
     "passes.write_sums.winograd._OF_TWO": "the transform of F(2, 2)",
     "hysteresis._EDGE": "the value of a picture's edges",
-    "point_sums.TOGETHER": "steps whose sums a function keeps: additions have one order for any number",
-    "source.pointers": "how many pointers a kernel's entry takes where nothing else is said",
     "tables.cpu._FLAG": "64-bit numbers between two threads' flags: they lie in cache lines of their own",
     "tables.align._FLAG_WORDS": "64-bit numbers between two threads' flags: they lie in cache lines of their own",
     "tables.align._CALM": "scores of a tile that is computed on 8 bits again, which hold twice as much",

@@ -15,6 +15,7 @@ from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.pipelines.group import emit_group
+from tilewright.codegen.point_sums import sums_source
 from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
@@ -212,6 +213,7 @@ CASES = (
     ),
     _vectors_gpu("axpy", "cuda"),
     _vectors_gpu("dot_norm2", "opencl"),
+    _case("sparse/point_sums.c", "what receivers record, float32", lambda: sums_source("float32").text),
     _case("sparse/dia.cu", "y = A x of diagonals, float64", lambda: emit_dia_gpu("float64", "cuda", 256, 1).text),
     _case("sparse/dia_unrolled.cl", "four diagonals at a time", lambda: emit_dia_gpu("float32", "opencl", 64, 4).text),
     _case("calibrate/micro.cu", "micro-benchmarks of a GPU", lambda: micro_source("cuda").text),

@@ -2,7 +2,7 @@
 
 Random programs under random tilings of every family, with random points on several of their fields: on and between
 cells, at the ends of the grid, several on one cell. Strict kernels, so that nothing but the order of additions could
-differ; whole numbers, too. ``TILEWRIGHT_LAWS_SEED`` replaces the seed.
+differ; whole numbers and numbers of 16 bits, too. ``TILEWRIGHT_LAWS_SEED`` replaces the seed.
 """
 
 import random
@@ -13,6 +13,7 @@ import pytest
 
 from tilewright.api.arrays import Given
 from tilewright.api.forcing import gather_points
+from tilewright.base.dtypes import NARROW
 from tilewright.driver import emit_tilings
 from tilewright.plan import Plan, Target
 from tilewright.programs.points import Points
@@ -146,6 +147,16 @@ def judged(case: LawCase, problem: Problem, data: PointData, kernel: cpu.Compile
 @pytest.mark.parametrize("family", ["none", "prism", "streaming", *FAMILIES])
 def test_sources_and_receivers_agree_with_the_reference(family: str, seed: int) -> None:
     wrong, moved = run_all(drawn_cases(family, seed, CASES))
+    assert not wrong, "\n".join(wrong.values())
+    assert moved >= LEAST_MOVED
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("family", ["none", "streaming", "overlapped"])
+def test_points_of_fields_of_16_bits_agree_with_the_reference(family: str, dtype: str) -> None:
+    pytest.importorskip("ml_dtypes")
+    drawn = [case for case in drawn_cases(family, seeds()[0], 2 * CASES) if case.problem.dtype.startswith("float")]
+    wrong, moved = run_all([replace(case, problem=replace(case.problem, dtype=dtype)) for case in drawn])
     assert not wrong, "\n".join(wrong.values())
     assert moved >= LEAST_MOVED
 

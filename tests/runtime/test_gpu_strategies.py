@@ -1,6 +1,7 @@
 """GPU kernels of skewed, diamond and overlapped tiles under Oclgrind: results, races, accesses out of bounds."""
 
 import dataclasses
+import itertools
 
 import pytest
 
@@ -12,7 +13,7 @@ from tilewright.programs.problem import make_problem
 from tilewright.programs.stencil import FieldBuilder, stencil
 from tilewright.runtime import nvrtc
 from tilewright.tilings import catalogue, diamond
-from tilewright.tilings.tiling import Tiling
+from tilewright.tilings.tiling import Tiling, parse
 from tilewright.tuning.gpu_schedule import gpu_schedule
 
 from .interpreted import source_of, verify
@@ -86,6 +87,20 @@ def test_a_launch_per_wavefront():
     found = list(launches(problem, gpu_schedule(problem, tiling), problem.steps))
     assert len(found) == catalogue.counts(problem, tiling).wavefronts
     assert sum(launch.groups for launch in found) >= catalogue.counts(problem, tiling).tiles
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 6])
+@pytest.mark.parametrize("steps", range(14))
+def test_overlapped_bands_are_odd_so_that_none_writes_what_it_reads(most, steps):
+    problem, tiling = make_problem(program("jacobi1d"), (64,), steps), parse(f"overlapped:t={most},s=16,threads=8")
+    found = list(launches(problem, gpu_schedule(problem, tiling), steps))
+    begins = [launch.numbers[0] for launch in found]
+    lengths = [launch.numbers[1] for launch in found]
+    assert begins == list(itertools.accumulate(lengths, initial=0))[:-1]
+    assert sum(lengths) == steps
+    assert all(length % 2 and length <= most for length in lengths)
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(found) == catalogue.counts(problem, tiling).wavefronts
 
 
 @pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])

@@ -121,6 +121,12 @@ def test_bounds_of_loops_are_nearly_the_counts(text, steps):
     assert counts.subtiles_per_tile <= spans.subtiles <= 1.15 * counts.subtiles_per_tile + 2
 
 
+@pytest.mark.parametrize("seed", range(500, 510))
+def test_odd_bands_of_blocks_of_threads(random_case, seed):
+    problem, _ = random_case(seed, 2)
+    same(problem, parse(f"overlapped:t={2 + seed % 4},s={3 + seed % 3}x5,threads=1x4"))
+
+
 def test_bands_of_streams_that_differ_in_their_start_alone_are_counted_once(monkeypatch):
     made = []
     monkeypatch.setattr(streaming, "_box", lambda *a, real=streaming._box: made.append(a[2]) or real(*a))

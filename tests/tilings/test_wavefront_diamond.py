@@ -48,7 +48,7 @@ def test_diamonds_that_are_too_steep_are_illegal():
 def test_every_candidate_is_legal_and_complete(name):
     problem = make_problem(program(name), (40, 60, 400), 12)
     found = list(candidates(problem, 2))
-    assert len(set(found)) == len(found) > 25
+    assert len(set(found)) == len(found) > 15
     assert {each.team for each in found} == {1}
     for tiling in found:
         assert isinstance(catalogue.check(problem, tiling), Legal)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.api.arrays import Array, Given, as_array
-from tilewright.base.dtypes import is_rounded
+from tilewright.base.dtypes import is_number, is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.forcing import forced, masked
@@ -136,7 +136,7 @@ def _values(problem: Problem, points: Points) -> Array:
         )
     if not np.can_cast(values.dtype, problem.dtype, "same_kind"):
         raise UsageError(f"{problem.dtype} fields take no source values of type {values.dtype}")
-    if not problem.rounds:
+    if np.dtype(problem.dtype).kind in "iu":
         values = values.astype(problem.dtype)
     rows = values[:, np.newaxis] if values.ndim == 1 else values
     return np.broadcast_to(rows, (steps, count))
@@ -155,7 +155,7 @@ def _scaled(given: Given, problem: Problem, points: Points, found: Weights) -> W
             )
         scale = given.versions[scale][0]
     values = np.asarray(scale)
-    if values.dtype.kind not in "biufc":
+    if not is_number(values.dtype):
         raise ArrayError(f"the scale of sources is a number, an array or a field's name, got {scale!r:.60}")
     if values.shape not in {(), problem.shape}:
         raise ArrayError(

@@ -87,7 +87,7 @@ def emit_all(
     kernels, layouts = [], []
     for problem, tiling, body in units:
         site, layout = _describe(problem, tiling, body, dialect, strict=strict)
-        kernels.append(EntryPoint(entry=site.prefix, pointers=len(site.params)))
+        kernels.append(EntryPoint(entry=site.prefix, tables=bool(problem.points)))
         layouts.append(layout)
         if site.prefix not in functions:
             functions[site.prefix] = _functions(site, tiling, site.prefix)

@@ -19,11 +19,11 @@ from tilewright.programs.table import LOOKUP
 
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _LOGICAL = frozenset({"and", "or", "not"})
+_WRAPPING = frozenset({"add", "sub", "mul"})
 _PARTS = frozenset({"conj", "real", "imag"})
 """What is nothing to do for real numbers, or to be had without them."""
 _BROADCAST = frozenset({"add", "sub", "mul", "div", *_COMPARE})
 """Operators of vectors of which one operand may be a number for all."""
-_WRAPPING = frozenset({"add", "sub", "mul"})
 _BOOLEAN_ARITHMETIC = {"add": "or", "maximum": "or", "mul": "and", "minimum": "and", "abs": ""}
 
 
@@ -214,6 +214,20 @@ class _Lowering:
         return value if ir.type_of(value) == self.vector_type else ir.splat(value, self.vector_type)
 
 
+def _wider(kinds: set[ir.Type]) -> ir.Element:
+    """The type in which numbers of several types meet: a rounded one, or the widest."""
+    found = [kind for kind in kinds if isinstance(kind, ir.Element)]
+    return max(found, key=lambda kind: (kind.is_float, kind.bits))
+
+
+def _converted(value: ir.Expr, kind: ir.Element) -> ir.Expr:
+    if ir.type_of(value) == kind:
+        return value
+    if isinstance(value, ir.Real):
+        return ir.Real(value.value, kind)
+    return ir.Op(ir.Operator.CONVERT, (value,), kind)
+
+
 class _ComplexLowering(_Lowering):
     """The same of complex numbers, among which values that are real in NumPy stay real ones.
 
@@ -360,20 +374,6 @@ class _ComplexLowering(_Lowering):
     def splat(self, value: ir.Expr) -> ir.Expr:
         kind = ir.type_of(value)
         return ir.splat(value, ir.vector(kind)) if isinstance(kind, ir.Element) else value
-
-
-def _wider(kinds: set[ir.Type]) -> ir.Element:
-    """The type in which numbers of several types meet: a rounded one, or the widest."""
-    found = [kind for kind in kinds if isinstance(kind, ir.Element)]
-    return max(found, key=lambda kind: (kind.is_float, kind.bits))
-
-
-def _converted(value: ir.Expr, kind: ir.Element) -> ir.Expr:
-    if ir.type_of(value) == kind:
-        return value
-    if isinstance(value, ir.Real):
-        return ir.Real(value.value, kind)
-    return ir.Op(ir.Operator.CONVERT, (value,), kind)
 
 
 def scalar_name(name: str) -> str:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen import gpu_overlapped, gpu_prism, gpu_sweep, ir
+from tilewright.codegen import gpu_prism, gpu_sweep, ir
 from tilewright.codegen.gpu_site import DeviceLayout, GpuSite, Launch
 from tilewright.codegen.gpu_streaming import kernels as gpu_streaming
 from tilewright.codegen.gpu_wrap import wrap_function
-from tilewright.codegen.lower import gpu as tiles_in_memory
+from tilewright.codegen.lower import gpu as trees
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
@@ -26,8 +26,8 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "hexagonal": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "hybrid": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
-    "skewed": (tiles_in_memory.tile_functions, tiles_in_memory.tile_launches),
-    "overlapped": (gpu_overlapped.overlapped_functions, gpu_overlapped.overlapped_launches),
+    "skewed": (trees.tile_functions, trees.tile_launches),
+    "overlapped": (trees.tile_functions, trees.tile_launches),
     "streaming": (gpu_streaming.stream_functions, gpu_streaming.stream_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""

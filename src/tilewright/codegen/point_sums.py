@@ -9,8 +9,6 @@ from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 
 ENTRY = "tw_point_sums"
-TOGETHER = 64
-"""Steps whose sums are kept at a time."""
 
 
 def sums_source(dtype: str) -> KernelSource[None]:
@@ -30,41 +28,25 @@ def sums_source(dtype: str) -> KernelSource[None]:
     weights, first = ir.Var("weights", ir.const_pointer(double)), ir.Var("first", ir.const_pointer(double))
     result = ir.Var("result", ir.pointer(double))
     steps, count, threads = ir.Var("steps"), ir.Var("count"), ir.Var("threads")
-    number, begin, end, term, at = ir.Var("sum"), ir.Var("begin"), ir.Var("end"), ir.Var("term"), ir.Var("at")
-    total, row = ir.Var("total", ir.pointer(double)), ir.Var("row", rows.type)
+    number, term, at = ir.Var("sum"), ir.Var("term"), ir.Var("at")
+    total, row = ir.Var("total", result.type), ir.Var("row", rows.type)
     weight, value, start = ir.Var("weight", double), ir.Var("value", double), ir.Var("start", double)
-    length = ir.Var("length")
+    product = ir.op(ir.Operator.MUL, weight, value)
     add = (
         ir.Let(value, ir.Load(row, at, element)),
-        ir.Store(
-            total,
-            at,
-            ir.op(ir.Operator.ADD, ir.Load(total, at, double), ir.op(ir.Operator.MUL, weight, value)),
-            double,
-        ),
+        ir.Store(total, at, ir.op(ir.Operator.ADD, ir.Load(total, at, double), product), double),
     )
     terms = (
         ir.Let(weight, ir.Load(weights, term, double)),
-        ir.Let(row, ir.add(rows, ir.add(ir.mul(ir.Load(source, term, ir.INDEX), steps), begin))),
-        ir.For(var=at, low=ir.Int(0), high=length, body=add),
+        ir.Let(row, ir.add(rows, ir.mul(ir.Load(source, term, ir.INDEX), steps))),
+        ir.For(var=at, low=ir.Int(0), high=steps, body=add),
     )
-    out = ir.add(ir.add(ir.mul(number, steps), begin), at)
-    block = (
-        ir.Let(end, ir.smallest(ir.add(begin, TOGETHER), steps)),
-        ir.Let(length, ir.sub(end, begin)),
-        ir.For(var=at, low=ir.Int(0), high=length, body=(ir.Store(total, at, start, double),)),
-        ir.For(
-            var=term,
-            low=ir.Load(starts, number, ir.INDEX),
-            high=ir.Load(starts, ir.add(number, 1), ir.INDEX),
-            body=terms,
-        ),
-        ir.For(var=at, low=ir.Int(0), high=length, body=(ir.Store(result, out, ir.Load(total, at, double), double),)),
-    )
+    begin, end = ir.Load(starts, number, ir.INDEX), ir.Load(starts, ir.add(number, 1), ir.INDEX)
     each = (
-        ir.Array(total, TOGETHER),
+        ir.Let(total, ir.add(result, ir.mul(number, steps))),
         ir.Let(start, ir.Load(first, number, double)),
-        ir.For(var=begin, low=ir.Int(0), high=steps, step=ir.Int(TOGETHER), body=block),
+        ir.For(var=at, low=ir.Int(0), high=steps, body=(ir.Store(total, at, start, double),)),
+        ir.For(var=term, low=begin, high=end, body=terms),
     )
     body = (
         ir.Let(threads, ir.Load(size, ir.Int(0), ir.INDEX)),

@@ -25,7 +25,7 @@ class EntryPoint:
         numbers: Names of the numbers that every launch gives, see :class:`tilewright.codegen.gpu_site.Launch`.
         shared_bytes: Shared memory of a group that the text declares.
         room_bytes: Shared memory of a group that the launch must give.
-        pointers: How many pointers it takes, on a processor.
+        tables: Whether it takes a fifth pointer, to tables of whole numbers, on a processor.
     """
 
     entry: str
@@ -33,7 +33,7 @@ class EntryPoint:
     numbers: tuple[str, ...] = ()
     shared_bytes: int = 0
     room_bytes: int = 0
-    pointers: int = 4
+    tables: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

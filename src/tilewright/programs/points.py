@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.dtypes import is_number, is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.problem import Boundary, Sides
@@ -130,13 +131,13 @@ def _values(given: Any, count: int) -> Array:  # noqa: ANN401
         array = np.asarray(given)
     except ValueError:
         array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "biufc":
+    if not is_number(array.dtype):
         raise ArrayError(f"values of sources are numbers, got {given!r:.60}")
     if array.ndim > 2 or (array.ndim == 2 and array.shape[1] != count):
         raise ArrayError(
             f"values of {count} points have the shape (steps,) or (steps, {count}), got {_shown(array.shape)}"
         )
-    if array.dtype.kind in "fc" and not np.isfinite(array).all():
+    if is_rounded(array.dtype) and not np.isfinite(array).all():
         raise ArrayError("values of sources are finite numbers, got one that is not")
     return array
 
@@ -161,7 +162,7 @@ class Weights:
     point: Index
     cell: Index
     weight: Array
-    constant: Floats
+    constant: Array
 
     def times(self, factor: Array) -> "Weights":
         """Return weights multiplied entry by entry."""
@@ -283,10 +284,10 @@ def _along(places: Floats, interpolation: str) -> tuple[Index, Floats]:
     return base.astype(np.int64)[:, None] + offsets[None, :], weight
 
 
-def _mapped(index: Index, extent: int, pair: tuple[Boundary, Boundary]) -> tuple[Index, npt.NDArray[np.bool_], Floats]:
+def _mapped(index: Index, extent: int, pair: tuple[Boundary, Boundary]) -> tuple[Index, npt.NDArray[np.bool_], Array]:
     """Where cells along an axis lie: the cell inside, whether there is any value, and that of a constant, else NaN."""
     inside, lies = np.clip(index, 0, extent - 1), np.ones(index.shape, dtype=bool)
-    value = np.full(index.shape, np.nan)
+    value = np.full(index.shape, np.nan, np.result_type(float, *(side.value for side in pair)))
     for side, test in zip(pair, (index < 0, index >= extent), strict=True):
         if side.kind == "fixed":
             lies &= ~test

@@ -116,7 +116,7 @@ def load(artifact: Artifact[Any]) -> tuple[Function, ...]:
     for kernel in artifact.source.kernels:
         function = getattr(library, kernel.entry)
         function.restype = None
-        function.argtypes = [ctypes.c_void_p] * kernel.pointers
+        function.argtypes = [ctypes.c_void_p] * (4 + kernel.tables)
         if artifact.parallel:
             function = forks.protect(library, function)
         found.append(Function(function=function, parallel=artifact.parallel))

@@ -111,8 +111,8 @@ def execute(
         team = threads if compiled.parallel else 1
         sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
         fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
-        values = [inputs.scalars[name] for name in program.scalars]
-        scalars = np.array([*values, 0], dtype=arithmetic(problem.dtype))
+        given = [inputs.scalars[name] for name in program.scalars]
+        scalars = np.array([*given, 0], dtype=arithmetic(problem.dtype))
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
         values = [*(row.ctypes.data for row in rows), buffer.ctypes.data + own]
         further: tuple[int, ...] = ()

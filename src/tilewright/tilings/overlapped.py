@@ -154,7 +154,11 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:  # noqa: ARG001  (legal 
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:
-    """Return the order of a completed tiling: bands in sequence; their tiles load, advance and store on their own."""
+    """Return the order of a completed tiling: bands in sequence; their tiles load, advance and store on their own.
+
+    Bands of a GPU's tiles, which have ``threads``, have an odd number of steps: of two versions, the one that a band
+    writes is then never the one that it reads.
+    """
     shape = geometry(problem, tiling)
     program, axes = problem.program, range(problem.program.rank)
     bands = Bands(steps=STEPS, count=Name("bands"))
@@ -174,10 +178,14 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
         if program.fields[f] in program.updated
     )
     advance = Loop(name="t", low=Whole(0), high=levels, child=Let("left", levels - 1 - t, step))
-    lengths = tuple(high - low for low, high in local_box(problem, shape, tiling.time))
+    box = local_box(problem, shape, tiling.time)
+    lengths = tuple(high - low for low, high in box)
+    origin = tuple(most(0, low) for low, _ in _loaded(problem, shape, own, levels))
+    if tiling.threads:  # perhaps outside the grid, but always as far from a tile's own cells
+        origin = tuple(low + first for (low, _), (first, _) in zip(own, box, strict=True))
     work = Private(
         buffers=tuple(Buffer(field=f, depth=depth, lengths=lengths) for f, depth in enumerate(analysis.copies)),
-        origin=tuple(most(0, low) for low, _ in _loaded(problem, shape, own, levels)),
+        origin=origin,
         side=Name("side"),
         bands=Name("bands"),
         child=Sequence((*loads, advance, *stores)),
@@ -190,13 +198,20 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
         tuple(Range(f"tile{axis}", Whole(0), number) for axis, number in enumerate(numbers)),
         nest(work, *ends),
     )
-    each = nest(tiles, ("side", band % 2), ("begin", bands.start(band)), ("levels", bands.start(band + 1) - begin))
+    start, end = bands.start(band), bands.start(band + 1)
+    count = ceiling(STEPS, tiling.time)
+    if tiling.threads:  # whole bands; of what they leave one, and the last step alone where that is even
+        length = tiling.time - 1 + tiling.time % 2
+        last = (band + 1) // Name("bands")
+        start, end = least(band * length, STEPS - 1), least((band + 1) * length, STEPS - 1 + last)
+        count = ceiling(STEPS, length) + (1 - STEPS % length % 2) * least(STEPS % length, 1)
+    each = nest(tiles, ("side", band % 2), ("begin", start), ("levels", end - begin))
     return Mark(
         f"overlapped tiles of {format_shape(tiling.space)} cells, bands of at most {tiling.time} steps",
         nest(
             Loop(name="band", low=Whole(0), high=Name("bands"), child=each),
             *((f"tiles{axis}", ceiling(extent_of(axis), size)) for axis, size in enumerate(shape.space)),
-            ("bands", ceiling(STEPS, tiling.time)),
+            ("bands", count),
         ),
     )
 

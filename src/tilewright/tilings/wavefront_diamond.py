@@ -37,8 +37,8 @@ _SIZES = (4, 4096)
 """Planes that a step advances by, and cells of a row, where a tiling does not say."""
 _TIME = 8
 _EXAMPLE = f"write it like {NAME}:t=8,s=4x16x4096,team=2"
-_HEIGHTS = (2, 4, 6, 8, 12, 16, 24, 32)
-_PITCHES = (2, 3, 4, 8)
+_HEIGHTS = (4, 8, 12, 16, 24, 32)
+_PITCHES = (2, 3)
 """Pitches worth a look, as multiples of half the smallest one."""
 _PLANES = (2, 8)
 _ROWS = (256, 512)
@@ -53,7 +53,7 @@ def candidates(problem: Problem, threads: int) -> Iterator[Tiling]:  # noqa: ARG
     """
     planes, rows, cells = problem.shape
     cut = [length for length in _ROWS if 3 * length <= 2 * cells]
-    for time in (height for height in _HEIGHTS if height == 2 or height < 2 * problem.steps):
+    for time in (height for height in _HEIGHTS if height == _HEIGHTS[0] or height < 2 * problem.steps):
         half = least_pitch(problem, time) // 2
         pitches = dict.fromkeys(round_up(half * share, 2) for share in _PITCHES)
         advances = [count for count in _PLANES if count == _PLANES[0] or count <= planes]

@@ -32,7 +32,7 @@ extern "C" __global__ void tw_kernel2(const int tw_first, const int tw_last, con
 }
 
   {
-    for (int t = 0; t <= (T - 1); t += 1) {
+    for (int t = 0; t <= T - 1; t++) {
       {
         const int tw_first = 1;
         const int tw_last = n - 1 - 1;

@@ -126,19 +126,21 @@ def inside(stmt: Stmt, depth: int, functions: Mapping[str, str] | None = None) -
     return [line for each in items for line in lines(each, depth, functions)]
 
 
+def loop_head(loop: Loop, functions: Mapping[str, str] | None = None) -> str:
+    """Print the first line of a loop, which declares its counter."""
+    i, compare = loop.index, "<=" if loop.step > 0 else ">="
+    step = {1: f"{i}++", -1: f"{i}--"}.get(loop.step, f"{i} += {loop.step}")
+    start, end = text(loop.first, 0, functions), text(loop.last, 8, functions)
+    return f"for ({loop.ctype or 'int'} {i} = {start}; {i} {compare} {end}; {step}) {{"
+
+
 def _loop(loop: Loop, depth: int, functions: Mapping[str, str] | None) -> list[str]:
     pad = _INDENT * depth
-    i = loop.index
-    compare = "<=" if loop.step > 0 else ">="
-    step = {1: f"{i}++", -1: f"{i}--"}.get(loop.step, f"{i} += {loop.step}")
-    ctype = loop.ctype or "int"
-    head = f"for ({ctype} {i} = {text(loop.first, 0, functions)}; {i} {compare} {text(loop.last, 8, functions)}; "
-    head += f"{step}) {{"
     # A directive of OpenMP stands right before its loop: nothing comes between them.
     parallel = [pragma for pragma in loop.pragmas if pragma.startswith("omp")][:1]
     return [
         *(f"#pragma {pragma}" for pragma in parallel or loop.pragmas),
-        pad + head,
+        pad + loop_head(loop, functions),
         *inside(loop.body, depth + 1, functions),
         f"{pad}}}",
     ]

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 from tilewright.codegen.loops.c import lines as c_lines
-from tilewright.codegen.loops.c import text
+from tilewright.codegen.loops.c import loop_head, text
 from tilewright.codegen.loops.device import Branch, DeviceProgram, Host, Kernel, Repeat, Run, Step
 from tilewright.codegen.loops.kernels import bounds_text, counted
 
@@ -37,15 +37,9 @@ class HostWriter(ABC):
             if isinstance(step, Host):
                 yield from c_lines(step.stmt, depth)
             elif isinstance(step, Repeat):
-                loop = step.loop
-                first, last = bounds_text(loop)
-                compare = "<=" if loop.step > 0 else ">="
-                pad = "  " * depth
-                i = loop.index
-                ctype = loop.ctype or "int"
-                yield f"{pad}for ({ctype} {i} = {first}; {i} {compare} ({last}); {i} += {loop.step}) {{"
+                yield f"{'  ' * depth}{loop_head(step.loop)}"
                 yield from self.steps(step.steps, depth + 1)
-                yield f"{pad}}}"
+                yield f"{'  ' * depth}}}"
             elif isinstance(step, Branch):
                 yield f"{'  ' * depth}if ({text(step.test)}) {{"
                 yield from self.steps(step.then, depth + 1)

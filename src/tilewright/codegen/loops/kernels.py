@@ -1,4 +1,4 @@
-"""The text of kernels in CUDA C++ and OpenCL C: one printer, two vocabularies."""
+"""The text of kernels in CUDA C++ and OpenCL C, by the words of the printers (:mod:`tilewright.codegen.print`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,8 +6,12 @@ from dataclasses import dataclass, replace
 from tilewright.codegen.loops.c import inside, text
 from tilewright.codegen.loops.device import DeviceProgram, Kernel, Launch
 from tilewright.codegen.loops.transforms import add_pragma, innermost
+from tilewright.codegen.print import cuda as print_cuda
+from tilewright.codegen.print import opencl as print_opencl
+from tilewright.codegen.print.base import Macros
 from tilewright.programs.loopnest import (
     Binary,
+    Call,
     Expr,
     Item,
     Loop,
@@ -23,33 +27,26 @@ from tilewright.programs.loopnest_scalars import Reduction, neutral
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """The words of a dialect.
+    """A language of kernels.
 
     Attributes:
         name: ``cuda`` or ``opencl``.
-        head: What the kernels begin with.
-        kernel: Before a kernel's name.
-        space: Before a pointer to the device's memory.
-        shared: Before an array of the block.
-        barrier: Waits for the block.
-        thread: Number of the thread in its block.
-        block: Number of the block.
-        blocks: Number of blocks.
+        words: What it calls things.
+        restrict: Before the name of a pointer through which alone its array is reached.
         types: Names of types that differ from C's.
         functions: Names of functions that differ from C's.
     """
 
     name: str
-    head: str
-    kernel: str
-    space: str
-    shared: str
-    barrier: str
-    thread: str
-    block: str
-    blocks: str
+    words: Macros
+    restrict: str
     types: Mapping[str, str]
     functions: Mapping[str, str]
+
+    @property
+    def head(self) -> str:
+        """What the kernels begin with."""
+        return "".join(f"{line}\n" for line in filter(None, [self.words.double])) + _LIMITS
 
 
 _LIMITS = """#ifndef DBL_MAX
@@ -61,28 +58,16 @@ _LIMITS = """#ifndef DBL_MAX
 """
 CUDA = Dialect(
     name="cuda",
-    head=_LIMITS,
-    kernel='extern "C" __global__ void',
-    space="",
-    shared="__shared__",
-    barrier="__syncthreads();",
-    thread="(int)threadIdx.x",
-    block="(int)blockIdx.x",
-    blocks="(int)gridDim.x",
+    words=print_cuda.CUDA,
+    restrict="__restrict__ ",
     # The host passes pointers to its own types: on Linux int64_t is long, which C++ does not take for long long.
     types={"int64_t": "long", "int32_t": "int", "size_t": "unsigned long"},
     functions={},
 )
 OPENCL = Dialect(
     name="opencl",
-    head="#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + _LIMITS,
-    kernel="__kernel void",
-    space="__global ",
-    shared="__local",
-    barrier="barrier(CLK_LOCAL_MEM_FENCE);",
-    thread="(int)get_local_id(0)",
-    block="(int)get_group_id(0)",
-    blocks="(int)get_num_groups(0)",
+    words=print_opencl.OPENCL,
+    restrict="restrict ",
     types={"int64_t": "long", "int32_t": "int", "size_t": "ulong"},
     functions={f"{name}f": name for name in MATH_FUNCTIONS},
 )
@@ -93,7 +78,7 @@ def kernels_text(program: DeviceProgram, dialect: Dialect) -> str:
 
     Args:
         program: The program.
-        dialect: The words.
+        dialect: The language.
 
     Returns:
         A translation unit that a run-time compiler takes.
@@ -135,18 +120,14 @@ def _declared(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: M
             found.append(f"const {_type(dialect, scalars[name])} {name}")
         elif name in kernel.arrays:
             const = "" if name in kernel.written else "const "
-            found.append(f"{dialect.space}{const}{_type(dialect, types[name])} *{_restrict(dialect)}{name}")
+            found.append(f"{dialect.words.space}{const}{_type(dialect, types[name])} *{dialect.restrict}{name}")
         elif name.startswith("tw_part_"):
             found.append(
-                f"{dialect.space}{_type(dialect, reduced_type(program, name[8:]))} *{_restrict(dialect)}{name}"
+                f"{dialect.words.space}{_type(dialect, reduced_type(program, name[8:]))} *{dialect.restrict}{name}"
             )
         else:
             found.append(f"const {counted(kernel)} {name}")
     return ", ".join(found)
-
-
-def _restrict(dialect: Dialect) -> str:
-    return "__restrict__ " if dialect.name == "cuda" else "restrict "
 
 
 def counted(kernel: Kernel) -> str:
@@ -186,22 +167,28 @@ def _kernel(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: Map
     launch = kernel.launch
     hints = _hints(kernel, launch, types) if dialect.name == "opencl" else ""
     takes = _declared(kernel, program, dialect, types)
-    head = f"{dialect.kernel.replace('void', hints + 'void')} {kernel.name}({takes}) {{"
+    head = f"{dialect.words.kernel.replace('void', hints + 'void')} {kernel.name}({takes}) {{"
     body = _flat(_unrolled(kernel.body, launch), program)
     if kernel.loop is None:
-        one = [f"  if ({dialect.block} == 0 && {dialect.thread} == 0) {{", *inside(body, 2, dialect.functions), "  }"]
+        one = [
+            f"  if ({dialect.words.group} == 0 && {dialect.words.thread} == 0) {{",
+            *inside(body, 2, dialect.functions),
+            "  }",
+        ]
         return "\n".join([head, *one, "}", ""])
-    lines = [f"  const int tw_t = {dialect.thread};"]
+    lines = [f"  const int tw_t = {dialect.words.thread};"]
     for name, low, high in kernel.cached:
-        lines.append(f"  {dialect.shared} {_type(dialect, types[name])} tw_near_{name}[{launch.threads + high - low}];")
+        lines.append(
+            f"  {dialect.words.shared} {_type(dialect, types[name])} tw_near_{name}[{launch.threads + high - low}];"
+        )
     for each in kernel.reductions:
         ctype = _type(dialect, reduced_type(program, each.name))
-        lines.append(f"  {dialect.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
+        lines.append(f"  {dialect.words.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
         lines.append(f"  {ctype} {each.name} = {neutral(each.op, ctype)};")
     lines += _cached_loop(kernel, body, dialect) if kernel.cached else _plain_loop(kernel.loop, body, launch, dialect)
     for each in kernel.reductions:
         lines += _tree(each, launch, dialect)
-        lines.append(f"  if (tw_t == 0) tw_part_{each.name}[{dialect.block}] = tw_all_{each.name}[0];")
+        lines.append(f"  if (tw_t == 0) tw_part_{each.name}[{dialect.words.group}] = tw_all_{each.name}[0];")
     return "\n".join([head, *lines, "}", ""])
 
 
@@ -226,8 +213,8 @@ def _plain_pragmas(body: Stmt) -> Stmt:
 def _plain_loop(loop: Loop, body: Stmt, launch: Launch, dialect: Dialect) -> list[str]:
     i, step = loop.index, loop.step
     compare, ctype = "<=" if step > 0 else ">=", loop.ctype or "int"
-    start = f"tw_first + ({dialect.block} * {launch.threads} + tw_t) * {step}"
-    stride = f"{dialect.blocks} * {launch.threads} * {step}"
+    start = f"tw_first + ({dialect.words.group} * {launch.threads} + tw_t) * {step}"
+    stride = f"{dialect.words.groups} * {launch.threads} * {step}"
     return [
         f"  for ({ctype} {i} = {start}; {i} {compare} tw_last; {i} += {stride}) {{",
         *inside(body, 2, dialect.functions),
@@ -253,7 +240,7 @@ def _cached_loop(kernel: Kernel, body: Stmt, dialect: Dialect) -> list[str]:
 
     # A falling loop runs its iterations in rising order: they are independent.
     first, last = ("tw_first", "tw_last") if loop.step > 0 else ("tw_last", "tw_first")
-    start, stride = f"{first} + {dialect.block} * {threads}", f"{dialect.blocks} * {threads}"
+    start, stride = f"{first} + {dialect.words.group} * {threads}", f"{dialect.words.groups} * {threads}"
     lines = [f"  for ({ctype} tw_base = {start}; tw_base <= {last}; tw_base += {stride}) {{"]
     for name, low, high in kernel.cached:
         lines += [
@@ -264,8 +251,8 @@ def _cached_loop(kernel: Kernel, body: Stmt, dialect: Dialect) -> list[str]:
             "    }",
         ]
     new = map_expressions(body, change)
-    lines += [f"    {dialect.barrier}", f"    const {ctype} {i} = tw_base + tw_t;", f"    if ({i} <= {last}) {{"]
-    return [*lines, *inside(new, 3, dialect.functions), "    }", f"    {dialect.barrier}", "  }"]
+    lines += [f"    {dialect.words.barrier};", f"    const {ctype} {i} = tw_base + tw_t;", f"    if ({i} <= {last}) {{"]
+    return [*lines, *inside(new, 3, dialect.functions), "    }", f"    {dialect.words.barrier};", "  }"]
 
 
 def _tree(each: Reduction, launch: Launch, dialect: Dialect) -> list[str]:
@@ -273,31 +260,31 @@ def _tree(each: Reduction, launch: Launch, dialect: Dialect) -> list[str]:
     while width < launch.threads:
         width *= 2
     a, b = f"tw_all_{each.name}[tw_t]", f"tw_all_{each.name}[tw_t + tw_w]"
-    lines = [f"  {a} = {each.name};", f"  {dialect.barrier}"]
+    lines = [f"  {a} = {each.name};", f"  {dialect.words.barrier};"]
     if width > 1:
         lines += [
             f"  for (int tw_w = {width // 2}; tw_w > 0; tw_w >>= 1) {{",
             f"    if (tw_t < tw_w && tw_t + tw_w < {launch.threads}) {a} = {_combined(each.op, a, b)};",
-            f"    {dialect.barrier}",
+            f"    {dialect.words.barrier};",
             "  }",
         ]
     return lines
 
 
 def _combined(op: str, a: str, b: str) -> str:
-    if op in {"+", "*"}:
-        return f"{a} {op} {b}"
-    return f"{a} {'<' if op == 'min' else '>'} {b} ? {a} : {b}"
+    """Join two values of a reduction."""
+    pair = (Name(a), Name(b))
+    return text(Binary(op, *pair) if op in {"+", "*"} else Call(op, pair))
 
 
 def _finish(kernel: Kernel, program: DeviceProgram, dialect: Dialect) -> str:
     """The second kernel of a reduction: one block joins the blocks' results with the value before."""
     launch = kernel.launch
-    pointers, lines = [], [f"  const int tw_t = {dialect.thread};"]
+    pointers, lines = [], [f"  const int tw_t = {dialect.words.thread};"]
     for each in kernel.reductions:
         ctype = _type(dialect, reduced_type(program, each.name))
-        pointers.append(f"{dialect.space}{ctype} *tw_part_{each.name}, const {ctype} tw_before_{each.name}")
-        lines.append(f"  {dialect.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
+        pointers.append(f"{dialect.words.space}{ctype} *tw_part_{each.name}, const {ctype} tw_before_{each.name}")
+        lines.append(f"  {dialect.words.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
         lines.append(f"  {ctype} {each.name} = {neutral(each.op, ctype)};")
         a, b = each.name, f"tw_part_{each.name}[tw_b]"
         lines.append(
@@ -307,7 +294,7 @@ def _finish(kernel: Kernel, program: DeviceProgram, dialect: Dialect) -> str:
         lines += _tree(each, launch, dialect)
         a, b = f"tw_before_{each.name}", f"tw_all_{each.name}[0]"
         lines.append(f"  if (tw_t == 0) tw_part_{each.name}[0] = {_combined(each.op, a, b)};")
-    head = f"{dialect.kernel} {kernel.name}_finish(const int tw_blocks, {', '.join(pointers)}) {{"
+    head = f"{dialect.words.kernel} {kernel.name}_finish(const int tw_blocks, {', '.join(pointers)}) {{"
     return "\n".join([head, *lines, "}", ""])
 
 

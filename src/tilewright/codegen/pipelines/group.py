@@ -144,9 +144,9 @@ class _Tiles:
             const = k < len(self.plan.group.inputs)
             tag, kind = "in" if const else "to", ir.Pointer(rings.kind(grid), const=const)
             self.arrays[tag, grid] = b.let(f"{tag}_{grid}", array[k].to(kind))
-            first = 3 + self.rank + k * (self.rank - 1)
+            begin = 3 + self.rank + k * (self.rank - 1)
             self.strides[tag, grid] = [
-                b.let(f"{tag}_{grid}_s{axis}", size[first + axis]) for axis in range(self.rank - 1)
+                b.let(f"{tag}_{grid}_s{axis}", size[begin + axis]) for axis in range(self.rank - 1)
             ]
         x0, x1 = self.bounds[-1]
         sides = []
@@ -160,11 +160,11 @@ class _Tiles:
         outputs = [self.problem.pipeline.stencils[p.stencils[0]].output for p in self.plan.passes]
         lags = [0] * len(self.plan.group.inputs) + [p.lag for p in self.plan.passes]
         spans = [self.span(grid) for grid in (*self.plan.group.inputs, *outputs)]
-        first, stop = b.mutable("first", spans[0][0] + lags[0]), b.mutable("stop", spans[0][1] + lags[0])
+        start, stop = b.mutable("first", spans[0][0] + lags[0]), b.mutable("stop", spans[0][1] + lags[0])
         for (low, high), lag in zip(spans[1:], lags[1:], strict=True):
-            b.set(first, least(first, low + lag))
+            b.set(start, least(start, low + lag))
             b.set(stop, most(stop, high + lag))
-        with b.loop("at", first, stop, rings.rows) as at:
+        with b.loop("at", start, stop, rings.rows) as at:
             for grid in self.plan.group.inputs:
                 self.load(grid, at)
             for number in range(len(self.plan.passes)):

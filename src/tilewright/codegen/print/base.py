@@ -93,9 +93,16 @@ class Language:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Macros:
-    """The layer of macros that makes a text for GPUs one of a language; see :mod:`.gpu_prelude` for their names.
+    """What a language for GPUs calls things, and the layer of macros over it; see :mod:`.gpu_prelude` for their names.
 
     Attributes:
+        kernel: Before a kernel's name.
+        space: Before a pointer to the device's memory.
+        shared: Before memory that a group shares.
+        barrier: Lets the threads of a group meet.
+        thread: Number of the thread in its group.
+        group: Number of the group.
+        groups: Number of groups.
         text: The macros.
         elements: The language's own names of element types.
         double: A line that texts with numbers of 64 bits need.
@@ -104,6 +111,13 @@ class Macros:
         magnitude: The absolute value of a whole number ``a`` of type ``{t}``.
     """
 
+    kernel: str
+    space: str
+    shared: str
+    barrier: str
+    thread: str
+    group: str
+    groups: str
     text: str
     elements: Mapping[str, str]
     double: str = ""

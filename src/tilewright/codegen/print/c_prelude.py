@@ -311,8 +311,8 @@ def _define(name: str, dtype: str, *, vector: bool) -> str:
     called = helper(name, dtype, vector=False)
     if called.startswith("__builtin"):
         return ""
+    body = "return a < 0 ? -a : a;" if name == "abs" else _SCALAR[name].format(t=C_VALUES[dtype])
     own = C_VALUES[dtype]
-    body = "return a < 0 ? -a : a;" if name == "abs" else _SCALAR[name].format(t=own)
     kinds = {"where": ("int", own, own), "number": ("int",), "not": ("int",), "abs": (own,)}
     params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (own,) * 2), "abc", strict=False))
     result = "int" if name == "not" else own

@@ -2,17 +2,26 @@
 
 from tilewright.codegen.print.base import Macros
 
-_MACROS = """#define TW_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
+_WORDS = {
+    "kernel": 'extern "C" __global__ void',
+    "space": "",
+    "shared": "__shared__",
+    "barrier": "__syncthreads()",
+    "thread": "(int)threadIdx.x",
+    "group": "(int)blockIdx.x",
+    "groups": "(int)gridDim.x",
+}
+_MACROS = f"""#define TW_KERNEL(threads) {_WORDS["kernel"]} __launch_bounds__(threads, 1)
 #define TW_FUNCTION static __device__ __forceinline__
 #define TW_GLOBAL
 #define TW_LOCAL
-#define TW_SHARED __shared__
+#define TW_SHARED {_WORDS["shared"]}
 #define TW_ROOM_PARAM(type, name)
 #define TW_ROOM(type, name) extern __shared__ __align__(16) unsigned char tw_room[]; type *const name = (type *)tw_room;
-#define TW_GROUP ((int)blockIdx.x)
-#define TW_GROUPS ((int)gridDim.x)
-#define TW_THREAD ((int)threadIdx.x)
-#define TW_BARRIER() __syncthreads()
+#define TW_GROUP ({_WORDS["group"]})
+#define TW_GROUPS ({_WORDS["groups"]})
+#define TW_THREAD ({_WORDS["thread"]})
+#define TW_BARRIER() {_WORDS["barrier"]}
 #define TW_BARRIER_MEMORY() __syncthreads()
 #define TW_COUNT(at) atomicAdd(at, 1u)
 #define TW_ALIGNED(type, pointer, bytes) ((type)__builtin_assume_aligned(pointer, bytes))
@@ -27,6 +36,7 @@ typedef long long tw_wide;
 typedef unsigned long long tw_unsigned;"""
 
 CUDA = Macros(
+    **_WORDS,
     text=_MACROS,
     elements={
         "float32": "float",

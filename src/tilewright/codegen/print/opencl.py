@@ -2,17 +2,26 @@
 
 from tilewright.codegen.print.base import Macros
 
-_MACROS = """#define TW_KERNEL(threads) __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void
+_WORDS = {
+    "kernel": "__kernel void",
+    "space": "__global ",
+    "shared": "__local",
+    "barrier": "barrier(CLK_LOCAL_MEM_FENCE)",
+    "thread": "(int)get_local_id(0)",
+    "group": "(int)get_group_id(0)",
+    "groups": "(int)get_num_groups(0)",
+}
+_MACROS = f"""#define TW_KERNEL(threads) __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void
 #define TW_FUNCTION static inline
 #define TW_GLOBAL __global
 #define TW_LOCAL __local
-#define TW_SHARED __local
+#define TW_SHARED {_WORDS["shared"]}
 #define TW_ROOM_PARAM(type, name) , __local type *name
 #define TW_ROOM(type, name)
-#define TW_GROUP ((int)get_group_id(0))
-#define TW_GROUPS ((int)get_num_groups(0))
-#define TW_THREAD ((int)get_local_id(0))
-#define TW_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define TW_GROUP ({_WORDS["group"]})
+#define TW_GROUPS ({_WORDS["groups"]})
+#define TW_THREAD ({_WORDS["thread"]})
+#define TW_BARRIER() {_WORDS["barrier"]}
 #define TW_BARRIER_MEMORY() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define TW_COUNT(at) atomic_inc(at)
 #define TW_ALIGNED(type, pointer, bytes) (pointer)
@@ -32,6 +41,7 @@ typedef long tw_wide;
 typedef ulong tw_unsigned;"""
 
 OPENCL = Macros(
+    **_WORDS,
     text=_MACROS,
     elements={
         "float32": "float",

@@ -3,6 +3,7 @@
 They are given where the planes that they read start, so that one text serves all pairs of planes of an advance.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
@@ -11,36 +12,26 @@ from tilewright.codegen.streaming.block import Operands, block_body, source, sta
 from tilewright.codegen.streaming.layout import VECTORS, Plan, lanes, mul_vector, sizes, slab_at
 from tilewright.tilings.body import StageCode, StreamBlock
 
-_FACTORS, _SCALAR = "factors", "scalar"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planes:
-    """A function that computes rows of one or two planes.
+    """A function that computes rows of some planes.
 
     Attributes:
         function: The function.
         table: The factors that it is given.
-        reads: Slabs whose starts are its arguments: field, level, and position along axis 0 for the first plane.
-        fields: Fields whose results' slabs are its arguments, ``planes`` of each.
-        planes: Planes of results.
-        lines: Rows of each.
+        arguments: What else it is given, for planes from so many on: the scalars, where slabs start that it reads, and
+            those of its results.
     """
 
     function: ir.Function
     table: ir.ConstArray
-    reads: tuple[tuple[int, int, int], ...]
-    fields: tuple[int, ...]
-    planes: int
-    lines: int
+    arguments: Callable[[int], tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]]]
 
-    def call(self, plan: Plan, shift: int, low: ir.Expr) -> ir.Call:
+    def call(self, shift: int, low: ir.Expr) -> ir.Call:
         """Call it for planes from ``shift`` on; rows start at ``low``."""
-        starts = [slab_at(plan, source(plan, key[:2]), key[2] + shift) for key in self.reads]
-        starts += [slab_at(plan, target(plan, f), shift + plane) for f in self.fields for plane in range(self.planes)]
-        given = {_FACTORS: self.table.var, _SCALAR: plan.site.params[2]}
-        head = [given[param.name] for param in self.function.params if param.name in given]
-        return ir.Call(self.function.name, (*head, *(ir.add(start, low) for start in starts)))
+        head, starts = self.arguments(shift)
+        return ir.Call(self.function.name, (*head, self.table.var, *(ir.add(start, low) for start in starts)))
 
 
 def planes_function(
@@ -55,30 +46,33 @@ def planes_function(
         block: Planes of results and rows of each.
         scalars: Statements that name the program's scalars which the stage uses, out of the parameter ``scalar``.
     """
-    planes, lines, kind = block.planes, block.lines, plan.site.dtype
-    starts: dict[tuple[int, int, int], ir.Var] = {}
+    kind, fields, planes = plan.site.dtype, stage_outputs(plan, stage), range(block.planes)
+    read: dict[tuple[int, int, int], ir.Var] = {}
 
     def slab(field: int, level: int, position: int) -> ir.Var:
         name = f"{plan.fields[field]}_{version_tag(level)}_{'m' * (position < 0)}{abs(position)}"
-        return starts.setdefault((field, level, position), ir.Var(name, ir.const_pointer(kind)))
+        return read.setdefault((field, level, position), ir.Var(name, ir.const_pointer(kind)))
 
     def result(field: int, plane: int) -> ir.Var:
         return ir.Var(f"{plan.fields[field]}_out_{plane}", ir.pointer(kind))
 
-    fields, factors = stage_outputs(plan, stage), ir.Var(_FACTORS, ir.const_pointer(ir.weight_of(kind)))
+    def arguments(shift: int) -> tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]]:
+        starts = [slab_at(plan, source(plan, key[:2]), key[2] + shift) for key in read]
+        return head, (*starts, *(slab_at(plan, target(plan, f), shift + plane) for f in fields for plane in planes))
+
+    factors = ir.Var("factors", ir.const_pointer(ir.weight_of(kind)))
+    head = (plan.site.params[2],) if scalars else ()
     operands = Operands(slab=slab, result=result, factors=factors)
     body, weights = block_body(plan, stage, code, block, operands)
     loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=body)
-    head = (plan.site.params[2],) if scalars else ()
-    results = (result(field, plane) for field in fields for plane in range(planes))
     function = ir.Function(
-        name=plan.name(f"rows_{stage}_{planes}x{lines}"),
-        params=(*head, factors, *starts.values(), *results),
+        name=plan.name(f"rows_{stage}_{block.planes}x{block.lines}"),
+        params=(*head, factors, *read.values(), *(result(field, plane) for field in fields for plane in planes)),
         body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
         about=_about(block),
     )
-    table = ir.ConstArray(ir.Var(f"{_FACTORS}_{planes}", factors.type), weights)
-    return Planes(function=function, table=table, reads=tuple(starts), fields=fields, planes=planes, lines=lines)
+    table = ir.ConstArray(ir.Var(f"factors_{block.planes}", factors.type), weights)
+    return Planes(function=function, table=table, arguments=arguments)
 
 
 def _about(block: StreamBlock) -> str:

@@ -95,7 +95,7 @@ def _in_planes(plan: Plan, stage: int, code: StageCode) -> tuple[ir.Function, ..
             block = (planes, lines)
             if block not in functions:
                 functions[block] = planes_function(plan, stage, code, code.of(planes, lines), _scalars(plan, stage))
-            calls.append(functions[block].call(plan, shift, ir.mul(LINE, PITCH)))
+            calls.append(functions[block].call(shift, ir.mul(LINE, PITCH)))
         bodies[lines] = (*calls, *_finish(plan, stage, lines))
     tables = tuple(dict.fromkeys(each.table for each in functions.values()))
     loops = _blocks(code.lines, bodies[code.lines], bodies[1])

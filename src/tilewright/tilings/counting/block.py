@@ -99,7 +99,7 @@ def _shared_memory(walk: "_Walk", tree: Node, found: "_Work") -> Block:
         axes = [axis for axis, (own, next_) in enumerate(zip(boxes[0], other, strict=True)) if own == next_]
     across = math.prod(high - low for axis, (low, high) in enumerate(boxes[0]) if axis not in axes)
     rows = [tuple(box[axis] for axis in axes) for box in boxes]
-    live_in, live_out = words.words(walk.problem.program, rows, axes)
+    live_in, live_out = words.words(walk.problem.program, tuple(rows), tuple(axes))
     return Block(
         points=found.points,
         live_in=live_in * across,

@@ -17,7 +17,8 @@ _LOOKAHEAD = 4
 """A value is read at most this many time steps after its own."""
 
 
-def words(program: Program, rows: Sequence[Box], axes: Sequence[int]) -> tuple[int, int]:
+@functools.lru_cache(maxsize=1024)
+def words(program: Program, rows: tuple[Box, ...], axes: tuple[int, ...]) -> tuple[int, int]:
     """Count live-in and live-out of a tile.
 
     Args:
@@ -55,16 +56,19 @@ def _reads(
 ) -> None:
     """Note what one statement of one row reads; ``box`` is None for a row behind the tile's last one."""
     (row, box, axes), (stage_of, stages), (needed, kept) = where, order, found
-    for read in statement.reads:
+    # reads that differ along other axes alone are one
+    reads = dict.fromkeys(
+        (each.field, each.level, tuple(each.offset[axis] for axis in axes)) for each in statement.reads
+    )
+    for field, level, offsets in reads:
         source = -1
-        if read.field in stage_of:
-            source = (row // stages + read.level - 1) * stages + stage_of[read.field]
-        key = (read.field, source)
+        if field in stage_of:
+            source = (row // stages + level - 1) * stages + stage_of[field]
+        key = (field, source)
         wanted = needed.setdefault(key, {})
         if box is None:
             kept[key] = None
             continue
-        offsets = (read.offset[axis] for axis in axes)
         moved = tuple((low + o, high + o) for (low, high), o in zip(box, offsets, strict=True))
         if volume(moved):
             wanted[moved] = None

@@ -44,12 +44,14 @@ class Loop(Names):
         Args:
             block: The block; it has a table.
             prefix: Of new names.
-            form: How many factors of a place along the rows are held in registers while all lines go by.
+            form: How many weights of a place along the rows are held in registers while all lines go by; none where
+                they are loaded by themselves.
         """
         if block.table is None:
             raise ValueError("a sum in a loop takes its weights from a table, and the block has none")
         super().__init__(block.dtype, f"{prefix}_", [])
-        self.block, self.source, self.held = block, block.table, form.weights
+        self.block, self.source = block, block.table
+        self.held = 0 if form.loaded else form.weights
         self.factor = ir.weight_of(block.dtype)
         self.table = ir.add(self.source.start, len(self.source.factors))
         self.planes, self.lines = (1 + max(at[axis] for at in block.places) for axis in (0, 1))
@@ -113,15 +115,11 @@ class Loop(Names):
         ys = {column.read.offset[1] for column in near.columns} | {read.offset[1] for read, _ in near.rest}
         many = len(near.factors) > self.held
         for number, row in enumerate(sorted({line + y for line in range(self.lines) for y in ys})):
-            if many and number:
-                self.hide(number)
+            if many and number:  # the weights are loaded anew, not held
+                again = ir.Var(f"{self.prefix}w{number}", ir.const_pointer(self.factor))
+                self.body.append(ir.Let(again, _hidden(self.weights, self.factor)))
+                self.weights = again
             self.row(near, row, at)
-
-    def hide(self, number: int) -> None:
-        """Have the weights loaded anew from here on, not held in registers."""
-        again = ir.Var(f"{self.prefix}w{number}", ir.const_pointer(self.factor))
-        self.body.append(ir.Let(again, _hidden(self.weights, self.factor)))
-        self.weights = again
 
     def row(self, near: Near, row: int, at: ir.Var) -> None:
         """Add the reads of a row to the sums of its lines."""
@@ -155,13 +153,6 @@ class _Weights(Loop):
 
     A row of four planes of a box of reach 1 takes six inputs and, for each of two lines, nine weights for 36 products.
     """
-
-    def near(self, near: Near, at: ir.Var) -> None:
-        rows = sorted({line + read.offset[1] for line in range(self.lines) for read, _ in near.rest})
-        for row in rows:
-            if row != rows[0]:
-                self.hide(row - rows[0])
-            self.row(near, row, at)
 
     def row(self, near: Near, row: int, at: ir.Var) -> None:
         uses = [
