@@ -176,6 +176,21 @@ def test_every_form_of_a_weighted_sum(dtype, sums):
     assert rounding.worst_excess(found, exact["u"], allowed["u"])[1]
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16", "bfloat16"])
+def test_sources_and_receivers(dtype):
+    program = stencil("s2", 2, {"u": U2[0, 0] * 0.6 + 0.1 * (U2[1, 0] + U2[-1, 0] + U2[0, 1] + U2[0, -1])})
+    u = complex_data("complex128", (44, 70))
+    u = u.astype(dtype) if dtype.startswith("complex") else u.real.astype(numpy_type(dtype))
+    places = [[10.3, 20.7], [20.0, 33.1]]
+    given = {"steps": 5, "sources": [tw.Points(places, np.ones((5, 2)))], "receivers": tw.Points(places)}
+    expected, heard = tw.run(program, u, backend="numpy", **given)
+    found, traces = tw.run(program, u, backend="c", tiling="streaming", **given)
+    assert traces["u"].dtype == heard["u"].dtype == u.dtype
+    wide = "complex128" if dtype.startswith("complex") else "float64"
+    close(found.astype(wide), expected.astype(wide), dtype, 4)
+    close(traces["u"].astype(wide), heard["u"].astype(wide), dtype, 4)
+
+
 def test_strict_runs_are_numpys_to_the_last_bit_where_weights_are_real():
     """And under every tiling the same where they are complex: NumPy may fuse the products of complex numbers."""
     real = tw.stencil(lambda u: 0.25 * (u[0, 1] + u[0, -1]) - 0.3 * u[1, 0] + u[-1, 0] * 0.1, name="real")
